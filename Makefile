@@ -1,0 +1,58 @@
+# `make demo` and `make test` set up all they need; the rest is here for people who stay longer.
+PYTHON ?= python3
+BIN := .venv/bin
+ACCOUNT := .venv-account
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PYTHONPATH := $(CURDIR):$(CURDIR)/functions
+export CDK_DISABLE_CLI_TELEMETRY := 1
+
+.PHONY: help setup demo local test lint unit infra machines local-tests e2e format clean
+help:  ## what there is
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+
+setup: .venv/.ready $(ACCOUNT)/.ready node_modules/.ready .build/.ready  ## virtual environments, CDK CLI, layers
+
+demo: setup  ## see an instance terminated and its group recover, on AWS on this machine
+	@$(BIN)/python -m local demo
+
+local: setup  ## AWS on this machine with Troop deployed, until Ctrl-C
+	@$(BIN)/python -m local up
+
+test: setup lint  ## lint, types, and every test
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+lint: setup  ## ruff, mypy, the direction of imports
+	@echo "== lint"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy functions infra local app.py
+	@$(BIN)/lint-imports | tail -n 3
+
+unit: setup  ## the unit tests alone
+	@$(BIN)/python -m pytest tests/unit
+
+e2e: setup  ## whole loops on local AWS alone
+	@$(BIN)/python -m pytest tests/e2e
+
+format: setup
+	@$(BIN)/ruff check --fix -q . ; $(BIN)/ruff format .
+
+clean:  ## removes everything that setup and runs have made
+	rm -rf .venv $(ACCOUNT) node_modules .build .local cdk.out
+
+.venv/.ready: requirements.txt requirements-dev.txt functions/requirements.txt functions/requirements-api.txt
+	@scripts/venv $(PYTHON) .venv requirements-dev.txt
+
+$(ACCOUNT)/.ready: requirements-account.txt
+	@scripts/venv $(PYTHON) $(ACCOUNT) requirements-account.txt
+
+node_modules/.ready: package.json package-lock.json .venv/.ready
+	@echo "== the CDK CLI, into node_modules/"
+	@npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+.build/.ready: .venv/.ready functions/requirements.txt functions/requirements-api.txt infra/bundling.py
+	@echo "== the functions' layers, into .build/"
+	@$(BIN)/python -m infra.bundling
+	@touch $@

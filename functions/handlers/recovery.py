@@ -1,0 +1,38 @@
+"""The workflow's step Look: has the group recovered?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from troop import moments, wiring
+from troop.aws.events import StepRefused
+
+logger = Logger()
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """``{"event_id", "entered"}`` -> ``{"event_id", "status", "wait_seconds"}``.
+
+    The status TERMINATED means: look again after the wait. ``entered`` is when the workflow entered the step.
+    """
+    event_id, entered = event["event_id"], moments.parse(event["entered"])
+    try:
+        look = wiring.watcher().look(event_id, entered)
+    except StepRefused:
+        look = wiring.watcher().look(event_id, entered)  # closed between our read and write: take what is there
+    logger.info(
+        "look",
+        event_id=look.event.event_id,
+        status=look.event.status.value,
+        detail=look.detail,
+        recovery_seconds=look.event.recovery_seconds,
+    )
+    return {
+        "event_id": look.event.event_id,
+        "status": look.event.status.value,
+        "wait_seconds": look.wait_seconds,
+    }

@@ -1,0 +1,33 @@
+"""The workflow's first step: sweep up what earlier ticks left behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from troop import moments, wiring
+from troop.errors import TroopError
+
+logger = Logger()
+
+
+class SweepIncompleteError(TroopError):
+    """Some events in flight could not be swept; the rest was."""
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """``{"execution", "started"}`` -> ``{"swept": count}``.
+
+    Raises:
+        SweepIncompleteError: after all others were swept, when some event could not be.
+    """
+    swept = wiring.sweeper().run(moments.parse(event["started"]))
+    for one in swept:
+        log = logger.error if one.error else logger.info
+        log("swept", event_id=one.event_id, status=one.status, error=one.error, execution=event["execution"])
+    if failed := [one for one in swept if one.error]:
+        raise SweepIncompleteError("; ".join(f"{one.event_id}: {one.error}" for one in failed[:5]))
+    return {"swept": len(swept)}

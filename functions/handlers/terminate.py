@@ -1,0 +1,40 @@
+"""The workflow's step Terminate: claims one unit's termination and carries it out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from troop import wiring
+from troop.chaos.recovery import wait_before
+from troop.flows.terminate import Work
+
+logger = Logger()
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """One work item of Decide -> ``{"event_id", "status", "reason", "wait_seconds"}``.
+
+    The status is the event's, or REFUSED with the guard's reason.
+    """
+    work = Work.parse(event)
+    outcome = wiring.termination().run(work)
+    status = outcome.event.status.value if outcome.event else "REFUSED"
+    logger.info(
+        "termination",
+        event_id=work.event_id,
+        status=status,
+        reason=outcome.reason,
+        detail=outcome.detail,
+        instance_id=outcome.event.instance_id if outcome.event else None,
+        execution=work.execution,
+    )
+    return {
+        "event_id": work.event_id,
+        "status": status,
+        "reason": outcome.reason,
+        "wait_seconds": wait_before(0),
+    }

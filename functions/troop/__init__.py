@@ -1,0 +1,1 @@
+"""Troop's domain package: pure cores, and under `troop.aws` the adapters that hold the AWS calls."""

@@ -1,0 +1,1 @@
+"""The API: models, routes and nothing that decides. The only package that needs pydantic."""

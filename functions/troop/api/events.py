@@ -1,0 +1,68 @@
+"""Routes of events: ``GET /events`` and ``GET /events/{id}``."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler.exceptions import BadRequestError, NotFoundError
+from aws_lambda_powertools.event_handler.openapi.params import Path, Query
+from aws_lambda_powertools.event_handler.router import APIGatewayRouter
+from pydantic import AwareDatetime
+
+from troop import wiring
+from troop.api import cursors
+from troop.api.models import EventOut, EventsOut
+from troop.aws.event_queries import BadPosition, EventFilter
+from troop.chaos.events import Status, from_url
+
+router = APIGatewayRouter()  # type: ignore[no-untyped-call]
+
+LONGEST_PAGE = 100
+
+LONGEST_KEY = 2048
+"""Bytes of a partition key; DynamoDB refuses to look for a longer one."""
+
+
+@router.get("/events", summary="Terminations, newest first")
+def list_events(
+    unit: Annotated[str | None, Query(min_length=1, max_length=255)] = None,
+    status: Annotated[Status | None, Query()] = None,
+    since: Annotated[AwareDatetime | None, Query(description="From this moment on (ISO 8601 with offset)")] = None,
+    until: Annotated[AwareDatetime | None, Query(description="Before this moment (ISO 8601 with offset)")] = None,
+    limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = 25,
+    cursor: Annotated[str | None, Query(max_length=1024)] = None,
+) -> EventsOut:
+    """A page costs at most 4 queries that examine 250 events each, however large the table is."""
+    wanted = EventFilter(unit, status, _utc("since", since), _utc("until", until))
+    if wanted.since and wanted.until and wanted.until < wanted.since:
+        raise BadRequestError("until is before since: swap them, or leave one out")
+    listing = [unit, status, wanted.since, wanted.until]
+    try:
+        position = cursors.decode(cursor, listing) if cursor else None
+        page = wiring.event_queries().page(wanted, limit, position)
+    except cursors.BadCursor as bad:
+        raise BadRequestError(str(bad)) from None
+    except BadPosition:
+        raise BadRequestError(cursors.UNKNOWN) from None
+    return EventsOut(
+        events=[EventOut.of(event) for event in page.events],
+        cursor=cursors.encode(page.position, listing) if page.position else None,
+    )
+
+
+@router.get("/events/<id>", summary="One termination")
+def get_event(id: Annotated[str, Path(max_length=1024)]) -> EventOut:
+    """404 when there is no such event."""
+    event_id = from_url(id)
+    event = wiring.events().get(event_id) if len(event_id.encode()) <= LONGEST_KEY else None
+    if event is None:
+        raise NotFoundError(f"there is no event {id!r}: GET /events lists the ids there are")
+    return EventOut.of(event)
+
+
+def _utc(name: str, value: AwareDatetime | None) -> datetime | None:
+    try:
+        return value.astimezone(UTC) if value else None
+    except OverflowError:
+        raise BadRequestError(f"{name} is out of range: give a moment between the years 1 and 9999 in UTC") from None

@@ -1,0 +1,69 @@
+"""What the API answers. Moments are ISO 8601 in UTC."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+
+from troop import moments
+from troop.chaos.events import Event, Status, to_url
+
+Moment = Annotated[datetime, PlainSerializer(moments.iso, return_type=str)]
+
+
+class EventOut(BaseModel):
+    """A termination on record, from its claim to the group's recovery."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str = Field(description="One URL path segment, for GET /events/{id}")
+    event_id: str = Field(description="The key of the item in the table Events")
+    unit: str
+    day: date = Field(description="The local day on the unit's calendar")
+    status: Status
+    at: Moment = Field(description="When it was claimed, or recorded as leashed")
+    group: str
+    instance_id: str
+    zone: str
+    method: str
+    rolled: float | None = Field(description="The day's roll, 0 to 1; null on demand")
+    probability: float | None = Field(description="What the roll was held against; null on demand")
+    desired: int = Field(description="Desired capacity at the claim, in the group's own units")
+    execution: str
+    terminated_at: Moment | None
+    recovered_at: Moment | None
+    recovery_seconds: float | None = Field(description="From the termination to the first sight of the group whole")
+    detail: str
+
+    @classmethod
+    def of(cls, event: Event) -> EventOut:
+        """The answer for a stored event."""
+        return cls(
+            id=to_url(event.event_id),
+            event_id=event.event_id,
+            unit=event.unit,
+            day=event.day,
+            status=event.status,
+            at=event.at,
+            group=event.group,
+            instance_id=event.instance_id,
+            zone=event.zone,
+            method=event.method,
+            rolled=event.rolled,
+            probability=event.probability,
+            desired=event.desired,
+            execution=event.execution,
+            terminated_at=event.terminated_at,
+            recovered_at=event.recovered_at,
+            recovery_seconds=event.recovery_seconds,
+            detail=event.detail,
+        )
+
+
+class EventsOut(BaseModel):
+    """A page of events, newest first."""
+
+    events: list[EventOut]
+    cursor: str | None = Field(description="Give it back to get the next page; null when there is none")

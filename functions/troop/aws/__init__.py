@@ -1,0 +1,1 @@
+"""The adapters: every call to AWS is made here."""

@@ -1,0 +1,141 @@
+"""The claim: one DynamoDB transaction that gives the right to terminate one instance, or says who is against it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from troop.aws.event_items import to_item
+from troop.aws.state import DAY, IN_FLIGHT, SWITCH, UNIT
+from troop.aws.transact import ConditionFailed, transact
+from troop.chaos.events import SCHEMA, Event, Status
+from troop.chaos.facts import UnitState
+from troop.chaos.policy import PARSERS
+
+REFUSALS = ("already-today", "switched", "policy-changed", "day-cap", "in-flight", "unit-changed")
+"""Why a claim is refused, in the order of the transaction's parts."""
+
+
+class ClaimRefused(Exception):
+    """A condition of the claim does not hold (any more). ``reason`` is one of :data:`REFUSALS`."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Makes claims.
+
+    Attributes:
+        leashed: what the switch says until somebody sets it.
+        sleep: between attempts that met another transaction; an argument so that tests need not wait.
+    """
+
+    client: Any
+    events: str
+    state: str
+    group_tags: str
+    leashed: bool
+    sleep: Callable[[float], None] = time.sleep
+
+    def make(
+        self, event: Event, policy_item: Mapping[str, Any], unit: UnitState, max_per_day: int, max_in_flight: int
+    ) -> None:
+        """Puts the event, if it may be put: all conditions hold, or nothing is written.
+
+        Args:
+            event: status CLAIMED.
+            policy_item: the unit's item in ``GroupTags`` in DynamoDB's types, as the decision has read it; people edit
+                it by hand and bump no version, so its contents are compared.
+            unit: the unit's state as the decision has read it.
+
+        Raises:
+            ClaimRefused: with the first condition that did not hold.
+            ClientError: whatever else DynamoDB refuses.
+        """
+        parts = [
+            self._event(event),
+            self._switch(),
+            self._policy(event.unit, policy_item),
+            self._counter(f"{DAY}{event.day}", max_per_day),
+            self._counter(IN_FLIGHT, max_in_flight),
+            self._unit(event, unit),
+        ]
+        try:
+            transact(self.client, parts, self.sleep)
+        except ConditionFailed as failed:
+            raise ClaimRefused(REFUSALS[failed.part]) from None
+
+    def _event(self, event: Event) -> dict[str, Any]:
+        return {
+            "Put": {
+                "TableName": self.events,
+                "Item": to_item(event),
+                "ConditionExpression": "attribute_not_exists(event_id) OR #status = :leashed",
+                "ExpressionAttributeNames": {"#status": "status"},
+                "ExpressionAttributeValues": {":leashed": {"S": Status.LEASHED.value}},
+            }
+        }
+
+    def _switch(self) -> dict[str, Any]:
+        unset = "" if self.leashed else "attribute_not_exists(leashed) OR "
+        return {
+            "ConditionCheck": {
+                "TableName": self.state,
+                "Key": {"key": {"S": SWITCH}},
+                "ConditionExpression": f"(attribute_not_exists(halted) OR halted = :no) AND ({unset}leashed = :no)",
+                "ExpressionAttributeValues": {":no": {"BOOL": False}},
+            }
+        }
+
+    def _policy(self, unit: str, item: Mapping[str, Any]) -> dict[str, Any]:
+        names = {f"#k{i}": key for i, key in enumerate(PARSERS)}
+        values = {f":v{i}": item[key] for i, key in enumerate(PARSERS) if key in item}
+        same = [f"#k{i} = :v{i}" if key in item else f"attribute_not_exists(#k{i})" for i, key in enumerate(PARSERS)]
+        check: dict[str, Any] = {
+            "TableName": self.group_tags,
+            "Key": {"unit": {"S": unit}},
+            "ConditionExpression": " AND ".join(same),
+            "ExpressionAttributeNames": names,
+        }
+        return {"ConditionCheck": check | ({"ExpressionAttributeValues": values} if values else {})}
+
+    def _counter(self, key: str, most: int) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self.state,
+                "Key": {"key": {"S": key}},
+                "UpdateExpression": "ADD #count :one SET #schema = :schema",
+                "ConditionExpression": "attribute_not_exists(#count) OR #count < :most",
+                "ExpressionAttributeNames": {"#count": "count", "#schema": "schema"},
+                "ExpressionAttributeValues": {
+                    ":one": {"N": "1"},
+                    ":most": {"N": str(most)},
+                    ":schema": {"N": str(SCHEMA)},
+                },
+            }
+        }
+
+    def _unit(self, event: Event, unit: UnitState) -> dict[str, Any]:
+        values = {
+            ":day": {"S": event.day.isoformat()},
+            ":event": {"S": event.event_id},
+            ":schema": {"N": str(SCHEMA)},
+        }
+        unchanged = "attribute_not_exists(last_day)"
+        if unit.last_day:
+            unchanged, values[":last"] = "last_day = :last", {"S": unit.last_day.isoformat()}
+        return {
+            "Update": {
+                "TableName": self.state,
+                "Key": {"key": {"S": UNIT + event.unit}},
+                "UpdateExpression": "SET last_day = :day, last_event = :event, #schema = :schema",
+                "ConditionExpression": f"attribute_not_exists(unrecovered) AND {unchanged}",
+                "ExpressionAttributeNames": {"#schema": "schema"},
+                "ExpressionAttributeValues": values,
+            }
+        }

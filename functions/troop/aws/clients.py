@@ -1,0 +1,35 @@
+"""boto3 clients, made once a process, with time-outs that fit a Lambda function."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+_CONFIG = Config(
+    connect_timeout=3,
+    read_timeout=15,
+    # "standard" retries throttling and transient errors with jittered backoff.
+    retries={"mode": "standard", "total_max_attempts": 7},
+)
+
+_TERMINATION = Config(
+    connect_timeout=2,
+    read_timeout=6,
+    # All attempts together must end well before a claim's deadline (claims.LAST_CALL).
+    retries={"mode": "standard", "total_max_attempts": 3},
+)
+
+
+@cache
+def client(service: str) -> Any:
+    """A client of a service, such as ``dynamodb``. In Lambda the region comes from the environment."""
+    return boto3.client(service, config=_CONFIG)  # type: ignore[call-overload]
+
+
+@cache
+def termination_client(service: str) -> Any:
+    """A client whose calls, retries included, end within about 25 seconds."""
+    return boto3.client(service, config=_TERMINATION)  # type: ignore[call-overload]

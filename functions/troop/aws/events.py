@@ -1,0 +1,240 @@
+"""The table ``Events``: reads, and the steps of an event after its claim.
+
+A step changes only the attributes it is about, and only if the event is where the step would take it from.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from troop import moments
+from troop.aws.dynamo import typed
+from troop.aws.event_items import from_item, to_item, watch_value
+from troop.aws.state import IN_FLIGHT, UNIT
+from troop.aws.transact import ConditionFailed, Sleep, transact, write
+from troop.chaos.events import Event, Status
+
+BY_TIME, BY_UNIT, BY_OPEN = "by-time", "by-unit", "by-open"
+
+LONGEST_NOTE = 500
+
+
+class StepRefused(Exception):
+    """The event is not where the step would take it from: somebody else was there first."""
+
+
+@dataclass(frozen=True)
+class EventTable:
+    """The events of a deployment. ``state`` names the table of the counters that a closed event gives back to."""
+
+    client: Any
+    table: str
+    state: str = ""
+    sleep: Sleep = time.sleep
+
+    def get(self, event_id: str) -> Event | None:
+        """An event by its id, strongly consistent."""
+        answer = self.client.get_item(TableName=self.table, Key=_key(event_id), ConsistentRead=True)
+        return from_item(answer["Item"]) if "Item" in answer else None
+
+    def open_ids(self) -> list[str]:
+        """Ids of the events that something is still to be done for: those in flight, and those UNRECOVERED that are
+        not announced yet. The index lags a moment behind: read an event itself before acting on it.
+        """
+        pages = self.client.get_paginator("query").paginate(
+            TableName=self.table,
+            IndexName=BY_OPEN,
+            KeyConditionExpression="#open = :open",
+            ExpressionAttributeNames={"#open": "open"},
+            ExpressionAttributeValues={":open": {"S": "open"}},
+            ProjectionExpression="event_id",
+        )
+        return [item["event_id"]["S"] for page in pages for item in page["Items"]]
+
+    def record_leashed(self, event: Event) -> bool:
+        """Records what would have been terminated; False when the day already has its event."""
+        try:
+            write(
+                self.client.put_item,
+                self.sleep,
+                TableName=self.table,
+                Item=to_item(event),
+                ConditionExpression="attribute_not_exists(event_id)",
+            )
+        except ConditionFailed:
+            return False
+        return True
+
+    def attempt(self, event: Event, now: datetime) -> tuple[Event, bool]:
+        """Marks that AWS is about to be asked, so that a claim left behind can be told from an untouched one.
+
+        Returns:
+            The event as it is now, and whether AWS may have been asked before.
+
+        Raises:
+            StepRefused: the claim is no longer this execution's to carry out.
+        """
+        old = self._step(
+            event,
+            "SET attempted_at = if_not_exists(attempted_at, :now)",
+            "#status = :claimed AND execution = :execution",
+            {":now": moments.iso(now), ":claimed": Status.CLAIMED.value, ":execution": event.execution},
+            ReturnValues="ALL_OLD",
+        )
+        before = from_item(old["Attributes"])
+        return replace(before, attempted_at=before.attempted_at or now), before.attempted_at is not None
+
+    def note(self, event: Event, words: str) -> None:
+        """Keeps with a claim what speaks against carrying it out.
+
+        Raises:
+            StepRefused: the event is no longer CLAIMED.
+        """
+        values = {":detail": words[:LONGEST_NOTE], ":claimed": Status.CLAIMED.value}
+        self._step(event, "SET detail = :detail", "#status = :claimed", values)
+
+    def terminated(self, event: Event, at: datetime, detail: str = "") -> Event:
+        """CLAIMED -> TERMINATED; it stays in flight until its recovery is known.
+
+        Raises:
+            StepRefused: the event is no longer CLAIMED.
+        """
+        self._step(
+            event,
+            "SET #status = :terminated, terminated_at = :at, detail = :detail",
+            "#status = :claimed",
+            {
+                ":at": moments.iso(at),
+                ":detail": detail,
+                ":terminated": Status.TERMINATED.value,
+                ":claimed": Status.CLAIMED.value,
+            },
+        )
+        return replace(event, status=Status.TERMINATED, terminated_at=at, detail=detail)
+
+    def looked(self, event: Event) -> None:
+        """Keeps what the last look has shown, so that any other watcher can carry on from it.
+
+        Raises:
+            StepRefused: the event is no longer TERMINATED.
+        """
+        values = {":watch": watch_value(event.watch), ":terminated": Status.TERMINATED.value}
+        self._step(event, "SET watch = :watch", "#status = :terminated", values)
+
+    def close(self, event: Event, status: Status, detail: str, recovered_at: datetime | None = None) -> Event:
+        """Ends an event in flight: its final status, its place in flight given back, and after UNRECOVERED the unit
+        taken out of chaos, all in one transaction.
+
+        An UNRECOVERED event stays in the index of open ones until :meth:`announced`.
+
+        Raises:
+            StepRefused: the event is no longer as it was read: in another status, or asked for meanwhile.
+        """
+        closed = replace(event, status=status, detail=detail, recovered_at=recovered_at)
+        parts = [self._closing(event, closed), self._place_given_back()]
+        if status is Status.UNRECOVERED:
+            parts.append(self._unit_taken_out(event))
+        try:
+            transact(self.client, parts, self.sleep)
+        except ConditionFailed:  # only the event's part has a condition
+            raise StepRefused(f"{event.event_id} is no longer as it was read ({event.status})") from None
+        return closed
+
+    def announced(self, event: Event) -> None:
+        """Notes that the bus has taken the announcement of an UNRECOVERED event.
+
+        Raises:
+            StepRefused: the event is not UNRECOVERED.
+        """
+        self._step(
+            event,
+            "REMOVE #open",
+            "#status = :unrecovered",
+            {":unrecovered": Status.UNRECOVERED.value},
+            {"#open": "open"},
+        )
+
+    def _step(
+        self,
+        event: Event,
+        update: str,
+        condition: str,
+        values: dict[str, Any],
+        names: dict[str, str] | None = None,
+        **more: str,
+    ) -> Any:
+        try:
+            return write(
+                self.client.update_item,
+                self.sleep,
+                TableName=self.table,
+                Key=_key(event.event_id),
+                UpdateExpression=update,
+                ConditionExpression=condition,
+                ExpressionAttributeNames={"#status": "status"} | (names or {}),
+                ExpressionAttributeValues=typed(values),
+                **more,
+            )
+        except ConditionFailed:
+            raise StepRefused(f"{event.event_id} is not as this step needs it ({condition})") from None
+
+    def _closing(self, event: Event, closed: Event) -> dict[str, Any]:
+        values: dict[str, Any] = {
+            ":from": event.status.value,
+            ":status": closed.status.value,
+            ":detail": closed.detail,
+            ":watch": watch_value(closed.watch),
+        }
+        update = "SET #status = :status, detail = :detail, watch = :watch"
+        if closed.recovered_at:
+            update += ", recovered_at = :recovered_at, recovery_seconds = :seconds"
+            values[":recovered_at"], values[":seconds"] = moments.iso(closed.recovered_at), closed.recovery_seconds
+        condition, names = "#status = :from", {"#status": "status"}
+        if closed.status is not Status.UNRECOVERED:
+            update, names["#open"] = update + " REMOVE #open", "open"
+        if event.status is Status.CLAIMED and event.attempted_at:
+            # Whoever ends a claim must know whether AWS was asked: an attempt in between makes him look again.
+            condition, values[":attempted"] = (
+                condition + " AND attempted_at = :attempted",
+                moments.iso(event.attempted_at),
+            )
+        elif event.status is Status.CLAIMED:
+            condition += " AND attribute_not_exists(attempted_at)"
+        return {
+            "Update": {
+                "TableName": self.table,
+                "Key": _key(event.event_id),
+                "UpdateExpression": update,
+                "ConditionExpression": condition,
+                "ExpressionAttributeNames": names,
+                "ExpressionAttributeValues": typed(values),
+            }
+        }
+
+    def _place_given_back(self) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self.state,
+                "Key": {"key": {"S": IN_FLIGHT}},
+                "UpdateExpression": "ADD #count :back",
+                "ExpressionAttributeNames": {"#count": "count"},
+                "ExpressionAttributeValues": {":back": {"N": "-1"}},
+            }
+        }
+
+    def _unit_taken_out(self, event: Event) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self.state,
+                "Key": {"key": {"S": UNIT + event.unit}},
+                "UpdateExpression": "SET unrecovered = :event",
+                "ExpressionAttributeValues": {":event": {"S": event.event_id}},
+            }
+        }
+
+
+def _key(event_id: str) -> dict[str, Any]:
+    return {"event_id": {"S": event_id}}

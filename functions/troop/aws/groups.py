@@ -1,0 +1,141 @@
+"""Reads Auto Scaling groups, their instances and what stands around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from troop.chaos.groups import Group, Instance
+from troop.chaos.guards import PROTECTED_TAG
+
+REFRESH_ENDED = frozenset({"Successful", "Failed", "Cancelled", "RollbackSuccessful", "RollbackFailed"})
+GONE_STATES = frozenset({"shutting-down", "terminated"})
+LEAVING = "Terminat"
+"""How the lifecycle states of an instance begin whose group is terminating it, a hook's wait included."""
+
+
+def read_groups(autoscaling: Any, names: Sequence[str] | None = None) -> list[Group]:
+    """All groups of the account and region, or those of the names that exist.
+
+    Groups that are being deleted are left out: they are as good as gone.
+    """
+    paginator = autoscaling.get_paginator("describe_auto_scaling_groups")
+    if names is None:
+        pages: Iterable[Any] = paginator.paginate(PaginationConfig={"PageSize": 100})
+    else:
+        pages = (p for some in _batched(names, 50) for p in paginator.paginate(AutoScalingGroupNames=list(some)))
+    return [_group(raw) for page in pages for raw in page["AutoScalingGroups"] if not raw.get("Status")]
+
+
+def _group(raw: dict[str, Any]) -> Group:
+    return Group(
+        name=raw["AutoScalingGroupName"],
+        desired=raw["DesiredCapacity"],
+        instances=tuple(
+            Instance(
+                instance_id=i["InstanceId"],
+                lifecycle=i["LifecycleState"],
+                # HEALTHY and Healthy both occur in the service's answers.
+                health=i["HealthStatus"].capitalize(),
+                zone=i["AvailabilityZone"],
+                weight=int(i.get("WeightedCapacity") or 1),
+                scale_in_protected=bool(i.get("ProtectedFromScaleIn")),
+            )
+            for i in raw["Instances"]
+        ),
+        tags={t["Key"]: t.get("Value", "") for t in raw.get("Tags", [])},
+        suspended_processes=frozenset(p["ProcessName"] for p in raw.get("SuspendedProcesses", [])),
+        target_groups=tuple(raw.get("TargetGroupARNs", [])),
+    )
+
+
+def protected_instances(ec2: Any) -> frozenset[str]:
+    """Ids of the instances, in the whole account and region, that carry the tag ``troop:protected``."""
+    pages = ec2.get_paginator("describe_instances").paginate(
+        Filters=[
+            {"Name": "tag-key", "Values": [PROTECTED_TAG]},
+            {"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]},
+        ],
+        PaginationConfig={"PageSize": 1000},
+    )
+    return frozenset(i["InstanceId"] for page in pages for r in page["Reservations"] for i in r["Instances"])
+
+
+def refreshing(autoscaling: Any, names: Iterable[str]) -> frozenset[str]:
+    """Which of the groups have an instance refresh under way (or being rolled back). One call a group."""
+    found = set()
+    for name in names:
+        try:
+            # The latest come first; an active one is always the latest.
+            answer = autoscaling.describe_instance_refreshes(AutoScalingGroupName=name, MaxRecords=1)
+        except ClientError as error:
+            if _not_found(error):
+                continue  # deleted since it was read: the claim, which reads again, refuses it
+            raise
+        if any(r["Status"] not in REFRESH_ENDED for r in answer["InstanceRefreshes"]):
+            found.add(name)
+    return frozenset(found)
+
+
+def alarm_states(cloudwatch: Any, names: Iterable[str]) -> dict[str, str]:
+    """State by name of the alarms, metric and composite ones, that exist."""
+    states = {}
+    for some in _batched(sorted(set(names)), 100):
+        pages = cloudwatch.get_paginator("describe_alarms").paginate(
+            AlarmNames=list(some), AlarmTypes=["MetricAlarm", "CompositeAlarm"]
+        )
+        for page in pages:
+            for alarm in page.get("MetricAlarms", []) + page.get("CompositeAlarms", []):
+                states[alarm["AlarmName"]] = alarm["StateValue"]
+    return states
+
+
+def healthy_targets(elbv2: Any, target_groups: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Ids of the healthy instances by target group ARN. A target group that was deleted has none."""
+    found = {}
+    for arn in target_groups:
+        try:
+            described = elbv2.describe_target_health(TargetGroupArn=arn)["TargetHealthDescriptions"]
+        except elbv2.exceptions.TargetGroupNotFoundException:
+            described = []
+        found[arn] = frozenset(d["Target"]["Id"] for d in described if _serves(d["TargetHealth"]))
+    return found
+
+
+def _serves(health: dict[str, Any]) -> bool:
+    # Of a target group that no listener uses, nothing is routed, so nothing can be unhealthy. Stopped instances are
+    # "unused" too, with another reason.
+    return health["State"] == "healthy" or (health["State"] == "unused" and health.get("Reason") == "Target.NotInUse")
+
+
+def lifecycle(autoscaling: Any, instance_id: str) -> str | None:
+    """An instance's lifecycle state, such as ``InService``; None when it is in no group (any more)."""
+    known = autoscaling.describe_auto_scaling_instances(InstanceIds=[instance_id])["AutoScalingInstances"]
+    return str(known[0]["LifecycleState"]) if known else None
+
+
+def instance_gone(ec2: Any, autoscaling: Any, instance_id: str) -> bool:
+    """Whether an instance is terminated, on its way there or no longer known.
+
+    One that a lifecycle hook holds back still runs, but its group has given it up: it is on its way.
+    """
+    if (lifecycle(autoscaling, instance_id) or "").startswith(LEAVING):
+        return True
+    try:
+        reservations = ec2.describe_instances(InstanceIds=[instance_id])["Reservations"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "InvalidInstanceID.NotFound":
+            return True
+        raise
+    return all(i["State"]["Name"] in GONE_STATES for r in reservations for i in r["Instances"])
+
+
+def _not_found(error: ClientError) -> bool:
+    """Auto Scaling has no error code of its own for what does not exist."""
+    return error.response["Error"]["Code"] == "ValidationError" and "not found" in str(error).lower()
+
+
+def _batched(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    return (names[i : i + size] for i in range(0, len(names), size))

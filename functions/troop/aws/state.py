@@ -1,0 +1,97 @@
+"""The tables ``State`` and ``GroupTags``: the switch, the counters, the units, and what people set for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from troop.aws.dynamo import plain, scan
+from troop.chaos.facts import Counts, Switch, UnitState
+
+SWITCH = "switch"
+IN_FLIGHT = "in-flight"
+DAY = "day#"
+UNIT = "unit#"
+
+
+@dataclass(frozen=True)
+class StateView:
+    """The whole table ``State`` as one tick has read it."""
+
+    switch: Switch
+    counts: Counts
+    units: Mapping[str, UnitState]
+
+
+@dataclass(frozen=True)
+class StateTable:
+    """Reads the table ``State``.
+
+    Attributes:
+        leashed: what the switch says until somebody sets it.
+    """
+
+    client: Any
+    table: str
+    leashed: bool
+
+    def view(self) -> StateView:
+        """Everything, strongly consistent."""
+        by_key = {item["key"]: item for item in scan(self.client, self.table)}
+        return StateView(
+            switch=self._switch(by_key.get(SWITCH, {})),
+            counts=Counts(
+                by_day={
+                    date.fromisoformat(k.removeprefix(DAY)): int(v.get("count", 0))
+                    for k, v in by_key.items()
+                    if k.startswith(DAY)
+                },
+                in_flight=int(by_key.get(IN_FLIGHT, {}).get("count", 0)),
+            ),
+            units={k.removeprefix(UNIT): _unit(v) for k, v in by_key.items() if k.startswith(UNIT)},
+        )
+
+    def switch(self) -> Switch:
+        return self._switch(self._get(SWITCH))
+
+    def counts(self, day: date) -> Counts:
+        """The counters that a claim on ``day`` is checked against."""
+        return Counts(
+            by_day={day: int(self._get(f"{DAY}{day}").get("count", 0))},
+            in_flight=int(self._get(IN_FLIGHT).get("count", 0)),
+        )
+
+    def unit(self, unit: str) -> UnitState:
+        return _unit(self._get(UNIT + unit))
+
+    def _switch(self, item: Mapping[str, Any]) -> Switch:
+        return Switch(halted=bool(item.get("halted", False)), leashed=bool(item.get("leashed", self.leashed)))
+
+    def _get(self, key: str) -> dict[str, Any]:
+        answer = self.client.get_item(TableName=self.table, Key={"key": {"S": key}}, ConsistentRead=True)
+        return plain(answer.get("Item", {}))
+
+
+def _unit(item: Mapping[str, Any]) -> UnitState:
+    last = item.get("last_day")
+    return UnitState(last_day=date.fromisoformat(last) if last else None, unrecovered=item.get("unrecovered"))
+
+
+@dataclass(frozen=True)
+class PolicyTable:
+    """Reads the table ``GroupTags``. Items are what people wrote: nothing in them is to be trusted yet."""
+
+    client: Any
+    table: str
+
+    def all(self) -> dict[str, dict[str, Any]]:
+        """Item by unit, strongly consistent."""
+        return {item["unit"]: item for item in scan(self.client, self.table)}
+
+    def raw(self, unit: str) -> dict[str, Any]:
+        """A unit's item in DynamoDB's own types (which a claim compares exactly); empty when there is none."""
+        answer = self.client.get_item(TableName=self.table, Key={"unit": {"S": unit}}, ConsistentRead=True)
+        item: dict[str, Any] = answer.get("Item", {})
+        return item

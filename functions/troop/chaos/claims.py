@@ -1,0 +1,56 @@
+"""Claims: how long one holds, and what becomes of one that was left behind. Pure; the transaction is an adapter's."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from troop.calendars import Calendar
+from troop.chaos.events import Event, Status
+
+LONGEST_CLAIM = timedelta(minutes=10)
+
+LAST_CALL = timedelta(seconds=30)
+"""No call to terminate starts this close to the deadline: it must have ended, retries and all, when the claim does."""
+
+GRACE = timedelta(seconds=60)
+"""How long after its deadline a claim is left alone before it is reconciled: clocks differ."""
+
+
+def deadline(now: datetime, calendar: Calendar | None) -> datetime:
+    """The end of a claim made now, in UTC: at most ten minutes away, and inside the window of a scheduled one.
+
+    Args:
+        calendar: the unit's; None on demand, where no window holds.
+    """
+    longest = now.astimezone(UTC) + LONGEST_CLAIM
+    if calendar is None:
+        return longest
+    _, closes = calendar.window(calendar.at(now).day)
+    return min(longest, closes)
+
+
+def may_carry_out(event: Event, now: datetime) -> bool:
+    """Whether there is time left to terminate the claimed instance. By a clock that shows a moment well before the
+    claim was made, there is not: it is wrong.
+    """
+    in_time = event.deadline is not None and event.at - GRACE <= now < event.deadline - LAST_CALL
+    return event.status is Status.CLAIMED and in_time
+
+
+def is_stale(event: Event, now: datetime) -> bool:
+    """Whether a claim is past its deadline, so that nobody carries it out any more."""
+    return event.status is Status.CLAIMED and event.deadline is not None and now > event.deadline + GRACE
+
+
+def reconciled(event: Event, instance_gone: bool) -> tuple[Status, str]:
+    """What a stale claim turned out to be, and a sentence that says so.
+
+    Args:
+        event: the claim.
+        instance_gone: whether the instance is terminated, shutting down or no longer known.
+    """
+    if not instance_gone:
+        return Status.ABANDONED, "the deadline passed and the instance lives"
+    if event.attempted_at is None:
+        return Status.GONE_ELSEWHERE, "the instance was terminated by somebody else"
+    return Status.TERMINATED, "found terminated after the deadline"

@@ -1,0 +1,165 @@
+"""Decides for every unit at one tick. Pure: all it looks at comes as arguments, all it says is data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Any
+
+from troop.chaos.facts import Counts, Facts, Switch, UnitState
+from troop.chaos.groups import Group
+from troop.chaos.guards import BEFORE_CAPS, CAPS, SCHEDULED, Refusal, Target, judge, pass_guards
+from troop.chaos.policy import Policy, effective_policy, says_anything
+from troop.chaos.roll import roll
+from troop.chaos.units import by_unit
+from troop.settings import Settings
+
+TERMINATE = "terminate"
+"""The one reason that is no refusal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What one tick has read of the account. Mappings are by unit; a unit without an entry has nothing stored."""
+
+    groups: Sequence[Group]
+    items: Mapping[str, Mapping[str, Any]]
+    states: Mapping[str, UnitState]
+    switch: Switch
+    counts: Counts
+    protected_instances: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided for one unit at one tick, and why.
+
+    Attributes:
+        tick: the moment the decision is for.
+        day: the local day on the unit's calendar; None when the unit has no calendar that exists.
+        reason: ``terminate`` or the first guard's refusal.
+        detail: a sentence with the numbers.
+        groups: names of the unit's groups.
+        rolled: the day's roll, 0..1; None without a day.
+        target: what is to be terminated (or would be, were the deployment not leashed).
+    """
+
+    unit: str
+    tick: datetime
+    day: date | None
+    reason: str
+    detail: str
+    groups: tuple[str, ...]
+    rolled: float | None
+    policy: Policy
+    target: Target | None = None
+
+    @property
+    def event_id(self) -> str:
+        """The key of the scheduled event of this unit and day."""
+        return f"{self.day}#{self.unit}"
+
+
+def facts_of_units(account: Account, settings: Settings, salt: bytes, now: datetime) -> Iterator[Facts]:
+    """The facts of every unit, in the units' order, with what costs a call per group left out."""
+
+    def today(calendar: str) -> date:
+        return settings.calendars[calendar].at(now).day
+
+    nobody, no_state = Group("", 0), UnitState()
+    shared = effective_policy([nobody], {}, settings, today)  # of all units for which nobody has set anything
+    for unit, groups in by_unit(account.groups, settings.units).items():
+        item = account.items.get(unit, {})
+        plain = not item and not any(map(says_anything, groups))
+        yield Facts(
+            unit=unit,
+            now=now,
+            salt=salt,
+            settings=settings,
+            switch=account.switch,
+            groups=groups,
+            policy=shared if plain else effective_policy(groups, item, settings, today),
+            state=account.states.get(unit, no_state),
+            counts=account.counts,
+            protected_instances=account.protected_instances,
+        )
+
+
+def decide(facts: Facts) -> Decision:
+    """The decision for one unit."""
+    return _decision(facts, judge(facts, SCHEDULED))
+
+
+def _decision(facts: Facts, verdict: Refusal | Target) -> Decision:
+    day = facts.day if facts.policy.calendar.value in facts.settings.calendars else None
+    target = None
+    if isinstance(verdict, Target):
+        reason, target = TERMINATE, verdict
+        detail = f"{verdict.instance.instance_id} of {verdict.group.name} is to be terminated"
+    else:
+        reason, detail = verdict.reason, verdict.detail
+        if reason == "leashed":
+            unleashed = judge(replace(facts, switch=Switch(halted=False, leashed=False)), SCHEDULED)
+            target = unleashed if isinstance(unleashed, Target) else None
+    return Decision(
+        unit=facts.unit,
+        tick=facts.now,
+        day=day,
+        reason=reason,
+        detail=detail,
+        groups=tuple([group.name for group in facts.groups]),
+        rolled=roll(facts.salt, day, facts.unit) if day else None,
+        policy=facts.policy,
+        target=target,
+    )
+
+
+def decide_all(facts: Sequence[Facts], look: Callable[[list[Facts]], list[Facts]] = list) -> list[Decision]:
+    """The decisions of a tick, in the order of the facts. What one unit is granted counts against the caps of others.
+
+    Order matters only when a cap is near: then whoever rolled lowest that day goes first, so that no unit is favoured
+    for its name. Nothing is looked up for units that a cap refuses anyway.
+
+    Args:
+        facts: of every unit, see :func:`facts_of_units`.
+        look: adds to the facts of units that are due what costs a call per group (refreshes, alarms).
+    """
+    decisions: dict[str, Decision] = {}
+    due = []
+    for unit in facts:
+        passed = pass_guards(unit, BEFORE_CAPS)
+        if isinstance(passed, Refusal):
+            decisions[unit.unit] = _decision(unit, passed)
+        else:
+            due.append(unit)
+    decisions |= _grant(sorted(due, key=lambda f: (roll(f.salt, f.day, f.unit), f.unit)), look)
+    return [decisions[unit.unit] for unit in facts]
+
+
+def _grant(due: list[Facts], look: Callable[[list[Facts]], list[Facts]]) -> Iterator[tuple[str, Decision]]:
+    """Decides for units that only a cap, a closer look or the leash can still refuse, in their order."""
+    counts = due[0].counts if due else Counts()
+    seen: dict[str, Facts] = {}
+    full: dict[date, Refusal] = {}  # what a cap refuses once that day, it refuses to all that follow
+    for index, unit in enumerate(due):
+        if unit.day not in full:
+            capped = pass_guards(replace(unit, counts=counts), CAPS)
+            if isinstance(capped, Refusal):
+                full[unit.day] = capped
+        if unit.day in full:
+            yield unit.unit, _decision(unit, full[unit.day])
+            continue
+        if unit.unit not in seen:
+            room = len(due) if unit.switch.leashed else _room(unit, counts)
+            seen = {f.unit: f for f in look(due[index : index + room])}
+        decision = decide(replace(seen[unit.unit], counts=counts))
+        if decision.reason == TERMINATE:
+            counts = counts.plus_one(unit.day)
+        yield unit.unit, decision
+
+
+def _room(unit: Facts, counts: Counts) -> int:
+    """How many more terminations the caps allow on the unit's day."""
+    settings = unit.settings
+    return min(settings.max_per_day - counts.by_day.get(unit.day, 0), settings.max_in_flight - counts.in_flight)

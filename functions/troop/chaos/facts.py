@@ -1,0 +1,86 @@
+"""What a decision rests on: the facts of one unit at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+
+from troop.calendars import Calendar, Reading
+from troop.chaos.groups import Group
+from troop.chaos.policy import Policy
+from troop.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """The deployment's switch. ``halted`` stops everything; ``leashed`` decides and records, terminates nothing."""
+
+    halted: bool
+    leashed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnitState:
+    """What is remembered of a unit.
+
+    Attributes:
+        last_day: the local day of its last claim, scheduled or on demand.
+        unrecovered: the event after which it did not come back; None while it takes part.
+    """
+
+    last_day: date | None = None
+    unrecovered: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Terminations counted so far: on each local day, and waiting for recovery now."""
+
+    by_day: Mapping[date, int] = field(default_factory=dict)
+    in_flight: int = 0
+
+    def plus_one(self, day: date) -> Counts:
+        """With one more termination on ``day``."""
+        return Counts({**self.by_day, day: self.by_day.get(day, 0) + 1}, self.in_flight + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that a decision about one unit rests on.
+
+    Attributes:
+        now: the moment the decision is for, aware.
+        groups: the unit's groups, at least one.
+        protected_instances: ids of instances that carry the tag ``troop:protected``.
+        refreshing: names of groups with an instance refresh under way; None when nobody has looked yet.
+        alarms: state by alarm name; an alarm that does not exist is absent; None when nobody has looked yet.
+    """
+
+    unit: str
+    now: datetime
+    salt: bytes
+    settings: Settings
+    switch: Switch
+    groups: tuple[Group, ...]
+    policy: Policy
+    state: UnitState
+    counts: Counts
+    protected_instances: frozenset[str] = frozenset()
+    refreshing: frozenset[str] | None = None
+    alarms: Mapping[str, str] | None = None
+
+    @property
+    def calendar(self) -> Calendar:
+        """The unit's calendar; only for a policy without problems."""
+        return self.settings.calendars[self.policy.calendar.value]
+
+    @property
+    def today(self) -> Reading:
+        """What the unit's calendar says of ``now``."""
+        return self.settings.calendars[self.policy.calendar.value].at(self.now)
+
+    @property
+    def day(self) -> date:
+        """The local day on the unit's calendar."""
+        return self.today.day

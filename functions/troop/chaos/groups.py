@@ -1,0 +1,56 @@
+"""Auto Scaling groups as chaos sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+IN_SERVICE = "InService"
+HEALTHY = "Healthy"
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An instance of a group.
+
+    Attributes:
+        instance_id: ``i-...``.
+        lifecycle: the Auto Scaling lifecycle state, such as ``InService``.
+        health: ``Healthy`` or ``Unhealthy``, as Auto Scaling sees it.
+        zone: availability zone.
+        weight: capacity units it counts for; 1 in a group without weights.
+        scale_in_protected: protected from scale-in.
+    """
+
+    instance_id: str
+    lifecycle: str = IN_SERVICE
+    health: str = HEALTHY
+    zone: str = ""
+    weight: int = 1
+    scale_in_protected: bool = False
+
+    @property
+    def serving(self) -> bool:
+        """In service and healthy."""
+        return self.lifecycle == IN_SERVICE and self.health == HEALTHY
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """An Auto Scaling group at one moment. ``desired`` is in the group's own capacity units."""
+
+    name: str
+    desired: int
+    instances: tuple[Instance, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    suspended_processes: frozenset[str] = frozenset()
+    target_groups: tuple[str, ...] = ()
+
+    @property
+    def serving(self) -> tuple[Instance, ...]:
+        return tuple([i for i in self.instances if i.lifecycle == IN_SERVICE and i.health == HEALTHY])
+
+    @property
+    def capacity_in_service(self) -> int:
+        """Capacity units of the instances that are in service and healthy."""
+        return sum([i.weight for i in self.serving])

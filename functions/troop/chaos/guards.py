@@ -1,0 +1,287 @@
+"""The guards: everything that can speak against a termination, in one list that reads from top to bottom.
+
+A guard looks at the facts of one unit and refuses, or lets pass. The first refusal is the reason on record. Guards
+about single groups or instances narrow the candidates: they refuse only when no candidate is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from troop.calendars import MARGIN_MINUTES, clock
+from troop.chaos.facts import Facts
+from troop.chaos.groups import HEALTHY, IN_SERVICE, Group, Instance
+from troop.chaos.roll import by_rank, due_at, roll
+
+PROTECTED_TAG = "troop:protected"
+FLEET_TAG = "troop:fleet"
+NEEDED_PROCESSES = frozenset({"Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy", "AddToLoadBalancer"})
+"""Auto Scaling processes without which a terminated instance is not noticed or not replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a unit is left alone: a reason from :data:`REASONS` and a sentence with the numbers."""
+
+    reason: str
+    detail: str
+
+
+Guard = Callable[[Facts], Refusal | Facts | None]
+"""Refuses, narrows the facts to fewer groups, or lets pass (None)."""
+
+
+def protected(facts: Facts) -> Refusal | Facts | None:
+    def why(group: Group) -> str | None:
+        if FLEET_TAG in group.tags:
+            return "belongs to one of Troop's own fleets"
+        return f"is tagged {PROTECTED_TAG}" if PROTECTED_TAG in group.tags else None  # whatever its value says
+
+    return _narrow(facts, "protected", why)
+
+
+def malformed(facts: Facts) -> Refusal | None:
+    return Refusal("malformed", "; ".join(facts.policy.problems)) if facts.policy.problems else None
+
+
+def halted(facts: Facts) -> Refusal | None:
+    return Refusal("halted", "chaos is halted by the switch") if facts.switch.halted else None
+
+
+def calendar_closed(facts: Facts) -> Refusal | None:
+    closure = facts.today.closure
+    return Refusal(closure.kind, closure.detail) if closure else None
+
+
+def opted_out(facts: Facts) -> Refusal | None:
+    takes_part = facts.policy.takes_part
+    if takes_part.value:
+        return None
+    if takes_part.source == "settings":
+        return Refusal("not-opted-in", "this deployment is opt-in and the unit has not opted in")
+    until = f" until {facts.policy.until.value}" if facts.policy.until.value else ""
+    because = f": {facts.policy.reason.value}" if facts.policy.reason.value else ""
+    return Refusal("opted-out", f"opted out by {takes_part.source}{until}{because}")
+
+
+def unrecovered(facts: Facts) -> Refusal | None:
+    event = facts.state.unrecovered
+    return Refusal("unrecovered", f"did not recover from {event}: put it back when it is well") if event else None
+
+
+def suspended(facts: Facts) -> Refusal | Facts | None:
+    def why(group: Group) -> str | None:
+        missing = group.suspended_processes & NEEDED_PROCESSES
+        return "has suspended " + ", ".join(sorted(missing)) if missing else None
+
+    return _narrow(facts, "suspended", why)
+
+
+def refreshing(facts: Facts) -> Refusal | Facts | None:
+    under_way = facts.refreshing
+    if not under_way:
+        return None
+    return _narrow(facts, "refreshing", lambda g: "has an instance refresh under way" if g.name in under_way else None)
+
+
+def too_small(facts: Facts) -> Refusal | Facts | None:
+    minimum = facts.policy.min_healthy.value
+
+    def why(group: Group) -> str | None:
+        if group.desired == 0:
+            return "wants no instances"
+        if len(group.instances) < minimum:
+            return f"has {len(group.instances)} instances, fewer than min_healthy {minimum}"
+        return None
+
+    return _narrow(facts, "too-small", why)
+
+
+def unhealthy(facts: Facts) -> Refusal | Facts | None:
+    minimum = facts.policy.min_healthy.value
+
+    def why(group: Group) -> str | None:
+        serving = group.serving
+        if len(serving) < minimum:
+            return f"has {len(serving)} healthy instances in service, fewer than min_healthy {minimum}"
+        capacity = sum([i.weight for i in serving])
+        return f"has a capacity of {capacity} in service, desired {group.desired}" if capacity < group.desired else None
+
+    return _narrow(facts, "unhealthy", why)
+
+
+def only_protected_instances(facts: Facts) -> Refusal | Facts | None:
+    def why(group: Group) -> str | None:
+        return None if candidates(facts, group) else "has only protected instances in service"
+
+    return _narrow(facts, "protected-instances", why)
+
+
+def stop_alarm(facts: Facts) -> Refusal | None:
+    if facts.alarms is None:
+        return None
+    for name in facts.policy.stop_alarms.value:
+        state = facts.alarms.get(name, "unknown: there is no such alarm")
+        if state != "OK":  # INSUFFICIENT_DATA tells nothing, and nothing is not enough
+            return Refusal("stop-alarm", f"stop alarm {name} is {state}")
+    return None
+
+
+def too_soon(facts: Facts) -> Refusal | None:
+    needed, last = facts.policy.min_days_between.value, facts.state.last_day
+    if last is None or not needed or last >= facts.day:
+        return None  # on the same day the reason is already-today
+    passed = facts.calendar.business_days_since(last, facts.day, needed)
+    if passed >= needed:
+        return None
+    days = "1 business day" if passed == 1 else f"{passed} business days"
+    return Refusal("too-soon", f"last on {last}, {days} ago; min_days_between {needed}")
+
+
+def not_rolled(facts: Facts) -> Refusal | None:
+    rolled, probability = roll(facts.salt, facts.day, facts.unit), facts.policy.probability.value
+    if rolled < probability:
+        return None
+    return Refusal("not-rolled", f"{rolled:.4f} >= probability {probability:g}")
+
+
+def not_yet(facts: Facts) -> Refusal | None:
+    calendar, today = facts.calendar, facts.today
+    if facts.now >= due_at(facts.salt, today.day, facts.unit, calendar):
+        return None
+    # The minute itself stays untold: chaos that can be predicted tests nothing.
+    last = clock(calendar.close_minute - MARGIN_MINUTES)
+    return Refusal("not-yet", f"rolled for a minute later than {today.local:%H:%M}, before {last}")
+
+
+def already_today(facts: Facts) -> Refusal | None:
+    if facts.state.last_day is not None and facts.state.last_day >= facts.day:
+        return Refusal("already-today", f"has had its termination of {facts.state.last_day}")
+    return None
+
+
+def day_cap(facts: Facts) -> Refusal | None:
+    count, cap = facts.counts.by_day.get(facts.day, 0), facts.settings.max_per_day
+    return Refusal("day-cap", f"{count} terminations on {facts.day}, max_per_day {cap}") if count >= cap else None
+
+
+def in_flight(facts: Facts) -> Refusal | None:
+    count, most = facts.counts.in_flight, facts.settings.max_in_flight
+    return Refusal("in-flight", f"{count} terminations in flight, max_in_flight {most}") if count >= most else None
+
+
+def leashed(facts: Facts) -> Refusal | None:
+    return Refusal("leashed", "due, but the deployment is leashed") if facts.switch.leashed else None
+
+
+SCHEDULED: tuple[Guard, ...] = (
+    protected,
+    malformed,
+    halted,
+    calendar_closed,
+    opted_out,
+    unrecovered,
+    suspended,
+    refreshing,
+    too_small,
+    unhealthy,
+    only_protected_instances,
+    stop_alarm,
+    too_soon,
+    not_rolled,
+    not_yet,
+    already_today,
+    day_cap,
+    in_flight,
+    leashed,
+)
+"""The guards of a scheduled termination, in order."""
+
+BEFORE_CAPS = SCHEDULED[: SCHEDULED.index(day_cap)]
+CAPS = (day_cap, in_flight)
+"""The guards that other units' terminations bear on, and all that stand before them."""
+
+REASONS = (
+    "protected",
+    "malformed",
+    "halted",
+    "weekend",
+    "holiday",
+    "freeze",
+    "outside-window",
+    "opted-out",
+    "not-opted-in",
+    "unrecovered",
+    "suspended",
+    "refreshing",
+    "too-small",
+    "unhealthy",
+    "protected-instances",
+    "stop-alarm",
+    "too-soon",
+    "not-rolled",
+    "not-yet",
+    "already-today",
+    "day-cap",
+    "in-flight",
+    "leashed",
+)
+"""Every reason a guard can give; a bounded set, fit for a metric's dimension."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What to terminate: one instance of one group."""
+
+    group: Group
+    instance: Instance
+
+
+def judge(facts: Facts, guards: Sequence[Guard] = SCHEDULED) -> Refusal | Target:
+    """The first guard's refusal or, when all let pass, the instance that the day's order puts first."""
+    passed = pass_guards(facts, guards)
+    if isinstance(passed, Refusal):
+        return passed
+    facts = passed
+    owners = {i: group for group in facts.groups for i in candidates(facts, group)}
+    chosen = by_rank(facts.salt, facts.day, owners)[0]
+    return Target(owners[chosen], chosen)
+
+
+def pass_guards(facts: Facts, guards: Sequence[Guard]) -> Refusal | Facts:
+    """The first guard's refusal or, when all let pass, the facts narrowed to the groups that are left."""
+    for guard in guards:
+        verdict = guard(facts)
+        if verdict is None:
+            continue
+        if isinstance(verdict, Refusal):
+            return verdict
+        facts = verdict
+    return facts
+
+
+def candidates(facts: Facts, group: Group) -> tuple[Instance, ...]:
+    """The instances of a group that may be terminated."""
+    spared = facts.protected_instances
+    return tuple(
+        [
+            i
+            for i in group.instances
+            if i.lifecycle == IN_SERVICE
+            and i.health == HEALTHY
+            and not i.scale_in_protected
+            and i.instance_id not in spared
+        ]
+    )
+
+
+def _narrow(facts: Facts, reason: str, why: Callable[[Group], str | None]) -> Refusal | Facts | None:
+    """Leaves the groups that nothing speaks against; refuses when that is none, with every group's own words."""
+    refused = [(group, words) for group in facts.groups if (words := why(group))]
+    if not refused:
+        return None
+    if len(refused) == len(facts.groups):
+        return Refusal(reason, "; ".join([f"{group.name} {words}" for group, words in refused]))
+    out = {group.name for group, _ in refused}
+    return replace(facts, groups=tuple(g for g in facts.groups if g.name not in out))

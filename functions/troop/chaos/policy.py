@@ -1,0 +1,254 @@
+"""A unit's effective policy: table item over group tags over settings, each value with its source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+from troop import values
+from troop.chaos.groups import Group
+from troop.settings import METHODS, Settings
+
+TAG_PREFIX = "troop:"
+
+PARSERS: Mapping[str, Callable[[Any], Any]] = {
+    "opt_out": values.boolean,
+    "opt_in": values.boolean,
+    "probability": values.number(0, 1),
+    "min_healthy": values.whole(1, 10_000),
+    "min_days_between": values.whole(0, 250),
+    "until": values.day,
+    "reason": values.text(),
+    "owner": values.text(),
+    "stop_alarms": values.names,
+    "calendar": values.text(),
+    "method": values.one_of(*METHODS),
+}
+"""The keys a person may set, in the table item of a unit or, with the prefix ``troop:``, as tags of a group."""
+
+BOOKKEEPING: Mapping[str, Callable[[Any], Any]] = dict.fromkeys(
+    ("unit", "schema", "version", "changed_at", "changed_by"), lambda value: value
+)
+"""Attributes of a table item that are Troop's own and no policy."""
+
+OTHER_TAGS: Mapping[str, Callable[[Any], Any]] = {
+    # Without its unit, a group would escape the opt-out of that unit.
+    "unit": values.text(),
+    **dict.fromkeys(("protected", "fleet", "deployment", "run", "cell", "role", "expires_at"), lambda value: value),
+}
+"""Tags with Troop's prefix that are no policy."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Sourced(Generic[T]):
+    """A value and where it came from: ``item``, ``tag of <group>`` or ``settings``."""
+
+    value: T
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What holds for a unit today.
+
+    Attributes:
+        takes_part: whether chaos may touch it, by opt-out or opt-in.
+        until: the last day of the opt-out in force; None when there is none, or it has no end.
+        reason, owner: free text of whoever set it, "" when nobody did.
+        problems: malformed values, one sentence each; when there are any, no other value is to be trusted.
+    """
+
+    takes_part: Sourced[bool]
+    until: Sourced[date | None]
+    probability: Sourced[float]
+    min_healthy: Sourced[int]
+    min_days_between: Sourced[int]
+    method: Sourced[str]
+    calendar: Sourced[str]
+    stop_alarms: Sourced[tuple[str, ...]]
+    reason: Sourced[str]
+    owner: Sourced[str]
+    problems: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, dict[str, Any]]:
+        """``{key: {"value": ..., "source": ...}}`` in JSON's types, for records and answers."""
+        return {key: {"value": _plain(s.value), "source": s.source} for key, s in self._sourced()}
+
+    def _sourced(self) -> Iterable[tuple[str, Sourced[Any]]]:
+        return ((key, getattr(self, key)) for key in VALUES)
+
+
+VALUES = (
+    "takes_part",
+    "until",
+    "probability",
+    "min_healthy",
+    "min_days_between",
+    "method",
+    "calendar",
+    "stop_alarms",
+    "reason",
+    "owner",
+)
+
+SETTINGS = "settings"
+
+_Layer = dict[str, Sourced[Any]]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, date):
+        return value.isoformat()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def effective_policy(
+    groups: Sequence[Group], item: Mapping[str, Any], settings: Settings, today: Callable[[str], date]
+) -> Policy:
+    """The policy of a unit: its strictest member's.
+
+    Any opt-out wins (the one that lasts longest), then the smallest probability, the largest minimum and distance, the
+    gentler method and all stop alarms together. Members on different calendars are malformed.
+
+    Args:
+        groups: the unit's groups, at least one.
+        item: the unit's item in the table ``GroupTags``, as stored; empty when there is none.
+        settings: the deployment's.
+        today: the local date on the calendar of a name that the settings have.
+    """
+    item_layer, problems = _read_layer(item, "item", "attribute ", "", BOOKKEEPING)
+    members = []
+    for group in groups:
+        tag_layer, tag_problems = _read_tags(group)
+        problems += tag_problems
+        member, member_problems = _member(item_layer, tag_layer, settings, today)
+        problems += member_problems
+        members.append(member)
+    merged, merge_problems = _strictest(members)
+    return Policy(**merged, problems=tuple(dict.fromkeys(problems + merge_problems)))
+
+
+def says_anything(group: Group) -> bool:
+    """Whether a group may have any tag with Troop's prefix, in whatever spelling; a quick look that misses none."""
+    return TAG_PREFIX in "\n".join(group.tags).lower()
+
+
+def _read_tags(group: Group) -> tuple[_Layer, list[str]]:
+    if not says_anything(group):
+        return {}, []
+    ours, problems = {}, []
+    for key, value in group.tags.items():
+        if key.startswith(TAG_PREFIX):
+            ours[key.removeprefix(TAG_PREFIX)] = value
+        elif key.lower().startswith(TAG_PREFIX):  # tags know upper from lower case: this one would mean nothing
+            problems.append(f"{group.name}: tag {key} is unknown: must be spelled {key.lower()}")
+    layer, layer_problems = _read_layer(ours, f"tag of {group.name}", f"{group.name}: tag ", TAG_PREFIX, OTHER_TAGS)
+    return layer, problems + layer_problems
+
+
+def _read_layer(
+    raw: Mapping[str, Any], source: str, where: str, prefix: str, others: Mapping[str, Callable[[Any], Any]]
+) -> tuple[_Layer, list[str]]:
+    layer: _Layer = {}
+    problems = []
+    for key, value in raw.items():
+        parse = PARSERS.get(key) or others.get(key)
+        if parse is None:
+            problems.append(
+                f"{where}{prefix}{key} is unknown: must be {values.spelling(key, (*PARSERS, *others), prefix)}"
+            )
+            continue
+        try:
+            layer[key] = Sourced(parse(value), source)
+        except values.BadValue as error:
+            problems.append(f"{where}{prefix}{key} is {str(value)[:80]!r}: must be {error}")
+    return layer, problems
+
+
+def _member(
+    item: _Layer, tags: _Layer, settings: Settings, today: Callable[[str], date]
+) -> tuple[dict[str, Sourced[Any]], list[str]]:
+    member = _defaults(settings) | tags | item
+    calendar = member["calendar"]
+    problems = []
+    if calendar.value not in settings.calendars:
+        known = ", ".join(settings.calendars)
+        problems.append(f"calendar is {calendar.value!r} ({calendar.source}): must be one of {known}")
+        day = date.min  # no opt-out ends
+    else:
+        day = today(calendar.value)
+    member["takes_part"], member["until"] = _takes_part((item, tags), settings.participation == "opt-in", day)
+    return {key: member[key] for key in VALUES}, problems
+
+
+@lru_cache(maxsize=16)
+def _defaults(settings: Settings) -> _Layer:
+    values_of_settings: dict[str, Any] = {
+        "probability": settings.probability,
+        "min_healthy": settings.min_healthy,
+        "min_days_between": settings.min_days_between,
+        "method": settings.method,
+        "calendar": "default",
+        "stop_alarms": (),
+        "reason": "",
+        "owner": "",
+    }
+    return {key: Sourced(value, SETTINGS) for key, value in values_of_settings.items()}
+
+
+def _takes_part(layers: Sequence[_Layer], must_opt_in: bool, day: date) -> tuple[Sourced[bool], Sourced[date | None]]:
+    """The first layer that says anything decides, and in it an opt-out before an opt-in.
+
+    ``until`` is the last day of its own layer's opt-out, and is one by itself; past it, the layer says nothing of
+    opting out. ``opt_out: false`` takes a lower layer's opt-out away, and opts nobody in. ``opt_in: false`` opts out.
+    """
+    nowhere: Sourced[date | None] = Sourced(None, SETTINGS)
+    put_back: Sourced[bool] | None = None
+    for layer in layers:
+        opt_out, opt_in, until = layer.get("opt_out"), layer.get("opt_in"), layer.get("until")
+        ended = until is not None and until.value < day
+        out = opt_out or (until and Sourced(True, until.source))
+        if out and out.value and not ended and put_back is None:
+            return Sourced(False, out.source), until or Sourced(None, out.source)
+        if opt_in:
+            return opt_in, nowhere
+        if opt_out and not opt_out.value:
+            put_back = put_back or Sourced(True, opt_out.source)
+    if must_opt_in:
+        return Sourced(False, SETTINGS), nowhere
+    return put_back or Sourced(True, SETTINGS), nowhere
+
+
+def _strictest(members: Sequence[dict[str, Sourced[Any]]]) -> tuple[dict[str, Sourced[Any]], list[str]]:
+    if len(members) == 1:
+        return members[0], []
+
+    def pick(key: str, rank: Callable[[Any], Any]) -> Sourced[Any]:
+        return min((m[key] for m in members), key=lambda s: rank(s.value))
+
+    problems = []
+    calendars = sorted({str(m["calendar"].value) for m in members})
+    if len(calendars) > 1:
+        problems.append("its groups are on different calendars: " + ", ".join(calendars))
+    alarms = [m["stop_alarms"] for m in members]
+    merged_alarms = tuple(dict.fromkeys(name for a in alarms for name in a.value))
+    sources = ", ".join(dict.fromkeys(a.source for a in alarms if a.value)) or alarms[0].source
+    # Whoever keeps the unit out, and longest, is also heard on why.
+    decisive = min(members, key=lambda m: (m["takes_part"].value, -(m["until"].value or date.max).toordinal()))
+    return {
+        "takes_part": decisive["takes_part"],
+        "until": decisive["until"],
+        "probability": pick("probability", float),
+        "min_healthy": pick("min_healthy", lambda v: -v),
+        "min_days_between": pick("min_days_between", lambda v: -v),
+        "method": pick("method", lambda v: v != "drain"),
+        "calendar": members[0]["calendar"],
+        "stop_alarms": Sourced(merged_alarms, sources),
+        "reason": decisive["reason"] if decisive["reason"].value else pick("reason", lambda v: not v),
+        "owner": pick("owner", lambda v: not v),
+    }, problems

@@ -1,0 +1,89 @@
+"""Recovery, measured: when does a group serve as much as it should again?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from troop.chaos.events import Event, Status, Watch
+from troop.chaos.groups import Group
+
+LOOKS_NEEDED = 2
+"""A group is recovered when it was seen whole this many times in a row."""
+
+FIRST_WAIT, LONGEST_WAIT, BACKOFF, CONFIRM_WAIT = 2, 60, 1.3, 3
+"""Seconds before the first look, at most between two, the growth from look to look, and before the second good one."""
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """The outcome of a look.
+
+    Attributes:
+        status: None while the watch goes on, else the event's final status.
+        recovered_at: when it recovered; None unless the status says so.
+        detail: a sentence with the numbers.
+        wait_seconds: until the next look.
+    """
+
+    status: Status | None
+    watch: Watch
+    detail: str
+    recovered_at: datetime | None = None
+    wait_seconds: int = 0
+
+
+def assess(
+    event: Event,
+    group: Group | None,
+    healthy_targets: Mapping[str, frozenset[str]],
+    now: datetime,
+    timeout: timedelta,
+) -> Assessment:
+    """Looks once at the group of a terminated instance.
+
+    Recovered means: the victim no longer serves, and the capacity in service, in the group's own units, is at least
+    the smaller of what was desired at the kill and what is desired now, twice in a row. An instance counts as in
+    service when it is healthy in all of the group's target groups.
+
+    Args:
+        event: with ``terminated_at``, and the looks before this one in ``watch``.
+        group: as it is now; None when it no longer exists.
+        healthy_targets: ids of healthy instances by target group ARN, for each of the group's target groups.
+        timeout: from the termination; after it the group is unrecovered.
+    """
+    looks = event.watch.looks + 1
+    not_whole = Watch(looks, looked_at=now)
+    if group is None:
+        return Assessment(Status.GROUP_DELETED, not_whole, f"group {event.group} was deleted")
+    needed = min(event.desired, group.desired)
+    serving = [i for i in group.serving if all(i.instance_id in healthy_targets[t] for t in group.target_groups)]
+    capacity = sum(i.weight for i in serving)
+    victim_serves = any(i.instance_id == event.instance_id for i in serving)
+    detail = f"capacity {capacity} of {needed} in service" + (", the victim among it" if victim_serves else "")
+    since = event.terminated_at or event.at
+    if capacity >= needed and not victim_serves:
+        seen = Watch(looks, event.watch.whole + 1, event.watch.whole_since or now, now)
+        if seen.whole >= LOOKS_NEEDED:
+            return Assessment(Status.RECOVERED, seen, detail, recovered_at=seen.whole_since)
+        return Assessment(None, seen, detail, wait_seconds=CONFIRM_WAIT)
+    if now - since > timeout:
+        minutes = timeout.total_seconds() / 60
+        return Assessment(Status.UNRECOVERED, not_whole, f"{detail} after {minutes:g} minutes")
+    return Assessment(None, not_whole, detail, wait_seconds=wait_before(looks))
+
+
+def wait_before(look: int) -> int:
+    """Seconds to wait before look number ``look`` (the first is 0)."""
+    # min() before the power: a watch of days must not overflow.
+    return int(min(LONGEST_WAIT, FIRST_WAIT * BACKOFF ** min(look, 50)))
+
+
+LOST_AFTER = timedelta(seconds=5 * LONGEST_WAIT)
+
+
+def watch_lost(event: Event, now: datetime) -> bool:
+    """Whether nobody has looked after a terminated event for so long that its watch must have died."""
+    last = event.watch.looked_at or event.terminated_at
+    return event.status is Status.TERMINATED and last is not None and now - last > LOST_AFTER

@@ -1,0 +1,46 @@
+"""The roll: a keyed hash in place of dice.
+
+A decision is a function of (salt, day, unit): repeating it changes nothing, somebody who holds the salt can recompute
+it, and nobody without it can predict it.
+
+Format: HMAC-SHA256 (RFC 2104) under the salt, over ``label|YYYY-MM-DD|name`` in UTF-8; the name comes last, so it may
+hold any character. The first 53 bits of the digest, as a fraction, are uniform over [0, 1).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable
+from datetime import date, datetime, timedelta
+from functools import lru_cache
+
+from troop.calendars import MARGIN_MINUTES, Calendar
+from troop.chaos.groups import Instance
+
+
+@lru_cache(maxsize=1024)  # the guard and the record of one decision ask for the same
+def fraction(salt: bytes, label: str, day: date, name: str) -> float:
+    """A number in [0, 1), uniform and independent for every label, day and name."""
+    digest = hmac.digest(salt, f"{label}|{day.isoformat()}|{name}".encode(), hashlib.sha256)
+    return (int.from_bytes(digest[:8], "big") >> 11) / (1 << 53)
+
+
+def roll(salt: bytes, day: date, unit: str) -> float:
+    """The unit's roll of the day; it passes when it is below the probability."""
+    return fraction(salt, "roll", day, unit)
+
+
+def due_at(salt: bytes, day: date, unit: str, calendar: Calendar) -> datetime:
+    """The moment, in UTC and to the minute, from which a passed roll is due.
+
+    Uniform over the minutes of the window, as long as it really is on that day, less its last ones.
+    """
+    opens, closes = calendar.window(day)
+    minutes = max(1, (closes - opens) // timedelta(minutes=1) - MARGIN_MINUTES)
+    return opens + timedelta(minutes=int(fraction(salt, "minute", day, unit) * minutes))
+
+
+def by_rank(salt: bytes, day: date, instances: Iterable[Instance]) -> list[Instance]:
+    """Instances in the day's order; the first is the one to terminate. Others coming or going never reorder them."""
+    return sorted(instances, key=lambda i: fraction(salt, "instance", day, i.instance_id))

@@ -1,0 +1,38 @@
+"""Errors that people see. Each says what is wrong and what to do about it."""
+
+from __future__ import annotations
+
+
+class TroopError(Exception):
+    """Base of every error Troop raises on purpose."""
+
+
+class SettingsError(TroopError):
+    """A setting that cannot be used.
+
+    Attributes:
+        key: the setting's full name, such as ``troop:probability``.
+        value: what was given.
+        allowed: what would be accepted, as a phrase that follows "must be".
+    """
+
+    def __init__(self, key: str, value: object, allowed: str) -> None:
+        self.key, self.value, self.allowed = key, value, allowed
+        shown = repr(value)
+        super().__init__(f"{key} is {shown if len(shown) <= 200 else shown[:200] + '...'}: must be {allowed}")
+
+
+class MissingGroupError(TroopError):
+    """An Auto Scaling group that does not exist (any more)."""
+
+    def __init__(self, group: str) -> None:
+        self.group = group
+        super().__init__(f"there is no Auto Scaling group named {group!r}")
+
+
+class MissingEventError(TroopError):
+    """An event id that is not in the table."""
+
+    def __init__(self, event_id: str) -> None:
+        self.event_id = event_id
+        super().__init__(f"there is no event {event_id!r}")

@@ -1,0 +1,197 @@
+"""One termination: look again, claim, terminate, mark. Every step may be repeated; none can double the termination."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from troop import moments
+from troop.aws.claim import ClaimRefused, Claims
+from troop.aws.dynamo import plain
+from troop.aws.events import EventTable, StepRefused
+from troop.aws.groups import alarm_states, protected_instances, read_groups, refreshing
+from troop.aws.state import PolicyTable, StateTable
+from troop.aws.termination import Answer, Terminator
+from troop.chaos.claims import deadline, may_carry_out
+from troop.chaos.events import Event, Status
+from troop.chaos.facts import Facts
+from troop.chaos.guards import Refusal, Target, judge
+from troop.chaos.policy import effective_policy
+from troop.chaos.roll import roll
+from troop.chaos.units import unit_of
+from troop.flows.clocks import is_stale
+from troop.settings import Settings
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a tick hands on for one unit."""
+
+    event_id: str
+    unit: str
+    day: date
+    groups: tuple[str, ...]
+    tick: datetime
+    execution: str
+
+    @classmethod
+    def parse(cls, raw: Mapping[str, Any]) -> Work:
+        return cls(
+            event_id=raw["event_id"],
+            unit=raw["unit"],
+            day=date.fromisoformat(raw["day"]),
+            groups=tuple(raw["groups"]),
+            tick=moments.parse(raw["tick"]),
+            execution=raw["execution"],
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the work: the event, unless a guard or the claim refused, and then why."""
+
+    event: Event | None
+    reason: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Termination:
+    """Terminates one instance of one unit."""
+
+    settings: Settings
+    autoscaling: Any
+    cloudwatch: Any
+    ec2: Any
+    claims: Claims
+    events: EventTable
+    policies: PolicyTable
+    state: StateTable
+    terminator: Terminator
+    salt: Callable[[], bytes]
+    clock: Callable[[], datetime]
+
+    def run(self, work: Work) -> Outcome:
+        """Carries the work out, or carries on where an earlier try was cut off.
+
+        Raises:
+            ClientError: AWS refused; the claim stands, says so, and is reconciled by a later tick.
+        """
+        event = self.events.get(work.event_id)
+        if event is None or event.status is Status.LEASHED:
+            outcome = self._claim(work)
+            if outcome.event is None:
+                return outcome
+            event = outcome.event
+        if event.execution != work.execution:
+            return Outcome(None, "already-today", f"{event.event_id} is {event.status} by another execution")
+        try:
+            return Outcome(self._carry_out(event))
+        except StepRefused:
+            # Another try of ours, or a sweep, was faster, or an answer was lost: what is on record counts.
+            return Outcome(self.events.get(event.event_id) or event)
+
+    def _claim(self, work: Work) -> Outcome:
+        now = self.clock()
+        if is_stale(work.tick, now):
+            return Outcome(None, "stale", f"decided at {moments.iso(work.tick)}, it is {moments.iso(now)} now")
+        patterns = self.settings.units
+        groups = [
+            g for g in read_groups(self.autoscaling, work.groups) if unit_of(g.name, g.tags, patterns) == work.unit
+        ]
+        if not groups:
+            return Outcome(None, "group-deleted", f"none of {', '.join(work.groups)} is there any more in {work.unit}")
+        item = self.policies.raw(work.unit)
+        facts = self._facts(work, groups, item, now)
+        verdict = judge(facts)
+        if isinstance(verdict, Refusal):
+            return Outcome(None, verdict.reason, verdict.detail)
+        if facts.day != work.day:
+            return Outcome(None, "stale", f"decided for {work.day}, it is {facts.day} now")
+        event = _event(work, facts, verdict, now)
+        if not may_carry_out(event, now):
+            return Outcome(None, "outside-window", "too close to the end of the window to be carried out")
+        try:
+            self.claims.make(event, item, facts.state, self.settings.max_per_day, self.settings.max_in_flight)
+        except ClaimRefused as refused:
+            # The answer to our own claim may have been lost: then the event is there, and ours.
+            present = self.events.get(work.event_id)
+            if present is not None and present.execution == work.execution and present.status is not Status.LEASHED:
+                return Outcome(present)
+            return Outcome(None, refused.reason, "the claim was refused")
+        return Outcome(event)
+
+    def _facts(self, work: Work, groups: Sequence[Any], item: Mapping[str, Any], now: datetime) -> Facts:
+        calendars = self.settings.calendars
+        policy = effective_policy(groups, plain(item), self.settings, lambda c: calendars[c].at(now).day)
+        return Facts(
+            unit=work.unit,
+            now=now,
+            salt=self.salt(),
+            settings=self.settings,
+            switch=self.state.switch(),
+            groups=tuple(sorted(groups, key=lambda g: str(g.name))),
+            policy=policy,
+            state=self.state.unit(work.unit),
+            counts=self.state.counts(work.day),
+            protected_instances=protected_instances(self.ec2),
+            refreshing=refreshing(self.autoscaling, work.groups),
+            alarms=alarm_states(self.cloudwatch, policy.stop_alarms.value),
+        )
+
+    def _carry_out(self, event: Event) -> Event:
+        if not may_carry_out(event, self.clock()):
+            return event
+        if self.state.switch().halted:
+            # A claim that was asked for already cannot be taken back; a sweep finds out what became of it.
+            return event if event.attempted_at else self._abandon(event, "chaos was halted before it was carried out")
+        event, tried_before = self.events.attempt(event, self.clock())
+        answer = self.terminator.look(event.method, event.instance_id)
+        asked_at = self.clock()
+        if answer is None:
+            if not may_carry_out(event, asked_at):
+                return event  # the way here took too long
+            answer = self._ask(event)
+        if answer is Answer.ASKED:
+            return self.events.terminated(event, asked_at)
+        if tried_before:
+            # Gone: by our first try. Alive but out of service: that try may still be at work, so a sweep looks later.
+            return event if answer is Answer.LEFT else self.events.terminated(event, event.attempted_at or asked_at)
+        if answer is Answer.LEFT:
+            return self._abandon(event, "the instance lives, but has left the service of its group")
+        return self.events.close(event, Status.GONE_ELSEWHERE, "the instance was terminated by somebody else")
+
+    def _ask(self, event: Event) -> Answer:
+        try:
+            return self.terminator.terminate(event.method, event.instance_id)
+        except ClientError as error:
+            with suppress(BotoCoreError, ClientError, StepRefused):
+                self.events.note(event, f"AWS said: {error}")
+            raise
+
+    def _abandon(self, event: Event, why: str) -> Event:
+        return self.events.close(event, Status.ABANDONED, why)
+
+
+def _event(work: Work, facts: Facts, target: Target, now: datetime) -> Event:
+    return Event(
+        event_id=work.event_id,
+        unit=work.unit,
+        day=work.day,
+        status=Status.CLAIMED,
+        at=now,
+        group=target.group.name,
+        instance_id=target.instance.instance_id,
+        zone=target.instance.zone,
+        method=str(facts.policy.method.value),
+        rolled=roll(facts.salt, facts.day, facts.unit),
+        probability=float(facts.policy.probability.value),
+        desired=target.group.desired,
+        deadline=deadline(now, facts.calendar),
+        execution=work.execution,
+    )

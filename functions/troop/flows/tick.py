@@ -1,0 +1,117 @@
+"""A tick: decide for every unit of a calendar, and write down every decision before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from troop import moments
+from troop.aws.decisions import DecisionTable
+from troop.aws.events import EventTable
+from troop.aws.groups import alarm_states, protected_instances, read_groups, refreshing
+from troop.aws.state import PolicyTable, StateTable
+from troop.chaos.decisions import TERMINATE, Account, Decision, decide_all, facts_of_units
+from troop.chaos.events import Event, Status
+from troop.chaos.facts import Facts
+from troop.errors import TroopError
+from troop.flows.clocks import is_stale
+from troop.settings import Settings
+
+
+class UnknownCalendarError(TroopError):
+    """A schedule names a calendar that the settings do not have."""
+
+
+@dataclass(frozen=True)
+class Tick:
+    """Decides. ``salt`` is asked for only when there is something to decide."""
+
+    settings: Settings
+    autoscaling: Any
+    cloudwatch: Any
+    ec2: Any
+    decisions: DecisionTable
+    events: EventTable
+    policies: PolicyTable
+    state: StateTable
+    salt: Callable[[], bytes]
+    clock: Callable[[], datetime]
+
+    def run(self, calendar: str, execution: str, started: datetime) -> tuple[list[Decision], list[dict[str, Any]]]:
+        """Decides for all units on one calendar, as of the moment the execution started.
+
+        Returns:
+            The decisions, and one work item for each instance that is to be terminated; both empty for a tick that is
+            too old.
+
+        Raises:
+            UnknownCalendarError: the settings have no such calendar.
+        """
+        if calendar not in self.settings.calendars:
+            raise UnknownCalendarError(
+                f"there is no calendar {calendar!r}: known are {', '.join(self.settings.calendars)}"
+            )
+        if is_stale(started, self.clock()):
+            return [], []
+        view = self.state.view()
+        account = Account(
+            groups=read_groups(self.autoscaling),
+            items=self.policies.all(),
+            states=view.units,
+            switch=view.switch,
+            counts=view.counts,
+            protected_instances=protected_instances(self.ec2),
+        )
+        facts = [
+            f for f in facts_of_units(account, self.settings, self.salt(), started) if self._calendar_of(f) == calendar
+        ]
+        decisions = decide_all(facts, self._look)
+        self.decisions.write(decisions)
+        for decision in decisions:
+            if decision.reason == "leashed" and decision.target:
+                self.events.record_leashed(_leashed_event(decision, execution))
+        return decisions, [_work(d, execution) for d in decisions if d.reason == TERMINATE]
+
+    def _calendar_of(self, facts: Facts) -> str:
+        """A unit whose calendar does not exist is reported by the ticks of the default one."""
+        name = str(facts.policy.calendar.value)
+        return name if name in self.settings.calendars else "default"
+
+    def _look(self, due: list[Facts]) -> list[Facts]:
+        under_way = refreshing(self.autoscaling, sorted({g.name for f in due for g in f.groups}))
+        states = alarm_states(self.cloudwatch, {name for f in due for name in f.policy.stop_alarms.value})
+        return [replace(f, refreshing=under_way, alarms=states) for f in due]
+
+
+def _work(decision: Decision, execution: str) -> dict[str, Any]:
+    return {
+        "event_id": decision.event_id,
+        "unit": decision.unit,
+        "day": str(decision.day),
+        "groups": list(decision.groups),
+        "tick": moments.iso(decision.tick),
+        "execution": execution,
+    }
+
+
+def _leashed_event(decision: Decision, execution: str) -> Event:
+    assert decision.target is not None
+    assert decision.day is not None
+    return Event(
+        event_id=decision.event_id,
+        unit=decision.unit,
+        day=decision.day,
+        status=Status.LEASHED,
+        at=decision.tick,
+        group=decision.target.group.name,
+        instance_id=decision.target.instance.instance_id,
+        zone=decision.target.instance.zone,
+        method=str(decision.policy.method.value),
+        rolled=decision.rolled,
+        probability=float(decision.policy.probability.value),
+        desired=decision.target.group.desired,
+        execution=execution,
+        detail="would have been terminated, were the deployment not leashed",
+    )

@@ -1,0 +1,77 @@
+"""Looks after a group from which an instance was terminated, until it is whole again or its time is up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from troop.aws.bus import Bus
+from troop.aws.events import EventTable
+from troop.aws.groups import healthy_targets, read_groups
+from troop.chaos.events import Event, Status
+from troop.chaos.recovery import assess
+from troop.errors import MissingEventError
+from troop.flows import clocks
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one look has shown. ``wait_seconds`` until the next one; 0 when the watch is over."""
+
+    event: Event
+    detail: str
+    wait_seconds: int
+
+
+@dataclass(frozen=True)
+class Watcher:
+    """Looks at groups."""
+
+    autoscaling: Any
+    elbv2: Any
+    events: EventTable
+    bus: Bus
+    timeout: timedelta
+    clock: Callable[[], datetime]
+
+    def look(self, event_id: str, entered: datetime) -> Look:
+        """Looks once; an event that needs no watching (any more) is returned as it is.
+
+        A unit that did not recover is announced on the bus after it is on record, and again whenever this is called
+        for it: an announcement that was lost is made good by the workflow's retry, or by a sweep.
+
+        Args:
+            event_id: of the event.
+            entered: when the workflow entered the step, by the workflow's own clock.
+
+        Raises:
+            ClockError: this function's clock is wrong, so that it must not judge whether time is up.
+            MissingEventError: there is no such event.
+            NotAnnounced: the bus refused.
+            StepRefused: somebody else has closed the event meanwhile.
+        """
+        clocks.check(entered, self.clock())
+        event = self.events.get(event_id)
+        if event is None:
+            raise MissingEventError(event_id)
+        if event.status is Status.UNRECOVERED:
+            self._announce(event)
+        if event.status is not Status.TERMINATED:
+            return Look(event, event.detail, 0)
+        group = next(iter(read_groups(self.autoscaling, [event.group])), None)
+        targets = healthy_targets(self.elbv2, group.target_groups) if group else {}
+        seen = assess(event, group, targets, self.clock(), self.timeout)
+        event = replace(event, watch=seen.watch)
+        if seen.status is None:
+            self.events.looked(event)
+            return Look(event, seen.detail, seen.wait_seconds)
+        event = self.events.close(event, seen.status, seen.detail, seen.recovered_at)
+        if event.status is Status.UNRECOVERED:
+            self._announce(event)
+        return Look(event, seen.detail, 0)
+
+    def _announce(self, event: Event) -> None:
+        self.bus.unrecovered(event)
+        self.events.announced(event)

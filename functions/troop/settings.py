@@ -1,0 +1,145 @@
+"""The settings that decide: typed, checked, and the same at synth and in Lambda.
+
+At synth they come from the context of cdk.json; the functions read them back from ``deployment.json``, which the
+deployment puts beside the handlers (environment variables end at 4 KB, and calendars can be longer).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from troop import values
+from troop.calendars import Calendar, parse_calendar
+from troop.errors import SettingsError
+
+METHODS = ("crash", "drain")
+PARTICIPATION = ("opt-out", "opt-in")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a deployment decides by.
+
+    Attributes:
+        deployment: the stack's name; one account and region can hold several.
+        leashed: what the switch says until somebody sets it: decide and record, terminate nothing.
+        participation: ``opt-out`` (units take part unless opted out) or ``opt-in``.
+        probability: of a termination, a unit and business day, 0..1.
+        min_healthy: the least in-service healthy instances a group must have to take part.
+        min_days_between: business days from one termination of a unit to the next; the next business day is 1, so
+            that 0 and 1 say the same.
+        method: ``crash`` or ``drain``.
+        max_per_day: terminations of the whole deployment on one local day.
+        max_in_flight: terminations that may be waiting for recovery at one time.
+        units: (glob over group names, unit name), the first match wins.
+        calendars: by name; ``default`` is always there.
+        recovery_timeout_minutes: after which a group counts as unrecovered.
+    """
+
+    deployment: str
+    leashed: bool
+    participation: str
+    probability: float
+    min_healthy: int
+    min_days_between: int
+    method: str
+    max_per_day: int
+    max_in_flight: int
+    units: tuple[tuple[str, str], ...]
+    calendars: Mapping[str, Calendar] = field(hash=False)
+    recovery_timeout_minutes: int
+
+
+def _deployment(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,30}", value):
+        raise values.BadValue("a letter, then letters, digits and hyphens, at most 31 in all")
+    return value
+
+
+_SCALARS: dict[str, Callable[[Any], Any]] = {
+    "deployment": _deployment,
+    "leashed": values.boolean,
+    "participation": values.one_of(*PARTICIPATION),
+    "probability": values.number(0, 1),
+    "min_healthy": values.whole(1, 10_000),
+    "min_days_between": values.whole(0, 250),
+    "method": values.one_of(*METHODS),
+    "max_per_day": values.whole(1, 100_000),
+    "max_in_flight": values.whole(1, 1000),
+    "recovery_timeout_minutes": values.whole(1, 720),
+}
+
+KEYS = (*_SCALARS, "units", "calendars")
+"""Every key :func:`parse_settings` takes, without prefix; all are required."""
+
+
+def parse_settings(raw: Mapping[str, Any], prefix: str = "troop:") -> Settings:
+    """Settings from JSON-like values; scalars may be text, objects may be JSON text (as ``cdk -c`` passes them).
+
+    Args:
+        raw: the values by key, without prefix.
+        prefix: what error messages put before a key.
+
+    Raises:
+        SettingsError: names the key, the value and what is allowed; also for a missing or an unknown key.
+    """
+    refuse_unknown(raw, KEYS, prefix)
+    parsed: dict[str, Any] = {key: parse_value(prefix + key, raw.get(key), parse) for key, parse in _SCALARS.items()}
+    units = parse_value(prefix + "units", raw.get("units"), _units)
+    calendars = parse_value(prefix + "calendars", raw.get("calendars"), json_object)
+    if "default" not in calendars:
+        raise SettingsError(prefix + "calendars", raw.get("calendars"), "an object with a calendar named default")
+    for name in calendars:
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", name):
+            allowed = "named by a letter, then letters, digits, hyphens and underscores, at most 64 in all"
+            raise SettingsError(f"{prefix}calendars.{name}", calendars[name], allowed)
+    return Settings(
+        **parsed,
+        units=units,
+        calendars={name: parse_calendar(prefix + "calendars", name, value) for name, value in calendars.items()},
+    )
+
+
+def parse_value(key: str, value: Any, parse: Callable[[Any], Any]) -> Any:
+    """``parse(value)``, with what it refuses turned into a :class:`SettingsError` that names the key."""
+    try:
+        return parse(value)
+    except values.BadValue as error:
+        raise SettingsError(key, value, str(error)) from None
+
+
+def refuse_unknown(raw: Mapping[str, Any], known: tuple[str, ...], prefix: str = "troop:") -> None:
+    """Raises SettingsError for the first key that does not exist, with the nearest one that does."""
+    for key in raw:
+        if key not in known:
+            raise SettingsError(prefix + key, raw[key], values.spelling(key, known, prefix))
+
+
+def json_object(value: Any) -> dict[str, Any]:
+    """A JSON object, given as one or as its text."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError:
+            raise values.BadValue("a JSON object") from None
+    if not isinstance(value, Mapping):
+        raise values.BadValue("a JSON object")
+    return dict(value)
+
+
+def _units(value: Any) -> tuple[tuple[str, str], ...]:
+    name = values.text()
+    try:
+        return tuple((name(glob), name(unit)) for glob, unit in json_object(value).items())
+    except values.BadValue:
+        raise values.BadValue('an object of globs over group names and unit names, such as {"web-v*": "web"}') from None
+
+
+def load_settings(path: Path) -> Settings:
+    """The settings of this deployment, from the ``deployment.json`` that stands beside the handlers."""
+    return parse_settings(json.loads(path.read_text(encoding="utf-8")), prefix="")

@@ -1,0 +1,138 @@
+"""Parsers of the values people write into settings, tags and table items.
+
+The same value can arrive as a JSON number, as a string (tags and ``cdk deploy -c`` know nothing else) or as a
+``Decimal`` (DynamoDB). Every parser takes all three and raises :class:`BadValue`, whose text follows "must be".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from datetime import date, datetime
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import Any
+
+
+class BadValue(ValueError):
+    """A value that cannot be used; the message says what is allowed."""
+
+
+def spelling(key: str, known: Iterable[str], prefix: str = "") -> str:
+    """What an unknown key must be: the nearest known one, or all of them when none is near."""
+    near = get_close_matches(key.lower().replace("-", "_"), known, n=1)
+    return f"spelled {prefix}{near[0]}" if near else "one of " + ", ".join(prefix + k for k in known)
+
+
+def boolean(value: Any) -> bool:
+    """True or false, as JSON or as text ("true", "yes", "on", "1" and their opposites, in any case)."""
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    if word in ("true", "yes", "on", "1"):
+        return True
+    if word in ("false", "no", "off", "0"):
+        return False
+    raise BadValue("true or false")
+
+
+def number(low: float, high: float) -> Callable[[Any], float]:
+    """A parser of numbers from ``low`` to ``high``, both included; NaN and the infinities are none."""
+
+    def parse(value: Any) -> float:
+        result = _float(value)
+        if result is None or not low <= result <= high:  # NaN is between nothing
+            raise BadValue(f"a number from {low:g} to {high:g}")
+        return result
+
+    return parse
+
+
+def _float(value: Any) -> float | None:
+    """``value`` as a float, None when it is no number; true, false and Python's 1_000 are none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, str)):
+        return None
+    if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):  # a signalling NaN; a whole number beyond every float
+        return None
+
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def whole(low: int, high: int) -> Callable[[Any], int]:
+    """A parser of whole numbers from ``low`` to ``high``, both included; 2.0 is one."""
+
+    def parse(value: Any) -> int:
+        result = _float(value)
+        if result is None or not low <= result <= high or result != int(result):
+            raise BadValue(f"a whole number from {low} to {high}")
+        return int(result)
+
+    return parse
+
+
+def one_of(*allowed: Any) -> Callable[[Any], Any]:
+    """A parser of one of a few values, compared as text."""
+    by_text = {str(a): a for a in allowed}
+
+    def parse(value: Any) -> Any:
+        if isinstance(value, bool) or str(value) not in by_text:
+            raise BadValue("one of " + ", ".join(by_text))
+        return by_text[str(value)]
+
+    return parse
+
+
+def text(longest: int = 256) -> Callable[[Any], str]:
+    """A parser of text that is not blank and at most ``longest`` characters long."""
+
+    def parse(value: Any) -> str:
+        if not isinstance(value, str) or not value.strip() or len(value) > longest:
+            raise BadValue(f"text of 1 to {longest} characters")
+        return value.strip()
+
+    return parse
+
+
+def day(value: Any) -> date:
+    """A date as YYYY-MM-DD; no other of ISO 8601's forms."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    try:
+        if not isinstance(value, str) or not _DAY.fullmatch(value.strip()):
+            raise ValueError
+        return date.fromisoformat(value.strip())
+    except ValueError:
+        raise BadValue("a date as YYYY-MM-DD") from None
+
+
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def minute_of_day(value: Any) -> int:
+    """A time of day as HH:MM, in minutes since midnight; 24:00 is the end of the day."""
+    if isinstance(value, str) and (found := _CLOCK.fullmatch(value.strip())):
+        result = int(found[1]) * 60 + int(found[2])
+        if result <= 24 * 60:
+            return result
+    raise BadValue("a time of day as HH:MM, from 00:00 to 24:00")
+
+
+_CLOCK = re.compile(r"([0-9]{2}):([0-5][0-9])")
+
+
+def names(value: Any) -> tuple[str, ...]:
+    """Names, as a JSON list, a DynamoDB list or set, or text parted by commas; in order, each once."""
+    if isinstance(value, str):
+        value = value.split(",")
+    elif not isinstance(value, (set, frozenset, list, tuple)):
+        raise BadValue("names parted by commas")
+    parts: Iterable[Any] = value
+    if not all(isinstance(part, str) and part.strip() for part in parts):
+        raise BadValue("names parted by commas, none of them empty")
+    found = [part.strip() for part in parts]
+    return tuple(dict.fromkeys(sorted(found) if isinstance(value, (set, frozenset)) else found))

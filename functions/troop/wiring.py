@@ -1,0 +1,131 @@
+"""Puts the pieces together from a function's environment; made once, at its first call."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from time import sleep
+
+from aws_lambda_powertools.utilities import parameters
+
+from troop.aws.bus import Bus
+from troop.aws.claim import Claims
+from troop.aws.clients import client, termination_client
+from troop.aws.decisions import DecisionTable
+from troop.aws.event_queries import EventQueries
+from troop.aws.events import EventTable
+from troop.aws.state import PolicyTable, StateTable
+from troop.aws.termination import Terminator
+from troop.errors import TroopError
+from troop.flows.sweep import Sweeper
+from troop.flows.terminate import Termination
+from troop.flows.tick import Tick
+from troop.flows.watch import Watcher
+from troop.settings import Settings, load_settings
+
+
+class EnvironmentIncompleteError(TroopError):
+    """The function was deployed without a variable that it needs."""
+
+
+def variable(name: str) -> str:
+    """An environment variable's value.
+
+    Raises:
+        EnvironmentIncompleteError: it is not set.
+    """
+    if value := os.environ.get(name):
+        return value
+    raise EnvironmentIncompleteError(f"the environment variable {name} is not set: deploy the stack again")
+
+
+@cache
+def settings() -> Settings:
+    """The deployment's settings, from the file beside the handlers."""
+    beside = Path(__file__).parents[1] / "deployment.json"
+    return load_settings(Path(os.environ.get("TROOP_DEPLOYMENT_FILE", beside)))
+
+
+def salt() -> bytes:
+    """The salt of the rolls; kept for five minutes, so that a rotated one is taken up."""
+    return str(parameters.get_secret(variable("TROOP_SALT_SECRET"), max_age=300)).encode()
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@cache
+def tick() -> Tick:
+    return Tick(
+        settings=settings(),
+        autoscaling=client("autoscaling"),
+        cloudwatch=client("cloudwatch"),
+        ec2=client("ec2"),
+        decisions=DecisionTable(client("dynamodb"), variable("TROOP_DECISIONS_TABLE"), sleep),
+        events=events(),
+        policies=policies(),
+        state=state(),
+        salt=salt,
+        clock=now,
+    )
+
+
+@cache
+def termination() -> Termination:
+    return Termination(
+        settings=settings(),
+        autoscaling=client("autoscaling"),
+        cloudwatch=client("cloudwatch"),
+        ec2=client("ec2"),
+        claims=Claims(
+            client=client("dynamodb"),
+            events=variable("TROOP_EVENTS_TABLE"),
+            state=variable("TROOP_STATE_TABLE"),
+            group_tags=variable("TROOP_GROUP_TAGS_TABLE"),
+            leashed=settings().leashed,
+            sleep=sleep,
+        ),
+        events=events(),
+        policies=policies(),
+        state=state(),
+        terminator=Terminator(termination_client("ec2"), termination_client("autoscaling")),
+        salt=salt,
+        clock=now,
+    )
+
+
+@cache
+def watcher() -> Watcher:
+    return Watcher(
+        autoscaling=client("autoscaling"),
+        elbv2=client("elbv2"),
+        events=events(),
+        bus=Bus(client("events"), variable("TROOP_EVENT_BUS")),
+        timeout=timedelta(minutes=settings().recovery_timeout_minutes),
+        clock=now,
+    )
+
+
+@cache
+def sweeper() -> Sweeper:
+    return Sweeper(client("ec2"), client("autoscaling"), events(), watcher(), now, sleep)
+
+
+def events() -> EventTable:
+    return EventTable(client("dynamodb"), variable("TROOP_EVENTS_TABLE"), variable("TROOP_STATE_TABLE"), sleep)
+
+
+@cache
+def event_queries() -> EventQueries:
+    return EventQueries(client("dynamodb"), variable("TROOP_EVENTS_TABLE"))
+
+
+def policies() -> PolicyTable:
+    return PolicyTable(client("dynamodb"), variable("TROOP_GROUP_TAGS_TABLE"))
+
+
+def state() -> StateTable:
+    return StateTable(client("dynamodb"), variable("TROOP_STATE_TABLE"), settings().leashed)

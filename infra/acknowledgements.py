@@ -1,0 +1,148 @@
+"""cdk-nag's AwsSolutions checks, and every finding that is meant to be, with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import aws_cdk as cdk
+from cdk_nag import AwsSolutionsChecks
+from constructs import IConstruct
+
+from infra.data import TICKS_PREFIX
+from infra.stack import TroopStack
+
+_EVERYWHERE = "Resource::*"
+_DESCRIBES = (
+    "Describe calls of EC2, Auto Scaling, Elastic Load Balancing and CloudWatch, and writing X-Ray traces, support no "
+    "resource-level permissions."
+)
+_TRACES = "Writing X-Ray traces supports no resource-level permissions."
+_TICKS = f"A tick's list has a key made of its execution and time; the role is held to the prefix {TICKS_PREFIX}."
+
+
+@dataclass(frozen=True)
+class Acknowledgement:
+    """A finding that is meant to be.
+
+    Attributes:
+        construct: where; holds for what is inside it, too.
+        finding: the rule, with what it found in brackets if the rule can find several things.
+        reason: why it is right as it is.
+    """
+
+    construct: IConstruct
+    finding: str
+    reason: str
+
+
+def check(stack: TroopStack) -> None:
+    """Lets synth of the stack's app fail on any AwsSolutions finding that is not acknowledged here."""
+    root = stack.node.root
+    cdk.Validations.of(root).add_plugins(AwsSolutionsChecks(root))
+    acknowledge(stack)
+
+
+def acknowledge(stack: TroopStack) -> None:
+    """Records the findings that are meant to be."""
+    for entry in acknowledgements(stack):
+        rule = cdk.Acknowledgment(id=f"AwsSolutions-{entry.finding}", reason=entry.reason)
+        cdk.Validations.of(entry.construct).acknowledge(rule)
+
+
+def acknowledgements(stack: TroopStack) -> Iterator[Acknowledgement]:
+    """All of them, part by part."""
+    yield from _roles(stack)
+    yield from _data(stack)
+    yield from _api(stack)
+    yield Acknowledgement(
+        stack.schedules.undelivered,
+        "SQS3",
+        "The queue is itself where undelivered ticks go. Nothing reads from it, so nothing can fail to.",
+    )
+
+
+def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
+    functions, workflow = stack.functions, stack.workflow
+    ticks = f"Resource::<{_logical_id(stack.data.work)}.Arn>/{TICKS_PREFIX}*"
+    ours = "<AWS::Region>:<AWS::AccountId>"
+    for name, role in functions.roles.items():
+        yield Acknowledgement(role, f"IAM5[{_EVERYWHERE}]", _TRACES if name == "api" else _DESCRIBES)
+    yield Acknowledgement(functions.roles["decide"], f"IAM5[{ticks}]", _TICKS)
+    yield Acknowledgement(
+        functions.roles["terminate"],
+        f"IAM5[Resource::arn:<AWS::Partition>:ec2:{ours}:instance/*]",
+        "Which instance is terminated is decided at run time: only instances of Auto Scaling groups, by the condition "
+        "on the tag Auto Scaling gives them, and none that is tagged as untouchable.",
+    )
+    yield Acknowledgement(
+        functions.roles["terminate"],
+        f"IAM5[Resource::arn:<AWS::Partition>:autoscaling:{ours}:autoScalingGroup:*:autoScalingGroupName/*]",
+        "Which group loses an instance is decided at run time; a Deny holds for groups that are tagged as untouchable.",
+    )
+    yield Acknowledgement(workflow.role, f"IAM5[{ticks}]", _TICKS)
+    yield Acknowledgement(
+        workflow.role,
+        f"IAM5[{_EVERYWHERE}]",
+        "Setting up the delivery of logs and writing X-Ray traces support no resource-level permissions.",
+    )
+    for children in (":*", "/*"):
+        machine = f"<{_logical_id(workflow.machine)}.Name>"
+        yield Acknowledgement(
+            workflow.ready,
+            f"IAM5[Resource::arn:<AWS::Partition>:states:{ours}:execution:{machine}{children}]",
+            "Executions of a Distributed Map get their names at run time; the role is held to those of its machine.",
+        )
+
+
+def _data(stack: TroopStack) -> Iterator[Acknowledgement]:
+    yield Acknowledgement(
+        stack.data.work,
+        "S1",
+        "The bucket holds nothing but lists that a workflow passes to itself, for a week. What was decided and done is "
+        "in the tables; access logs would need a bucket of their own that outlives what it tells about.",
+    )
+    yield Acknowledgement(
+        stack.data.salt,
+        "SMG4",
+        "A new salt would roll again for units that have been rolled today, and past rolls could no longer be checked.",
+    )
+
+
+def _api(stack: TroopStack) -> Iterator[Acknowledgement]:
+    api = stack.api.rest_api
+    if stack.api.access_logs:
+        yield Acknowledgement(
+            api,
+            "IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]",
+            "The policy AWS keeps for this one purpose: API Gateway refuses a role without all of its permissions.",
+        )
+    else:
+        yield Acknowledgement(
+            api,
+            "APIG1",
+            "Access logs need a setting of the whole account and region that other APIs share, so they are made only "
+            "on request (troop:api_access_logs); the function logs each request, and its caller, either way.",
+        )
+    yield Acknowledgement(
+        api,
+        "APIG3",
+        "Every request is signed with IAM credentials and throttled by the stage; a web ACL would add cost to an API "
+        "that only the account's own people and programs call.",
+    )
+    yield Acknowledgement(
+        api,
+        "APIG6",
+        "The function logs each request; execution logs would repeat that in a log group that API Gateway makes itself "
+        "and keeps for ever, and need a setting that all APIs of the account and region share.",
+    )
+    yield Acknowledgement(
+        api, "COG4", "Callers are authorised by IAM (AWS_IAM), method by method; there is no user pool to ask."
+    )
+
+
+def _logical_id(construct: IConstruct) -> str:
+    resource = construct.node.default_child
+    if not isinstance(resource, cdk.CfnResource):
+        raise TypeError(f"{construct.node.path} is no single resource")
+    return str(cdk.Stack.of(construct).resolve(resource.logical_id))

@@ -1,0 +1,91 @@
+"""The REST API: what happened, for whoever IAM lets ask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aws_cdk as cdk
+from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from infra.logs import make_log_group
+from infra.settings import DeploymentSettings
+
+STAGE = "v1"
+_REQUESTS_PER_SECOND = 50
+_BURST = 100
+
+
+class Api(Construct):
+    """GET /events and GET /events/{id}, signed by callers (AWS_IAM), answered by one function.
+
+    Resources are spelled out, without a greedy proxy, so that IAM policies of callers can tell them apart.
+    There is no CORS: callers sign with AWS credentials, which have no place in a web page.
+
+    Attributes:
+        rest_api: the API; its ``url`` includes the stage.
+        access_logs: whether API Gateway logs each request.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, settings: DeploymentSettings, handler: lambda_.IFunction
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.access_logs = settings.api_access_logs
+        self.rest_api = apigateway.RestApi(
+            self,
+            "Rest",
+            rest_api_name=cdk.Aws.STACK_NAME,  # for people: API Gateway itself takes any number of the same name
+            description="Troop: terminations and their recovery",
+            endpoint_configuration=apigateway.EndpointConfiguration(types=[apigateway.EndpointType.REGIONAL]),
+            # API Gateway writes access logs only where the settings of the account and region name a role for it. Other
+            # APIs share that setting, so it is made only on request, and then stays when the deployment goes.
+            cloud_watch_role=settings.api_access_logs,
+            deploy_options=apigateway.StageOptions(
+                stage_name=STAGE,
+                **(self._access_logs(settings) if settings.api_access_logs else {}),
+                metrics_enabled=True,
+                tracing_enabled=True,
+                throttling_rate_limit=_REQUESTS_PER_SECOND,
+                throttling_burst_limit=_BURST,
+            ),
+            default_method_options=apigateway.MethodOptions(authorization_type=apigateway.AuthorizationType.IAM),
+        )
+        self.rest_api.node.try_remove_child("Endpoint")  # an output the stack has under a name of its own
+        validator = self.rest_api.add_request_validator(
+            "Validator", validate_request_body=True, validate_request_parameters=True
+        )
+        integration = apigateway.LambdaIntegration(handler, allow_test_invoke=False)
+        events = self.rest_api.root.add_resource("events")
+        events.add_method("GET", integration, request_validator=validator)
+        events.add_resource("{id}").add_method(
+            "GET", integration, request_validator=validator, request_parameters={"method.request.path.id": True}
+        )
+
+    def _access_logs(self, settings: DeploymentSettings) -> dict[str, Any]:
+        context = apigateway.AccessLogField
+        fields = {
+            "requestId": context.context_request_id(),
+            "requestTime": context.context_request_time(),
+            "caller": context.context_identity_user_arn(),
+            "ip": context.context_identity_source_ip(),
+            "method": context.context_http_method(),
+            "path": context.context_path(),
+            "status": context.context_status(),
+            "responseLength": context.context_response_length(),
+            "latency": context.context_response_latency(),
+            # A kind, such as ACCESS_DENIED: messages have line ends and quotes in them.
+            "error": context.context_error_response_type(),
+            "integrationStatus": context.context_integration_status(),
+            "traceId": context.context_xray_trace_id(),
+        }
+        return {
+            "access_log_destination": apigateway.LogGroupLogDestination(make_log_group(self, "AccessLogs", settings)),
+            "access_log_format": apigateway.AccessLogFormat.custom(_json_of(fields)),
+        }
+
+
+def _json_of(fields: dict[str, str]) -> str:
+    """One line of JSON with API Gateway's variables in it: it puts the values in, and escapes nothing."""
+    return "{" + ",".join(f'"{name}":"{value}"' for name, value in fields.items()) + "}"

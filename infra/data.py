@@ -1,0 +1,88 @@
+"""What a deployment remembers: tables, the bucket workflows pass lists through, and the salt of the rolls."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_secretsmanager as secretsmanager
+from constructs import Construct
+
+TICKS_PREFIX = "ticks/"
+"""Keys of the lists of what a tick terminates, in the work bucket."""
+
+_TICKS_DAYS = 7
+
+
+class Data(Construct):
+    """Tables, bucket and salt.
+
+    Attributes:
+        group_tags: policy of units, edited by people. Key ``unit``.
+        events: terminations. Key ``event_id``; indices ``by-time``, ``by-unit`` and ``by-open`` (those in flight).
+        state: the switch, counters and what is known of a unit. Key ``key``.
+        decisions: what each tick decided about each unit. Keys ``unit``, ``tick``; expires by ``expires_at``.
+        work: the work bucket.
+        salt: the secret that keys the rolls.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, retain: bool) -> None:
+        super().__init__(scope, construct_id)
+        self._retain = retain
+        self._removal = cdk.RemovalPolicy.RETAIN if retain else cdk.RemovalPolicy.DESTROY
+        self.group_tags = self._table("GroupTags", "unit")
+        self.events = self._table("Events", "event_id")
+        for index, partition in {"by-time": "kind", "by-unit": "unit", "by-open": "open"}.items():
+            self.events.add_global_secondary_index(
+                index_name=index,
+                partition_key=_text(partition),
+                sort_key=_text("at"),
+                projection_type=dynamodb.ProjectionType.ALL,
+            )
+        self.state = self._table("State", "key")
+        self.decisions = self._table("Decisions", "unit", sort="tick", expires="expires_at")
+        self.work = s3.Bucket(
+            self,
+            "WorkBucket",
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            enforce_ssl=True,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            lifecycle_rules=[
+                s3.LifecycleRule(
+                    prefix=TICKS_PREFIX,
+                    expiration=cdk.Duration.days(_TICKS_DAYS),
+                    abort_incomplete_multipart_upload_after=cdk.Duration.days(1),
+                )
+            ],
+            removal_policy=self._removal,
+        )
+        self.salt = secretsmanager.Secret(
+            self,
+            "Salt",
+            description="Keys the rolls: who holds it can recompute them, nobody else can predict them.",
+            generate_secret_string=secretsmanager.SecretStringGenerator(password_length=64, exclude_punctuation=True),
+            removal_policy=self._removal,
+        )
+
+    def _table(
+        self, construct_id: str, partition: str, *, sort: str | None = None, expires: str | None = None
+    ) -> dynamodb.Table:
+        return dynamodb.Table(
+            self,
+            construct_id,
+            partition_key=_text(partition),
+            sort_key=_text(sort) if sort else None,
+            time_to_live_attribute=expires,
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            encryption=dynamodb.TableEncryption.AWS_MANAGED,
+            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
+                point_in_time_recovery_enabled=True
+            ),
+            deletion_protection=self._retain,
+            removal_policy=self._removal,
+        )
+
+
+def _text(name: str) -> dynamodb.Attribute:
+    return dynamodb.Attribute(name=name, type=dynamodb.AttributeType.STRING)

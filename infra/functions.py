@@ -1,0 +1,151 @@
+"""The Lambda functions: one asset, one factory, a role and a log group for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import aws_cdk as cdk
+from aws_cdk import aws_events as events
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from infra import permissions
+from infra.bundling import PYTHON_VERSION, bundle
+from infra.data import Data
+from infra.logs import make_log_group
+from infra.roles import as_listed, drop_depends_on, make_role
+from infra.settings import DeploymentSettings
+
+RUNTIME = lambda_.Runtime.PYTHON_3_14
+ARCHITECTURE = lambda_.Architecture.ARM_64
+METRICS_NAMESPACE = "Troop"
+
+
+class Functions(Construct):
+    """All functions of a deployment.
+
+    Attributes:
+        decide, terminate, recovery, sweep: tasks of the chaos workflow.
+        api: behind API Gateway; the only one with pydantic's layer.
+        roles: by the function's name.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: DeploymentSettings,
+        data: Data,
+        bus: events.IEventBus,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        if RUNTIME.name != f"python{PYTHON_VERSION}":
+            raise ValueError(f"the layers are bundled for Python {PYTHON_VERSION}, the functions run on {RUNTIME.name}")
+        self._settings = settings
+        self.roles: dict[str, iam.Role] = {}
+        bundled = bundle(settings.bundle, settings.chaos_json)
+        self._code = lambda_.Code.from_asset(str(bundled.code))
+        runtime_layer, api_layer = (
+            self._layer(name, path=str(bundled.layers[name]), description=description)
+            for name, description in {"runtime": "What every function needs", "api": "What the API needs"}.items()
+        )
+
+        events_and_state = {
+            "TROOP_EVENTS_TABLE": data.events.table_name,
+            "TROOP_STATE_TABLE": data.state.table_name,
+        }
+        policy = {
+            "TROOP_GROUP_TAGS_TABLE": data.group_tags.table_name,
+            "TROOP_SALT_SECRET": data.salt.secret_arn,
+        }
+        ticks = {
+            "TROOP_DECISIONS_TABLE": data.decisions.table_name,
+            "TROOP_WORK_BUCKET": data.work.bucket_name,
+        }
+        watch = events_and_state | {"TROOP_EVENT_BUS": bus.event_bus_name}
+        self.decide = self._function(
+            "decide",
+            permissions.decide(data),
+            [runtime_layer],
+            events_and_state | policy | ticks,
+            seconds=300,
+            megabytes=1024,
+        )
+        self.terminate = self._function(
+            "terminate",
+            permissions.terminate(cdk.Stack.of(self), data),
+            [runtime_layer],
+            events_and_state | policy,
+            seconds=60,
+            megabytes=256,
+        )
+        self.recovery = self._function(
+            "recovery", permissions.recovery(data, bus), [runtime_layer], watch, seconds=60, megabytes=256
+        )
+        self.sweep = self._function(
+            "sweep", permissions.sweep(data, bus), [runtime_layer], watch, seconds=120, megabytes=256
+        )
+        self.api = self._function(
+            "api", permissions.api(data), [runtime_layer, api_layer], events_and_state, seconds=29, megabytes=512
+        )
+
+    def _layer(self, name: str, *, path: str, description: str) -> lambda_.LayerVersion:
+        return lambda_.LayerVersion(
+            self,
+            f"{name.title()}Layer",
+            code=lambda_.Code.from_asset(path),
+            description=description,
+            compatible_runtimes=[RUNTIME],
+            compatible_architectures=[ARCHITECTURE],
+        )
+
+    def _function(
+        self,
+        name: str,
+        statements: Sequence[iam.PolicyStatement],
+        layers: Sequence[lambda_.ILayerVersion],
+        environment: dict[str, str],
+        *,
+        seconds: int,
+        megabytes: int,
+    ) -> lambda_.Function:
+        """The function whose handler is ``handlers.NAME.handler``.
+
+        No concurrency is reserved: a fresh account has so little that reserving any of it can fail the deployment, and
+        the workflow bounds its own concurrency.
+        """
+        title = name.title()
+        log_group = make_log_group(self, f"{title}Logs", self._settings)
+        role = make_role(
+            self,
+            f"{title}Role",
+            service="lambda.amazonaws.com",
+            description=f"Runs Troop's function {name}",
+            statements=[*statements, *permissions.function_telemetry(log_group)],
+        )
+        self.roles[name] = role
+        function = lambda_.Function(
+            self,
+            title,
+            handler=f"handlers.{name}.handler",
+            code=self._code,
+            layers=list(layers),
+            runtime=RUNTIME,
+            architecture=ARCHITECTURE,
+            role=as_listed(role),
+            timeout=cdk.Duration.seconds(seconds),
+            memory_size=megabytes,
+            environment={
+                "POWERTOOLS_SERVICE_NAME": name,
+                "POWERTOOLS_METRICS_NAMESPACE": METRICS_NAMESPACE,
+                "POWERTOOLS_LOG_LEVEL": "INFO",
+                **environment,
+            },
+            logging_format=lambda_.LoggingFormat.JSON,
+            log_group=log_group,
+            tracing=lambda_.Tracing.ACTIVE,
+        )
+        drop_depends_on(function)
+        return function

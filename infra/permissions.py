@@ -1,0 +1,179 @@
+"""What every role may do, in one place. Each list is complete: nothing is added to it elsewhere.
+
+An asterisk as the resource stands only where the action supports no other, or no other that would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import aws_cdk as cdk
+from aws_cdk import aws_events as events
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_sqs as sqs
+from aws_cdk import aws_stepfunctions as sfn
+
+from infra.data import TICKS_PREFIX, Data
+
+GROUP_NAME_TAG = "aws:autoscaling:groupName"
+"""Auto Scaling puts this tag on the instances of its groups; the prefix aws: is closed to everybody else."""
+
+UNTOUCHABLE_TAGS = ("troop:protected", "troop:fleet")
+"""Whatever carries one of these tags is not terminated, whatever a policy or a defect says."""
+
+_LOOK = (
+    "autoscaling:DescribeAutoScalingGroups",
+    "autoscaling:DescribeInstanceRefreshes",
+    "cloudwatch:DescribeAlarms",  # composite alarms are only told to who may describe all
+    "ec2:DescribeInstances",
+)
+_WATCH = ("autoscaling:DescribeAutoScalingGroups", "elasticloadbalancing:DescribeTargetHealth")
+_TRACE = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
+
+
+def decide(data: Data) -> list[iam.PolicyStatement]:
+    """Reads groups and policy; writes decisions, LEASHED events and the list of what is to be terminated."""
+    return [
+        _allow(_LOOK, "*"),
+        _allow(["dynamodb:Scan"], data.group_tags.table_arn, data.state.table_arn),
+        _allow(["dynamodb:BatchWriteItem"], data.decisions.table_arn),
+        _allow(["dynamodb:PutItem"], data.events.table_arn),
+        _allow(["s3:PutObject"], data.work.arn_for_objects(f"{TICKS_PREFIX}*")),
+        _read_salt(data),
+    ]
+
+
+def terminate(stack: cdk.Stack, data: Data) -> list[iam.PolicyStatement]:
+    """Looks again, claims, and terminates instances of Auto Scaling groups: no other, and never an untouchable one."""
+    instances = stack.format_arn(service="ec2", resource="instance", resource_name="*")
+    groups = stack.format_arn(
+        service="autoscaling",
+        resource="autoScalingGroup",
+        resource_name="*:autoScalingGroupName/*",
+        arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
+    )
+    return [
+        _allow([*_LOOK, "autoscaling:DescribeAutoScalingInstances"], "*"),
+        _read_salt(data),
+        _allow(["dynamodb:GetItem"], data.group_tags.table_arn, data.state.table_arn, data.events.table_arn),
+        _allow(["dynamodb:PutItem", "dynamodb:UpdateItem"], data.events.table_arn),
+        _allow(["dynamodb:ConditionCheckItem"], data.group_tags.table_arn, data.state.table_arn),
+        _allow(["dynamodb:UpdateItem"], data.state.table_arn),
+        _allow(
+            ["ec2:TerminateInstances"],
+            instances,
+            conditions={"Null": {f"aws:ResourceTag/{GROUP_NAME_TAG}": "false"}},
+        ),
+        _allow(["autoscaling:TerminateInstanceInAutoScalingGroup"], groups),
+        *_never_touch(),
+    ]
+
+
+def recovery(data: Data, bus: events.IEventBus) -> list[iam.PolicyStatement]:
+    """Watches a group until it has recovered, and records the outcome."""
+    return [
+        _allow(_WATCH, "*"),
+        _allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], data.events.table_arn),
+        _allow(["dynamodb:UpdateItem"], data.state.table_arn),
+        _allow(["events:PutEvents"], bus.event_bus_arn),
+    ]
+
+
+def sweep(data: Data, bus: events.IEventBus) -> list[iam.PolicyStatement]:
+    """Finds what is in flight, and watches or brings to an end what nobody else does."""
+    return [
+        *recovery(data, bus),
+        _allow(["autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances"], "*"),
+        _allow(["dynamodb:Query"], _index(data, "by-open")),
+    ]
+
+
+def api(data: Data) -> list[iam.PolicyStatement]:
+    """Reads events."""
+    return [
+        _allow(["dynamodb:GetItem"], data.events.table_arn),
+        _allow(["dynamodb:Query"], _index(data, "by-time"), _index(data, "by-unit")),
+    ]
+
+
+def function_telemetry(group: logs.ILogGroup) -> list[iam.PolicyStatement]:
+    """A function writes into its own log group, which the deployment has made for it, and traces itself."""
+    return [_allow(["logs:CreateLogStream", "logs:PutLogEvents"], group.log_group_arn), _allow(_TRACE, "*")]
+
+
+def chaos_machine(data: Data, functions: Sequence[lambda_.IFunction]) -> list[iam.PolicyStatement]:
+    """The workflow calls its functions, reads the items of its Distributed Map, logs and traces."""
+    return [
+        _allow(["lambda:InvokeFunction"], *(function.function_arn for function in functions)),
+        _allow(["s3:GetObject"], data.work.arn_for_objects(f"{TICKS_PREFIX}*")),
+        _allow(
+            [  # what Step Functions needs to set up the delivery of its logs
+                "logs:CreateLogDelivery",
+                "logs:DeleteLogDelivery",
+                "logs:DescribeLogGroups",
+                "logs:DescribeResourcePolicies",
+                "logs:GetLogDelivery",
+                "logs:ListLogDeliveries",
+                "logs:PutResourcePolicy",
+                "logs:UpdateLogDelivery",
+            ],
+            "*",
+        ),
+        _allow([*_TRACE, "xray:GetSamplingRules", "xray:GetSamplingTargets"], "*"),
+    ]
+
+
+def map_children(stack: cdk.Stack, machine: sfn.StateMachine) -> list[iam.PolicyStatement]:
+    """A Distributed Map runs its items as executions of its own machine: ``MACHINE:ID`` or ``MACHINE/LABEL:ID``."""
+    executions = [
+        stack.format_arn(
+            service="states",
+            resource="execution",
+            resource_name=f"{machine.state_machine_name}{child}",
+            arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
+        )
+        for child in (":*", "/*")
+    ]
+    return [
+        _allow(["states:StartExecution"], machine.state_machine_arn),
+        _allow(["states:DescribeExecution", "states:StopExecution"], *executions),
+    ]
+
+
+def scheduler(machine: sfn.IStateMachine, undelivered: sqs.IQueue) -> list[iam.PolicyStatement]:
+    """A schedule starts the workflow; a start that could not be delivered goes to the queue."""
+    return [
+        _allow(["states:StartExecution"], machine.state_machine_arn),
+        _allow(["sqs:SendMessage"], undelivered.queue_arn),
+    ]
+
+
+def _allow(actions: Sequence[str], *resources: str, conditions: dict[str, Any] | None = None) -> iam.PolicyStatement:
+    return iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
+
+
+def _never_touch() -> list[iam.PolicyStatement]:
+    """A statement for each tag: conditions within one must all hold, and one tag is enough to refuse.
+
+    The key is known to both actions: of the instance for EC2's, of the group for Auto Scaling's.
+    """
+    return [
+        iam.PolicyStatement(
+            effect=iam.Effect.DENY,
+            actions=["ec2:TerminateInstances", "autoscaling:TerminateInstanceInAutoScalingGroup"],
+            resources=["*"],
+            conditions={"Null": {f"aws:ResourceTag/{tag}": "false"}},
+        )
+        for tag in UNTOUCHABLE_TAGS
+    ]
+
+
+def _read_salt(data: Data) -> iam.PolicyStatement:
+    return _allow(["secretsmanager:GetSecretValue"], data.salt.secret_arn)
+
+
+def _index(data: Data, name: str) -> str:
+    return f"{data.events.table_arn}/index/{name}"

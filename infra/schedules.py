@@ -1,0 +1,69 @@
+"""The clock: one schedule for each calendar, in the calendar's own time zone."""
+
+from __future__ import annotations
+
+import json
+
+import aws_cdk as cdk
+from aws_cdk import aws_scheduler as scheduler
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from infra import permissions
+from infra.chaos import ChaosWorkflow
+from infra.cron import cron_expression
+from infra.roles import make_role
+from infra.settings import DeploymentSettings
+
+_STALE_SECONDS = 900  # a tick that old does nothing, so it need not be delivered either
+_ATTEMPTS = 3
+
+
+class Schedules(Construct):
+    """A schedule group with a schedule for each calendar.
+
+    Attributes:
+        undelivered: the queue for ticks that could not be delivered.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, settings: DeploymentSettings, workflow: ChaosWorkflow
+    ) -> None:
+        super().__init__(scope, construct_id)
+        group = scheduler.CfnScheduleGroup(self, "Group")
+        self.undelivered = sqs.Queue(
+            self,
+            "Undelivered",
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            retention_period=cdk.Duration.days(14),
+        )
+        role = make_role(
+            self,
+            "Role",
+            service="scheduler.amazonaws.com",
+            description="Starts Troop's chaos workflow on schedule",
+            statements=permissions.scheduler(workflow.machine, self.undelivered),
+            # Schedules of others, which could name this role as well, cannot use it.
+            conditions={"StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID, "aws:SourceArn": group.attr_arn}},
+        )
+        for name, calendar in settings.chaos.calendars.items():
+            schedule = scheduler.CfnSchedule(
+                self,
+                f"Calendar-{name}",
+                group_name=group.ref,
+                description=f"Ticks of Troop's calendar {name}",
+                schedule_expression=cron_expression(calendar, settings.tick_minutes),
+                schedule_expression_timezone=calendar.time_zone,
+                flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
+                target=scheduler.CfnSchedule.TargetProperty(
+                    arn=workflow.machine.state_machine_arn,
+                    role_arn=role.role_arn,
+                    input=json.dumps({"calendar": name}),
+                    retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(
+                        maximum_event_age_in_seconds=_STALE_SECONDS, maximum_retry_attempts=_ATTEMPTS
+                    ),
+                    dead_letter_config=scheduler.CfnSchedule.DeadLetterConfigProperty(arn=self.undelivered.queue_arn),
+                ),
+            )
+            schedule.node.add_dependency(workflow.ready)

@@ -1,0 +1,79 @@
+"""The context of cdk.json as typed, checked settings.
+
+Defaults are written once, in cdk.json; ``cdk deploy -c troop:KEY=VALUE`` overrides one. What the functions decide by
+is parsed by their own :mod:`troop.settings`; the rest, which only a deployment needs, is parsed here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from troop import settings as chaos
+from troop import values
+
+PREFIX = "troop:"
+TICK_MINUTES = (1, 5, 10, 15)
+"""A tick must divide an hour, for the cron expression, and be no longer than a tick stays fresh (15 minutes)."""
+
+BUNDLES = ("lambda", "machine")
+LOG_RETENTION_DAYS = (
+    *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731),
+    *(1096, 1827, 2192, 2557, 2922, 3288, 3653),
+)
+"""What CloudWatch Logs accepts."""
+
+_DEPLOYMENT_ONLY: dict[str, Callable[[Any], Any]] = {
+    "tick_minutes": values.one_of(*TICK_MINUTES),
+    "log_retention_days": values.one_of(*LOG_RETENTION_DAYS),
+    "retain_data": values.boolean,
+    "api_access_logs": values.boolean,
+    "bundle": values.one_of(*BUNDLES),
+}
+
+
+@dataclass(frozen=True)
+class DeploymentSettings:
+    """All settings of a deployment.
+
+    Attributes:
+        chaos: what the functions decide by.
+        chaos_json: the same as a JSON document with the keys of ``troop.settings.KEYS``, for the functions' asset.
+        tick_minutes: minutes between two ticks of a schedule.
+        log_retention_days: of every log group.
+        retain_data: tables, bucket, salt and logs outlive the stack, and tables are protected from deletion.
+        api_access_logs: whether API Gateway logs each request; it can only after a setting of the whole region names a
+            role for it, which the deployment then makes.
+        bundle: the platform whose wheels go into the layers: ``lambda``, or this ``machine`` for local AWS.
+    """
+
+    chaos: chaos.Settings
+    chaos_json: str
+    tick_minutes: int
+    log_retention_days: int
+    retain_data: bool
+    api_access_logs: bool
+    bundle: str
+
+
+def read_settings(context: Mapping[str, Any]) -> DeploymentSettings:
+    """The settings among the values of a CDK context; keys without the prefix ``troop:`` are not ours.
+
+    Raises:
+        troop.errors.SettingsError: names the key, the value and what is allowed.
+    """
+    raw = {key.removeprefix(PREFIX): value for key, value in context.items() if key.startswith(PREFIX)}
+    chaos.refuse_unknown(raw, (*chaos.KEYS, *_DEPLOYMENT_ONLY), PREFIX)
+    settings = chaos.parse_settings({key: raw[key] for key in chaos.KEYS if key in raw}, PREFIX)
+    parsed = {key: chaos.parse_value(PREFIX + key, raw.get(key), parse) for key, parse in _DEPLOYMENT_ONLY.items()}
+    return DeploymentSettings(chaos=settings, chaos_json=_document(settings, raw), **parsed)
+
+
+def _document(settings: chaos.Settings, raw: Mapping[str, Any]) -> str:
+    """Scalars as parsed, objects as written: what the functions read is exactly what was checked."""
+    objects = ("units", "calendars")
+    document = {key: getattr(settings, key) for key in chaos.KEYS if key not in objects}
+    document |= {key: chaos.json_object(raw[key]) for key in objects}
+    return json.dumps(document, indent=2) + "\n"

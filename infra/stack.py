@@ -1,0 +1,52 @@
+"""The stack: every capability of a deployment, and how they hang together."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_events as events
+from constructs import Construct
+
+from infra.api import Api
+from infra.chaos import ChaosWorkflow
+from infra.data import Data
+from infra.functions import Functions
+from infra.schedules import Schedules
+from infra.settings import DeploymentSettings
+
+DEPLOYMENT_TAG = "troop:deployment"
+
+
+class TroopStack(cdk.Stack):
+    """One deployment of Troop, for any account, region and partition.
+
+    Nothing in it has a fixed physical name, so several deployments fit into one account and region.
+    """
+
+    def __init__(self, scope: Construct, settings: DeploymentSettings) -> None:
+        name = settings.chaos.deployment
+        super().__init__(
+            scope,
+            name,
+            stack_name=name,
+            description="Troop: Chaos Monkey and benchmark fleets",
+            tags={DEPLOYMENT_TAG: name},
+            analytics_reporting=False,
+        )
+        self.data = Data(self, "Data", retain=settings.retain_data)
+        # CloudFormation makes up names for all resources but buses; a stack's name is unique where a bus's must be.
+        self.bus = events.EventBus(self, "Bus", event_bus_name=cdk.Aws.STACK_NAME, description="What Troop reports")
+        self.functions = Functions(self, "Functions", settings=settings, data=self.data, bus=self.bus)
+        self.workflow = ChaosWorkflow(self, "Chaos", settings=settings, data=self.data, functions=self.functions)
+        self.schedules = Schedules(self, "Schedules", settings=settings, workflow=self.workflow)
+        self.api = Api(self, "Api", settings=settings, handler=self.functions.api)
+        outputs = {
+            "ApiUrl": (self.api.rest_api.url, "Where the API answers signed requests"),
+            "GroupTagsTable": (self.data.group_tags.table_name, "Policy of units: edit its items to opt a unit out"),
+            "EventsTable": (self.data.events.table_name, "Terminations and their recovery"),
+            "StateTable": (self.data.state.table_name, "The switch and the counters"),
+            "DecisionsTable": (self.data.decisions.table_name, "What each tick decided about each unit, and why"),
+            "ChaosStateMachineArn": (self.workflow.machine.state_machine_arn, "The workflow every tick runs"),
+            "WorkBucket": (self.data.work.bucket_name, "Lists that workflows pass on; expire by themselves"),
+        }
+        for output, (value, description) in outputs.items():
+            cdk.CfnOutput(self, output, value=value, description=description)

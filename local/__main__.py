@@ -1,0 +1,79 @@
+"""`python -m local up`: local AWS with Troop deployed, until Ctrl-C; `python -m local demo`: one whole loop."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from datetime import UTC, datetime
+
+from .demo.story import tell
+from .deployment import DeploymentError
+from .launcher import LocalAccount
+from .process import AccountError
+from .project import ROOT, STATE, NotSetUpError
+from .settings import local_settings
+
+_ENVIRONMENT_FILE = STATE / "env.sh"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m local", description="AWS on this machine, with Troop deployed.")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    up = commands.add_parser("up", help="bring it up and keep it up until Ctrl-C")
+    up.add_argument("--no-deploy", action="store_true", help="the account only, without Troop")
+    up.set_defaults(run=lambda given: _up(deploy=not given.no_deploy))
+    demo = commands.add_parser("demo", help="see one whole loop, and end")
+    demo.set_defaults(run=lambda _: tell())
+    arguments = parser.parse_args()
+    try:
+        return int(arguments.run(arguments))
+    except (NotSetUpError, AccountError, DeploymentError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _up(deploy: bool) -> int:
+    began = time.monotonic()
+
+    def progress(message: str) -> None:
+        print(f"[{time.monotonic() - began:5.1f} s] {message}", flush=True)
+
+    with LocalAccount("local", progress=progress) as account:
+        outputs = account.deploy(local_settings(datetime.now(UTC))) if deploy else {}
+        exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in sorted(account.exports.items()))
+        _ENVIRONMENT_FILE.write_text(exports)
+        progress("up")
+        print(_welcome(exports, outputs), flush=True)
+        try:
+            while True:
+                account.check()
+                time.sleep(0.5)
+        except KeyboardInterrupt:
+            print("\nstopping ...", flush=True)
+        finally:
+            _ENVIRONMENT_FILE.unlink(missing_ok=True)
+    return 0
+
+
+def _welcome(exports: str, outputs: dict[str, str]) -> str:
+    lines = ["", "In another terminal, so that `aws` and boto3 talk to it:", "", exports.rstrip(), ""]
+    lines.append(f"or:  source {_ENVIRONMENT_FILE.relative_to(ROOT)}")
+    if outputs:
+        lines += ["", *(f"{name}: {value}" for name, value in sorted(outputs.items()))]
+        lines += [
+            "",
+            "What to try next:",
+            "  aws dynamodb scan --table-name <DecisionsTable>     why nothing was terminated: no group exists yet",
+            "  aws ec2 create-launch-template ..., aws autoscaling create-auto-scaling-group ...",
+            "                                                      instances are processes; see docs/ and `make demo`",
+            "  aws stepfunctions list-executions --state-machine-arn <ChaosStateMachineArn>   one a minute",
+        ]
+    return "\n".join([*lines, "", "Ctrl-C stops all of it."])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

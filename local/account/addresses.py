@@ -1,0 +1,39 @@
+"""Addresses in 127.0.0.0/8 for instances, from a block that no other account on this machine uses."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import socket
+
+_RESERVATION_PORT = 45454
+
+
+class AddressBlock:
+    """A /16 of the loopback network, held by a socket for as long as the account lives."""
+
+    def __init__(self) -> None:
+        self._socket, self.second = self._reserve()
+        self._numbers = itertools.count()
+
+    @staticmethod
+    def _reserve() -> tuple[socket.socket, int]:
+        candidates = list(range(16, 250))
+        random.shuffle(candidates)
+        for second in candidates:
+            held = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            try:
+                held.bind((f"127.{second}.255.254", _RESERVATION_PORT))
+            except OSError:
+                held.close()
+            else:
+                return held, second
+        raise RuntimeError("every block of 127.0.0.0/8 is taken by another local account")
+
+    def take(self) -> str:
+        """The next address; never one given before, so a replacement is told apart from its predecessor."""
+        number = next(self._numbers)
+        third, fourth = divmod(number, 250)
+        if third > 250:
+            raise RuntimeError("the block of loopback addresses is used up")
+        return f"127.{self.second}.{third}.{fourth + 1}"

@@ -1,0 +1,50 @@
+"""The account's private endpoint, beside EC2 and Auto Scaling: what only tests and the launcher want to know.
+
+GET    /_account/decisions   authorisation decisions so far, see decisions.py
+DELETE /_account/decisions   forgets them
+GET    /_account/instances   the instances that are processes, see host.py
+POST   /_account/mirror      copies new networks into moto, see mirror.py
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .decisions import log
+from .gate import Environ, StartResponse, WsgiApp
+from .host import Host
+from .mirror import mirror
+from .subjects import backend
+
+PREFIX = "/_account/"
+
+
+class Control:
+    """WSGI middleware in front of the gate."""
+
+    def __init__(self, app: WsgiApp, host: Host, lock: threading.RLock) -> None:
+        self._app = app
+        self._lock = lock
+        self._routes: dict[tuple[str, str], Callable[[], Any]] = {
+            ("GET", "decisions"): log.entries,
+            ("DELETE", "decisions"): log.clear,
+            ("GET", "instances"): host.describe,
+            ("POST", "mirror"): self._mirror,
+        }
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        path = environ["PATH_INFO"]
+        if not path.startswith(PREFIX):
+            return self._app(environ, start_response)
+        route = self._routes.get((environ["REQUEST_METHOD"], path.removeprefix(PREFIX)))
+        status, answer = ("200 OK", route()) if route else ("404 Not Found", {"message": f"no such endpoint: {path}"})
+        body = json.dumps(answer).encode()
+        start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+        return [body]
+
+    def _mirror(self) -> dict[str, int]:
+        with self._lock:
+            return mirror(backend("ec2"))

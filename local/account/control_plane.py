@@ -1,0 +1,59 @@
+"""MiniStack, with its patches applied: everything of the account except EC2, Auto Scaling and load balancing."""
+
+from __future__ import annotations
+
+import sys
+
+from .config import Config
+from .patches import (
+    _executions,
+    check_versions,
+    cloudformation_custom,
+    cloudformation_schedule,
+    cloudformation_secret,
+    cloudformation_ttl,
+    decision_log,
+    lambda_errors,
+    lambda_runtime,
+    lambda_start,
+    listeners,
+    scheduler,
+    states_map,
+    states_nested,
+    states_retry,
+    states_roles,
+    states_start,
+    states_stop,
+    states_timeout,
+)
+
+
+def patch(config: Config) -> None:
+    """Applies every patch; raises if one no longer fits."""
+    check_versions()
+    listeners.apply()
+    decision_log.apply()
+    lambda_errors.apply()
+    lambda_start.apply(config.run)
+    lambda_runtime.apply(config.run)
+    _executions.track()
+    states_roles.apply()
+    states_stop.apply()
+    states_timeout.apply()
+    states_nested.apply()
+    states_map.apply()
+    states_retry.apply()
+    states_start.apply()
+    scheduler.apply()
+    cloudformation_custom.apply()
+    cloudformation_schedule.apply()
+    cloudformation_secret.apply()
+    cloudformation_ttl.apply()
+
+
+def run() -> None:
+    """MiniStack's own main; returns when it ends."""
+    from ministack.app import main
+
+    sys.argv = ["ministack"]
+    main()

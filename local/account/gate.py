@@ -1,0 +1,110 @@
+"""The gate before moto: a request gets through if its signature is right and its caller's policies allow it.
+
+moto checks neither. Every decision is recorded in `decisions.log`.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+import urllib.parse
+from collections.abc import Callable, Iterable
+from typing import Any
+from xml.sax.saxutils import escape
+
+from ministack.core.iam_evaluator import EvalContext, evaluate
+
+from .config import ACCOUNT_ID
+from .decisions import log
+from .identity import Caller, Refusal, identify
+from .subjects import SERVICES, subjects
+
+Environ = dict[str, Any]
+StartResponse = Callable[..., Any]
+WsgiApp = Callable[[Environ, StartResponse], Iterable[bytes]]
+
+
+class Gate:
+    """WSGI middleware. The lock serialises moto, whose models are not made for threads."""
+
+    def __init__(self, app: WsgiApp, lock: threading.RLock) -> None:
+        self._app = app
+        self._lock = lock
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        environ["wsgi.input"] = io.BytesIO(body)
+        form = dict(urllib.parse.parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+        with self._lock:
+            caller = identify(environ, body)
+            if isinstance(caller, Refusal):
+                return _refuse(start_response, "ec2" if form.get("Version") == "2016-11-15" else "", caller)
+            if caller.service not in SERVICES:
+                message = f"{caller.service} is not served at this address; use AWS_ENDPOINT_URL"
+                return _refuse(start_response, caller.service, Refusal("InvalidAction", message))
+            denied = authorize(caller, form)
+            if denied:
+                return _refuse(start_response, caller.service, denied)
+            return _answer(self._app, environ, start_response, caller.service)
+
+
+def _answer(app: WsgiApp, environ: Environ, start_response: StartResponse, service: str) -> Iterable[bytes]:
+    """moto's answer; where moto itself failed, an error document that SDKs can read."""
+    status: list[Any] = []
+    body = list(app(environ, lambda *arguments: status.extend(arguments)))
+    if status[0].startswith("500") and not body[0].lstrip().startswith(b"<?xml"):
+        message = "moto failed or does not know this call; its traceback is in the account's log"
+        return _refuse(start_response, service, Refusal("InternalFailure", message), "500 Internal Server Error")
+    start_response(*status)
+    return body
+
+
+def authorize(caller: Caller, form: dict[str, str]) -> Refusal | None:
+    """None if every resource the call names is allowed, else what AWS would answer."""
+    action = f"{caller.service}:{form.get('Action', '')}"
+    for subject in subjects(caller.service, form.get("Action", ""), form):
+        if caller.policies is None:
+            decision = "Allow"
+        else:
+            context = EvalContext(
+                caller.arn,
+                caller.kind,
+                ACCOUNT_ID,
+                action,
+                subject.arn,
+                caller.region,
+                service_context=subject.keys,
+                principal_keys=caller.keys,
+            )
+            decision = evaluate(context, caller.policies, *caller.limits).decision
+        log.record(caller.arn, action, subject.arn, decision, "gate")
+        if decision != "Allow":
+            reason = (
+                "with an explicit deny in an identity-based policy"
+                if decision == "Deny"
+                else f"because no identity-based policy allows the {action} action"
+            )
+            return Refusal(
+                "UnauthorizedOperation" if caller.service == "ec2" else "AccessDenied",
+                f"User: {caller.arn} is not authorized to perform: {action} on resource: {subject.arn} {reason}",
+            )
+    return None
+
+
+def _refuse(
+    start_response: StartResponse, service: str, refusal: Refusal, status: str = "403 Forbidden"
+) -> list[bytes]:
+    code, message = escape(refusal.code), escape(refusal.message)
+    if service == "ec2":
+        document = (
+            f"<Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors>"
+            "<RequestID>gate</RequestID></Response>"
+        )
+    else:
+        document = (
+            f"<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code><Message>{message}</Message></Error>"
+            "<RequestId>gate</RequestId></ErrorResponse>"
+        )
+    body = document.encode()
+    start_response(status, [("Content-Type", "text/xml"), ("Content-Length", str(len(body)))])
+    return [body]

@@ -1,0 +1,132 @@
+"""The instance host: every running instance of moto is a process with a directory and a loopback address of its own."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .addresses import AddressBlock
+from .runner import MARK
+
+_POLL_SECONDS = 0.1
+_SLEEP = b"#!/bin/sh\nexec sleep infinity\n"
+
+
+@dataclass
+class Hosted:
+    """`state`: starting, ready, ended (its user data ended before it was ready)."""
+
+    address: str
+    directory: Path
+    state: str = "starting"
+
+
+class Host:
+    """Follows moto's instances, and tells who is ready. `processes=False`: nothing is started, all is ready at once."""
+
+    def __init__(self, run: Path, processes: bool) -> None:
+        self.processes = processes
+        self._root = run / "instances"
+        self._addresses = AddressBlock()
+        self._given: dict[str, str] = {}
+        self._hosted: dict[str, Hosted] = {}
+        self._lock = threading.Lock()
+        os.environ[MARK] = str(run)
+        self._root.mkdir()
+        self._runner = subprocess.Popen(
+            [sys.executable, "-m", "local.account.runner"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self.runner_pid = self._runner.pid
+        threading.Thread(target=self._listen, name="instance-reports", daemon=True).start()
+
+    def address_for(self, instance_id: str) -> str:
+        """The address an instance has for life."""
+        with self._lock:
+            if instance_id not in self._given:
+                self._given[instance_id] = self._addresses.take()
+            return self._given[instance_id]
+
+    def is_ready(self, instance_id: str) -> bool:
+        if not self.processes:
+            return True
+        hosted = self._hosted.get(instance_id)
+        return hosted is not None and hosted.state == "ready"
+
+    def describe(self) -> list[dict[str, Any]]:
+        """[{"id", "address", "state", "directory"}] of the instances that have a process now."""
+        with self._lock:
+            return [
+                {"id": key, "address": one.address, "state": one.state, "directory": str(one.directory)}
+                for key, one in self._hosted.items()
+            ]
+
+    def follow(self, backend: Any, lock: threading.RLock) -> None:
+        """Starts a thread that keeps processes and moto's EC2 backend in step."""
+        if self.processes:
+            threading.Thread(target=self._follow, args=(backend, lock), name="instance-host", daemon=True).start()
+
+    def _follow(self, backend: Any, lock: threading.RLock) -> None:
+        pause = threading.Event()
+        while not pause.wait(_POLL_SECONDS):
+            with lock:
+                live = {
+                    instance.id: instance
+                    for reservation in backend.reservations.values()
+                    for instance in reservation.instances
+                    if instance.state in ("pending", "running")
+                }
+            for instance_id in self._hosted.keys() - live.keys():
+                self._stop(instance_id)
+            for instance_id in live.keys() - self._hosted.keys():
+                self._start(instance_id, live[instance_id].user_data)
+
+    def _start(self, instance_id: str, user_data: str | None) -> None:
+        directory = self._root / instance_id
+        directory.mkdir(exist_ok=True)
+        script = directory / "user-data"
+        script.write_bytes(_decoded(user_data) if user_data else _SLEEP)
+        script.chmod(0o700)
+        (directory / "ready").unlink(missing_ok=True)
+        hosted = Hosted(self.address_for(instance_id), directory)
+        with self._lock:
+            self._hosted[instance_id] = hosted
+        self._tell(op="start", id=instance_id, address=hosted.address, directory=str(directory))
+
+    def _stop(self, instance_id: str) -> None:
+        with self._lock:
+            self._hosted.pop(instance_id)
+        self._tell(op="stop", id=instance_id)
+
+    def _tell(self, **message: str) -> None:
+        assert self._runner.stdin is not None
+        self._runner.stdin.write(json.dumps(message).encode() + b"\n")
+        self._runner.stdin.flush()
+
+    def _listen(self) -> None:
+        assert self._runner.stdout is not None
+        for line in self._runner.stdout:
+            report = json.loads(line)
+            with self._lock:
+                hosted = self._hosted.get(report["id"])
+                if hosted is None:
+                    continue
+                if report["event"] == "ready":
+                    hosted.state = "ready"
+                elif report["event"] == "exited" and hosted.state == "starting":
+                    hosted.state = "ended"
+                    print(f"{report['id']}: user data ended ({report['code']}) before it was ready", flush=True)
+
+
+def _decoded(user_data: Any) -> bytes:
+    """moto keeps user data as text, or in a type of its own when it came from a launch template; both in base64."""
+    return base64.b64decode(user_data if isinstance(user_data, str) else user_data.as_bytes())

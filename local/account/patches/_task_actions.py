@@ -1,0 +1,76 @@
+"""Which IAM action and resource a state machine's task stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+_SERVICES = {"sfn": "states", "eventbridge": "events", "elasticloadbalancingv2": "elasticloadbalancing"}
+_S3_ACTIONS = {"ListObjectsV2": "ListBucket", "ListObjects": "ListBucket", "HeadObject": "GetObject"}
+_ERROR_PREFIX = {"lambda": "Lambda", "dynamodb": "DynamoDB", "states": "StepFunctions", "s3": "S3"}
+
+
+@dataclass(frozen=True)
+class TaskCall:
+    """`denied_as`: the error's name when the role does not allow it."""
+
+    action: str
+    resource: str
+    denied_as: str
+
+
+def task_call(resource: str, given: dict[str, Any], region: str, account: str) -> TaskCall:
+    """The call behind a Task's Resource. Services not listed here have the resource `*`: roles that name resources are
+    then refused, so a gap shows."""
+    if ":function:" in resource:
+        return TaskCall("lambda:InvokeFunction", resource, "Lambda.AWSLambdaException")
+    parts = resource.split(":")[5:]
+    sdk = parts[0] == "aws-sdk"
+    service, operation = parts[1:3] if sdk else parts[:2]
+    operation = operation.split(".")[0]
+    service = _SERVICES.get(service, service)
+    operation = operation[0].upper() + operation[1:]
+    if (service, operation) == ("lambda", "Invoke"):
+        operation = "InvokeFunction"
+    if service == "s3":
+        operation = _S3_ACTIONS.get(operation, operation)
+    return TaskCall(
+        f"{service}:{operation}", _arn(service, operation, given, region, account), _denied_as(service, sdk)
+    )
+
+
+def _denied_as(service: str, sdk: bool) -> str:
+    if service == "lambda":
+        return "Lambda.AWSLambdaException"
+    if service == "dynamodb" and sdk:
+        return "DynamoDb.AccessDeniedException"
+    return f"{_ERROR_PREFIX.get(service, service.capitalize())}.AccessDeniedException"
+
+
+def _arn(service: str, operation: str, given: dict[str, Any], region: str, account: str) -> str:
+    def first(*names: str) -> str:
+        return next((str(given[name]) for name in names if given.get(name)), "*")
+
+    here = f"{region}:{account}"
+    if service == "lambda":
+        return _full(first("FunctionName"), f"arn:aws:lambda:{here}:function:")
+    if service == "dynamodb":
+        table = _full(first("TableName"), f"arn:aws:dynamodb:{here}:table/")
+        return f"{table}/index/{given['IndexName']}" if given.get("IndexName") else table
+    if service == "states":
+        return first("StateMachineArn", "stateMachineArn", "ExecutionArn", "executionArn")
+    if service == "s3":
+        bucket = f"arn:aws:s3:::{first('Bucket')}"
+        return f"{bucket}/{given['Key']}" if given.get("Key") and operation != "ListBucket" else bucket
+    if service == "sqs":
+        return f"arn:aws:sqs:{here}:{first('QueueUrl').rsplit('/', 1)[-1]}"
+    if service == "sns":
+        return first("TopicArn")
+    if service == "events":
+        entries = given.get("Entries") or [{}]
+        return _full(str(entries[0].get("EventBusName", "default")), f"arn:aws:events:{here}:event-bus/")
+    return "*"
+
+
+def _full(name: str, prefix: str) -> str:
+    return name if name.startswith("arn:") else f"{prefix}{name}"

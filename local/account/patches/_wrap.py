@@ -1,0 +1,23 @@
+"""Replaces a function of a module or class by one that receives the original first."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+
+def wrap(owner: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: `def replacement(original, *args, **kwargs)`. AttributeError if the owner has no such function."""
+
+    def decorate(replacement: Callable[..., Any]) -> Callable[..., Any]:
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def patched(*args: Any, **kwargs: Any) -> Any:
+            return replacement(original, *args, **kwargs)
+
+        setattr(owner, name, patched)
+        return patched
+
+    return decorate

@@ -1,0 +1,32 @@
+"""`Ref` of a secret is its ARN; MiniStack's CloudFormation answers its name, which no policy can be about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ministack.services import secretsmanager
+from ministack.services.cloudformation import provisioners
+
+
+def apply() -> None:
+    handlers = provisioners._RESOURCE_HANDLERS["AWS::SecretsManager::Secret"]
+    handlers["create"] = _answering_arn(handlers["create"])
+    handlers["update"] = _answering_arn(_asked_by_arn(handlers["update"]))
+    handlers["delete"] = _asked_by_arn(handlers["delete"])
+
+
+def _answering_arn(provision: Callable[..., Any]) -> Callable[..., Any]:
+    def provisioned(*args: Any, **kwargs: Any) -> Any:
+        name, *attributes = provision(*args, **kwargs)
+        return secretsmanager._secrets[name]["ARN"], *attributes
+
+    return provisioned
+
+
+def _asked_by_arn(provision: Callable[..., Any]) -> Callable[..., Any]:
+    def provisioned(physical_id: str, *args: Any, **kwargs: Any) -> Any:
+        name, _ = secretsmanager._resolve(physical_id)
+        return provision(name or physical_id, *args, **kwargs)
+
+    return provisioned

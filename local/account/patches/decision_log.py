@@ -1,0 +1,32 @@
+"""MiniStack's own authorisation decisions are recorded with the gate's.
+
+Not a difference from AWS but a need of tests: which actions a role allows and never uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ministack.core import iam_evaluator
+
+from ..decisions import log
+from ._wrap import wrap
+
+
+def apply() -> None:
+    @wrap(iam_evaluator, "enforce")
+    def enforce(
+        original: Callable[..., Any],
+        access_key_id: str,
+        iam_action: str,
+        service: str,
+        region: str,
+        resource_arn: str = "*",
+        service_context: dict[str, Any] | None = None,
+    ) -> Any:
+        refused = original(access_key_id, iam_action, service, region, resource_arn, service_context)
+        if refused is None or isinstance(refused, iam_evaluator.EvalResult):
+            caller = (iam_evaluator.resolve_caller_identity(access_key_id) or {}).get("userArn", "anonymous")
+            log.record(caller, iam_action, resource_arn, refused.decision if refused else "Allow", "account")
+        return refused

@@ -1,0 +1,41 @@
+"""The class of a Python exception is the error's type.
+
+MiniStack reports every exception of a function as Runtime.HandlerError, so a Retry or Catch that names an error never
+matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from ministack.core import lambda_runtime
+from ministack.services import lambda_svc
+
+from ._wrap import wrap
+
+_IN_WORKER = '{"status": "error", "error": str(e), "trace": traceback.format_exc()}'
+_error_type: ContextVar[str | None] = ContextVar("error_type", default=None)
+
+
+def apply() -> None:
+    if _IN_WORKER not in lambda_runtime._PYTHON_WORKER_SCRIPT:
+        raise RuntimeError("MiniStack's Python worker no longer reports errors the way this patch expects")
+    lambda_runtime._PYTHON_WORKER_SCRIPT = lambda_runtime._PYTHON_WORKER_SCRIPT.replace(
+        _IN_WORKER, _IN_WORKER.replace('"trace"', '"type": type(e).__name__, "trace"')
+    )
+
+    @wrap(lambda_runtime.Worker, "invoke")
+    def invoke(original: Callable[..., dict[str, Any]], *args: Any, **kwargs: Any) -> dict[str, Any]:
+        result = original(*args, **kwargs)
+        _error_type.set(result.get("type"))
+        return result
+
+    @wrap(lambda_svc, "_execute_function_warm")
+    def execute(original: Callable[..., dict[str, Any]], *args: Any) -> dict[str, Any]:
+        _error_type.set(None)
+        result = original(*args)
+        if result.get("error") and _error_type.get():
+            result["body"]["errorType"] = _error_type.get()
+        return result

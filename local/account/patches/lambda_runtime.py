@@ -1,0 +1,29 @@
+"""A function sees the runtime's packages and its own, nothing else.
+
+MiniStack's workers import whatever is installed beside MiniStack, so a dependency missing from a function's layers goes
+unnoticed. Lambda's Python runtime brings the AWS SDK and what that needs.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from pathlib import Path
+
+from ministack.core import lambda_runtime
+
+_SDK = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "six.py", "urllib3")
+
+
+def apply(run: Path) -> None:
+    packages = run / "lambda-packages"
+    packages.mkdir(exist_ok=True)
+    installed = Path(sysconfig.get_path("purelib"))
+    for name in _SDK:
+        if not (installed / name).exists():
+            raise RuntimeError(f"{name} of the AWS SDK is not in {installed}")
+        (packages / name).symlink_to(installed / name)
+    library = sysconfig.get_path("stdlib")
+    path = [entry for entry in sys.path if entry.startswith(library) and not entry.endswith("-packages")]
+    prologue = f"import sys\nsys.path[:] = {[*path, str(packages)]!r}\n"
+    lambda_runtime._PYTHON_WORKER_SCRIPT = prologue + lambda_runtime._PYTHON_WORKER_SCRIPT

@@ -1,0 +1,25 @@
+"""Instances have an address that answers.
+
+moto gives an instance an address of its subnet, at which nothing listens. Here the private address is the one its
+process has been given in 127.0.0.0/8, so what DescribeInstances says can be connected to, as on AWS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from moto.ec2.models.instances import Instance
+
+from ._wrap import wrap
+
+
+def apply(address_for: Callable[[str], str]) -> None:
+    @wrap(Instance, "prep_nics")
+    def prep_nics(original: Callable[..., None], self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        primary = self.nics[0]
+        primary.private_ip_address = address_for(self.id)
+        for entry in primary.private_ip_addresses:
+            if entry.get("Primary"):
+                entry["PrivateIpAddress"] = primary.private_ip_address

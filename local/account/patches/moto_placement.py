@@ -1,0 +1,88 @@
+"""A group spreads its instances over its subnets, and launches the version of the template it names.
+
+moto puts all instances into the first subnet, takes the template's default version for part of what it launches, and
+cannot launch user data of a later version. AWS launches into the zone that has the fewest of the group's instances.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from moto.autoscaling.models import ASG_NAME_TAG, FakeAutoScalingGroup, InstanceState
+from moto.ec2.models.launch_templates import LaunchTemplate
+from moto.ec2.utils import parse_user_data
+
+from ._wrap import wrap
+
+
+def apply() -> None:
+    FakeAutoScalingGroup.replace_autoscaling_group_instances = _launch
+
+    @wrap(LaunchTemplate, "create_version")
+    def create_version(original: Callable[..., Any], self: Any, data: dict[str, Any], description: str) -> Any:
+        if isinstance(data.get("UserData"), str):
+            data = {**data, "UserData": parse_user_data(data["UserData"])}
+        return original(self, data, description)
+
+
+def _launch(self: Any, count_needed: int, propagated_tags: dict[str, str]) -> None:
+    tags = {**propagated_tags, **self.instance_tags, ASG_NAME_TAG: self.name}
+    for (zone, subnet), count in _places(self, count_needed).items():
+        reservation = self.autoscaling_backend.ec2_backend.run_instances(
+            self.image_id,
+            count,
+            self.user_data,
+            self.security_groups,
+            instance_type=_instance_type(self),
+            tags={"instance": tags},
+            placement=zone,
+            launch_config=self.launch_config,
+            launch_template=_template(self),
+            is_instance_type_default=False,
+            associate_public_ip=self.launch_config.associate_public_ip_address if self.launch_config else None,
+            subnet_id=subnet,
+        )
+        for instance in reservation.instances:
+            instance.autoscaling_group = self
+            self.instance_states.append(
+                InstanceState(instance, protected_from_scale_in=self.new_instances_protected_from_scale_in)
+            )
+
+
+def _instance_type(group: Any) -> str:
+    """Of a group with overrides the first one: moto's capacity arithmetic assumes it for all instances."""
+    overrides = overrides_of(group)
+    return str(overrides[0].get("InstanceType") or group.instance_type) if overrides else str(group.instance_type)
+
+
+def overrides_of(group: Any) -> list[dict[str, Any]]:
+    """The overrides of a group's mixed instances policy, if it has any."""
+    template = (group.mixed_instances_policy or {}).get("LaunchTemplate", {})
+    return list(template.get("Overrides") or [])
+
+
+def _template(group: Any) -> dict[str, str] | None:
+    if not group.ec2_launch_template:
+        return None
+    return {"LaunchTemplateId": group.ec2_launch_template.id, "Version": group.launch_template_version}
+
+
+def _places(group: Any, count: int) -> Counter[tuple[str, str | None]]:
+    """(zone, subnet) -> how many to launch there: always into the zone, then the subnet, with the fewest so far."""
+    if group.vpc_zone_identifier:
+        ids = [part.strip() for part in group.vpc_zone_identifier.split(",")]
+        subnets = group.autoscaling_backend.ec2_backend.describe_subnets(subnet_ids=ids)
+        choices: list[tuple[str, str | None]] = [(subnet.availability_zone, subnet.id) for subnet in subnets]
+    else:
+        choices = [(zone, None) for zone in group.availability_zones]
+    in_zone = Counter(state.instance.placement.zone for state in group.instance_states)
+    in_subnet = Counter(state.instance.subnet_id for state in group.instance_states)
+    places: Counter[tuple[str, str | None]] = Counter()
+    for _ in range(count):
+        zone, subnet = min(choices, key=lambda place: (in_zone[place[0]], in_subnet[place[1]]))
+        places[zone, subnet] += 1
+        in_zone[zone] += 1
+        in_subnet[subnet] += 1
+    return places

@@ -1,0 +1,98 @@
+"""Groups notice a terminated instance after a while, then replace it, and register the replacement as a target.
+
+moto replaces an instance within the call that terminates it, never adds the replacement to the group's target groups,
+ignores suspended processes, and answers 500 when asked to terminate an instance no group knows. On AWS the instance
+stays in the group's listing until a health check (EC2's TerminateInstances) or the orderly way out
+(TerminateInstanceInAutoScalingGroup, shown as Terminating) is done with it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from moto.autoscaling.exceptions import ValidationError
+from moto.autoscaling.models import AutoScalingBackend, TerminateInstanceActivity
+
+from ._wrap import wrap
+
+
+class Replacements:
+    """Carries out what a group does some time after one of its instances has gone."""
+
+    def __init__(self, notice_seconds: float, lock: threading.RLock) -> None:
+        self.terminating: set[str] = set()
+        self._notice_seconds = notice_seconds
+        self._lock = lock
+
+    def notice_later(self, backend: Any, instance_id: str) -> None:
+        timer = threading.Timer(self._notice_seconds, self.notice, (backend, instance_id))
+        timer.daemon = True
+        timer.start()
+
+    def notice(self, backend: Any, instance_id: str) -> None:
+        with self._lock:
+            group = _group_of(backend, instance_id)
+            if group is None:
+                return
+            asked_for = instance_id in self.terminating
+            if not asked_for and {"HealthCheck", "ReplaceUnhealthy"} & set(group._suspended_processes):
+                return
+            group.instance_states = [state for state in group.instance_states if state.instance.id != instance_id]
+            self.terminating.discard(instance_id)
+            refill(group)
+
+    def terminate(self, backend: Any, instance_id: str, should_decrement: bool) -> TerminateInstanceActivity:
+        group = _group_of(backend, instance_id)
+        if group is None:
+            raise ValidationError(f"Instance Id not found - No managed instance found for instance ID: {instance_id}")
+        instance = next(state.instance for state in group.instance_states if state.instance.id == instance_id)
+        capacity = group.desired_capacity
+        if should_decrement:
+            if capacity - 1 < group.min_size:
+                raise ValidationError(
+                    "Currently, desiredSize equals minSize. Terminating instance without replacement will violate "
+                    "group's min size constraint."
+                )
+            group.desired_capacity = capacity - 1
+        self.terminating.add(instance_id)
+        backend.ec2_backend.terminate_instances([instance_id])
+        backend.elbv2_backend.notify_terminate_instances([instance_id])
+        self.notice_later(backend, instance_id)
+        return TerminateInstanceActivity(instance, capacity)
+
+
+def refill(group: Any) -> None:
+    """Launches what the group lacks, unless its Launch process is suspended."""
+    if "Launch" not in group._suspended_processes:
+        group.set_desired_capacity(group.desired_capacity)
+
+
+def _group_of(backend: Any, instance_id: str) -> Any:
+    for group in backend.autoscaling_groups.values():
+        if any(state.instance.id == instance_id for state in group.instance_states):
+            return group
+    return None
+
+
+def apply(replacements: Replacements) -> None:
+    def notify(self: Any, instance_ids: list[str]) -> None:
+        for instance_id in instance_ids:
+            if _group_of(self, instance_id) is not None:
+                replacements.notice_later(self, instance_id)
+
+    def terminate(self: Any, instance_id: str, should_decrement: bool) -> TerminateInstanceActivity:
+        return replacements.terminate(self, instance_id, should_decrement)
+
+    AutoScalingBackend.notify_terminate_instances = notify
+    AutoScalingBackend.terminate_instance = terminate
+
+    @wrap(AutoScalingBackend, "resume_processes")
+    def resume(original: Callable[..., None], self: Any, group_name: str, processes: list[str]) -> None:
+        original(self, group_name, processes)
+        group = self.autoscaling_groups[group_name]
+        for state in list(group.instance_states):
+            if state.instance.state == "terminated":
+                replacements.notice(self, state.instance.id)
+        refill(group)

@@ -1,0 +1,29 @@
+"""A target is `initial` until its instance serves.
+
+moto calls every registered target healthy at once, so a recovery would never be seen to wait for target health.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from moto.elbv2.models import FakeHealthStatus, FakeTargetGroup
+
+from ._wrap import wrap
+
+
+def apply(is_ready: Callable[[str], bool]) -> None:
+    @wrap(FakeTargetGroup, "health_for")
+    def health_for(original: Callable[..., Any], self: Any, target: dict[str, Any], ec2_backend: Any) -> Any:
+        health = original(self, target, ec2_backend)
+        if health.status != "healthy" or not target["Id"].startswith("i-") or is_ready(target["Id"]):
+            return health
+        return FakeHealthStatus(
+            health.instance_id,
+            health.port,
+            health.health_check_port,
+            "initial",
+            "Elb.InitialHealthChecking",
+            "Initial health checks in progress",
+        )

@@ -1,0 +1,178 @@
+"""EventBridge Scheduler starts its targets at the minute, in the schedule's time zone, as the schedule's role.
+
+MiniStack evaluates cron expressions in UTC, looks every ten seconds, leaves `<aws.scheduler.scheduled-time>` and
+`<aws.scheduler.execution-id>` as they are, asks no role and knows no dead-letter queue. Not mended: retries (a target
+that refuses goes to the dead-letter queue at once) and flexible time windows (a schedule that has one is refused).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import logging
+import time
+import uuid
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from ministack.core.iam_evaluator import EvalContext, _gather_role_policies, evaluate
+from ministack.core.responses import set_request_account_id, set_request_region
+from ministack.services import eventbridge, scheduler, sqs
+
+from ..decisions import log
+from ._wrap import wrap
+
+_TICK_SECONDS = 0.25
+_LATEST = dt.timedelta(minutes=5)
+_MINUTE = dt.timedelta(minutes=1)
+_TARGET_ACTIONS = {
+    "states": "states:StartExecution",
+    "lambda": "lambda:InvokeFunction",
+    "sqs": "sqs:SendMessage",
+    "sns": "sns:Publish",
+    "events": "events:PutEvents",
+}
+_logger = logging.getLogger("scheduler")
+_done: dict[tuple[str, str, str], dt.datetime] = {}
+
+
+def apply() -> None:
+    scheduler._SCHEDULE_TICK_INTERVAL = _TICK_SECONDS
+    scheduler._tick_schedules = _tick
+
+    @wrap(scheduler, "_create_schedule")
+    def create(original: Any, name: str, body: dict[str, Any]) -> Any:
+        return _refusal(body) or original(name, body)
+
+    @wrap(scheduler, "_update_schedule")
+    def update(original: Any, name: str, body: dict[str, Any]) -> Any:
+        return _refusal(body) or original(name, body)
+
+
+def _refusal(body: dict[str, Any]) -> Any:
+    """An error response for what cannot be scheduled, None if it can."""
+    zone = body.get("ScheduleExpressionTimezone") or "UTC"
+    try:
+        ZoneInfo(zone)
+    except (KeyError, ValueError, OSError):
+        return scheduler._error(400, "ValidationException", f"Invalid time zone: {zone}")
+    if (body.get("FlexibleTimeWindow") or {}).get("Mode", "OFF") != "OFF":
+        return scheduler._error(400, "ValidationException", "The local account has no flexible time windows; use OFF")
+    return None
+
+
+def _tick() -> None:
+    now = dt.datetime.now(dt.UTC)
+    for key, schedule in list(scheduler._schedules._data.items()):
+        since = _done.setdefault(key, max(_created(schedule), now - _LATEST))
+        _done[key] = now
+        if schedule.get("State") != "ENABLED" or not _within_dates(schedule, now):
+            continue
+        for moment in occurrences(schedule, since, now):
+            account, region, _ = key
+            set_request_account_id(account)
+            set_request_region(region)
+            _fire(schedule, moment, account, region)
+            if schedule["ScheduleExpression"].startswith("at(") and schedule.get("ActionAfterCompletion") == "DELETE":
+                scheduler._schedules._data.pop(key, None)
+
+
+def _created(schedule: dict[str, Any]) -> dt.datetime:
+    return dt.datetime.fromtimestamp(schedule["CreationDate"], dt.UTC)
+
+
+def _within_dates(schedule: dict[str, Any], now: dt.datetime) -> bool:
+    start, end = (scheduler._to_epoch(schedule.get(name)) for name in ("StartDate", "EndDate"))
+    return (start is None or now.timestamp() >= start) and (end is None or now.timestamp() <= end)
+
+
+def occurrences(schedule: dict[str, Any], since: dt.datetime, until: dt.datetime) -> list[dt.datetime]:
+    """The moments in (since, until] at which the schedule is due."""
+    expression = schedule["ScheduleExpression"]
+    zone = ZoneInfo(schedule.get("ScheduleExpressionTimezone") or "UTC")
+    if expression.startswith("at("):
+        moment = dt.datetime.fromisoformat(expression[3:-1]).replace(tzinfo=zone).astimezone(dt.UTC)
+        return [moment] if since < moment <= until else []
+    interval = eventbridge._parse_rate_seconds(expression)
+    if interval is not None:
+        step = dt.timedelta(seconds=interval)
+        moment = _created(schedule) + ((since - _created(schedule)) // step + 1) * step
+        return [moment] if moment <= until else []
+    fields = eventbridge._parse_cron_fields(expression)
+    minute = since.replace(second=0, microsecond=0) + _MINUTE
+    due = []
+    while minute <= until:
+        if fields is not None and _matches(fields, minute, zone):
+            due.append(minute)
+        minute += _MINUTE
+    return due
+
+
+def _matches(fields: Any, minute: dt.datetime, zone: ZoneInfo) -> bool:
+    """Whether the zone's clock shows a time of the cron expression; the repeated hour of autumn counts once."""
+    local = minute.astimezone(zone)
+    if local.fold:
+        return False
+    wall = local.replace(tzinfo=dt.UTC)
+    return bool(eventbridge._cron_next_fire(fields, wall - _MINUTE) == wall)
+
+
+def _fire(schedule: dict[str, Any], moment: dt.datetime, account: str, region: str) -> None:
+    target, execution_id = dict(schedule["Target"]), str(uuid.uuid4())
+    given = target.get("Input")
+    if given:
+        for name, value in {
+            "scheduled-time": moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "execution-id": execution_id,
+            "schedule-arn": schedule["Arn"],
+            "attempt-number": "1",
+        }.items():
+            given = given.replace(f"<aws.scheduler.{name}>", value)
+        target["Input"] = given
+    denied = _denied(target, account, region)
+    if denied:
+        _dead_letter(schedule, target, denied)
+        return
+    event = {
+        "EventId": execution_id,
+        "Source": "aws.scheduler",
+        "DetailType": "Scheduled Event",
+        "Detail": "{}",
+        "Time": time.time(),
+        "Resources": [schedule["Arn"]],
+        "Account": account,
+        "Region": region,
+    }
+    eventbridge._invoke_target(target, event, schedule)
+
+
+def _denied(target: dict[str, Any], account: str, region: str) -> str:
+    """Why the schedule's role may not invoke the target; empty if it may."""
+    service = target["Arn"].split(":")[2]
+    action = _TARGET_ACTIONS.get(service)
+    if action is None:
+        return f"the local account's scheduler has no targets of {service}"
+    role = target["RoleArn"].rsplit("/", 1)[-1]
+    caller = f"arn:aws:sts::{account}:assumed-role/{role}/scheduler"
+    context = EvalContext(caller, "AssumedRole", account, action, target["Arn"], region)
+    decision = evaluate(context, _gather_role_policies(role, account)).decision
+    log.record(caller, action, target["Arn"], decision, "scheduler")
+    return "" if decision == "Allow" else f"{caller} is not authorized to perform {action} on {target['Arn']}"
+
+
+def _dead_letter(schedule: dict[str, Any], target: dict[str, Any], reason: str) -> None:
+    _logger.warning("schedule %s: %s", schedule["Arn"], reason)
+    queue = (target.get("DeadLetterConfig") or {}).get("Arn")
+    if not queue:
+        return
+    attributes = {
+        "ERROR_CODE": "AccessDeniedException",
+        "ERROR_MESSAGE": reason,
+        "SCHEDULE_ARN": schedule["Arn"],
+        "TARGET_ARN": target["Arn"],
+    }
+    message = {
+        "MessageBody": target.get("Input") or json.dumps({}),
+        "MessageAttributes": {name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()},
+    }
+    sqs._act_send_message(message, sqs._queue_url(queue.rsplit(":", 1)[-1]))

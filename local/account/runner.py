@@ -1,0 +1,215 @@
+"""Runs the instances' user data, and makes sure that nothing the account started outlives it.
+
+A process of its own, small and single-threaded, so that starting an instance stays cheap and the kernel's parent-death
+signal can be relied on (it follows the thread that forked). Standard library only. Talks JSON lines:
+
+  stdin   {"op": "start", "id", "address", "directory"} · {"op": "stop", "id"}
+  stdout  {"event": "ready", "id"} · {"event": "exited", "id", "code"} · {"event": "stopped", "id"}
+
+The user data is the file `user-data` in the instance's directory. An instance is ready once its user data has started,
+or, if the user data mentions READY_FILE, once the file named by that variable exists. As on EC2, user data that ends
+does not end the instance. At the end of its stdin the runner waits for the account to be gone and then kills every
+process that carries the account's mark in its environment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+MARK = "TROOP_LOCAL_RUN"
+_PR_SET_PDEATHSIG = 1
+_CONSOLE_LIMIT = 1 << 20
+_CONSOLE_KEPT = 1 << 18
+_SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_prctl = ctypes.CDLL(None, use_errno=True).prctl
+
+
+def _die_with_parent() -> None:
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+@dataclass
+class Running:
+    """One instance's process and what is still expected of it."""
+
+    process: subprocess.Popen[bytes] | None
+    directory: Path
+    ready: bool = False
+    exited: bool = False
+
+
+class Runner:
+    def __init__(self) -> None:
+        self.instances: dict[str, Running] = {}
+
+    def start(self, instance_id: str, address: str, directory: str) -> None:
+        home = Path(directory)
+        script = home / "user-data"
+        needs_file = b"READY_FILE" in script.read_bytes()
+        environment = {
+            "PATH": f"{_SYSTEM_PATH}:{Path(sys.base_prefix) / 'bin'}",
+            "HOME": directory,
+            "LANG": "C.UTF-8",
+            "INSTANCE_ID": instance_id,
+            "INSTANCE_IP": address,
+            "READY_FILE": str(home / "ready"),
+            MARK: _mark_of(instance_id),
+        }
+        with (home / "console.log").open("ab") as console:
+            try:
+                process = subprocess.Popen(
+                    [str(script)],
+                    cwd=directory,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=console,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    preexec_fn=_die_with_parent,
+                )
+            except OSError as error:
+                # Not a script (cloud-config, MIME parts): say so where its owner looks, and never call it ready.
+                console.write(f"user data cannot be run: {error}\n".encode())
+                self.instances[instance_id] = Running(None, home, exited=True)
+                _report("exited", instance_id, code=126)
+                return
+        self.instances[instance_id] = Running(process, home, ready=not needs_file)
+        if not needs_file:
+            _report("ready", instance_id)
+
+    def stop(self, instance_id: str) -> None:
+        running = self.instances.pop(instance_id, None)
+        if running and running.process:
+            _kill_group(running.process)
+        # Daemons that left the process group still carry the mark.
+        for pid in marked_processes(_mark_of(instance_id)):
+            _kill(pid)
+        _report("stopped", instance_id)
+
+    def watch(self) -> bool:
+        """Reports what became ready or ended; whether somebody is still being waited for."""
+        for instance_id, running in self.instances.items():
+            if not running.ready and (running.directory / "ready").exists():
+                running.ready = True
+                _report("ready", instance_id)
+            if not running.exited and running.process and running.process.poll() is not None:
+                running.exited = True
+                _report("exited", instance_id, code=running.process.returncode)
+        return any(not running.ready and not running.exited for running in self.instances.values())
+
+    def trim_consoles(self) -> None:
+        for running in self.instances.values():
+            _trim(running.directory / "console.log")
+
+    def stop_all(self) -> None:
+        for running in self.instances.values():
+            if running.process:
+                _kill_group(running.process)
+
+
+def _mark_of(instance_id: str) -> str:
+    return f"{os.environ[MARK]}/{instance_id}"
+
+
+def _report(event: str, instance_id: str, **more: int) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        print(json.dumps({"event": event, "id": instance_id, **more}), flush=True)
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _trim(console: Path) -> None:
+    # The process holds the file in append mode, so what it writes next goes behind what is kept.
+    if console.stat().st_size <= _CONSOLE_LIMIT:
+        return
+    with console.open("rb") as reading:
+        reading.seek(-_CONSOLE_KEPT, os.SEEK_END)
+        kept = reading.read()
+    os.truncate(console, 0)
+    with console.open("ab") as writing:
+        writing.write(b"[earlier output dropped]\n" + kept)
+
+
+def marked_processes(mark: str) -> list[int]:
+    """Ids of other processes whose environment carries the mark or one below it."""
+    found = []
+    exact, below = f"{MARK}={mark}\0".encode(), f"{MARK}={mark}/".encode()
+    for entry in os.listdir("/proc"):  # noqa: PTH208 - called for every termination, and twice as fast
+        if not entry.isdigit() or int(entry) == os.getpid():
+            continue
+        try:
+            environment = Path("/proc", entry, "environ").read_bytes() + b"\0"
+        except OSError:
+            continue
+        if exact in environment or below in environment:
+            found.append(int(entry))
+    return found
+
+
+def _sweep(account: int) -> None:
+    """Waits until the account is gone (it may still be starting workers), then kills all it has left behind."""
+    deadline = time.monotonic() + 3
+    while os.getppid() == account and time.monotonic() < deadline:
+        time.sleep(0.02)
+    if os.getppid() == account:
+        _kill(account)
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline and (left := marked_processes(os.environ[MARK])):
+        for pid in left:
+            _kill(pid)
+        time.sleep(0.02)
+
+
+def main() -> None:
+    # Ctrl-C and SIGTERM reach the launcher and the account; the end of stdin is what ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(wake_write)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    account = os.getppid()
+    runner, buffer, waiting, trimmed = Runner(), b"", False, time.monotonic()
+    while True:
+        readable, _, _ = select.select([0, wake_read], [], [], 0.05 if waiting else 5)
+        if wake_read in readable:
+            os.read(wake_read, 4096)
+        if 0 in readable:
+            chunk = os.read(0, 1 << 16)
+            if not chunk:
+                break
+            *lines, buffer = (buffer + chunk).split(b"\n")
+            for line in lines:
+                message = json.loads(line)
+                if message.pop("op") == "start":
+                    runner.start(message["id"], message["address"], message["directory"])
+                else:
+                    runner.stop(message["id"])
+        waiting = runner.watch()
+        if time.monotonic() - trimmed > 5:
+            runner.trim_consoles()
+            trimmed = time.monotonic()
+    runner.stop_all()
+    _sweep(account)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The demonstration: one whole loop, told as it happens."""

@@ -1,0 +1,83 @@
+"""What the deployment itself says: its ticks, its events through the API, its decisions in the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from boto3.dynamodb.types import TypeDeserializer
+
+from local.launcher import LocalAccount
+from local.signed_api import SignedApi
+
+_plain = TypeDeserializer().deserialize
+RUNNING = "RUNNING"
+
+
+@dataclass(frozen=True)
+class TickRun:
+    """An execution of the chaos workflow. ``started`` is aware; the workflow takes it as its now."""
+
+    arn: str
+    status: str
+    started: datetime
+
+
+class DeploymentView:
+    """Reads a deployment in the local account."""
+
+    def __init__(self, account: LocalAccount, outputs: dict[str, str]) -> None:
+        self._states = account.client("stepfunctions")
+        self._dynamodb = account.client("dynamodb")
+        self._outputs = outputs
+        self.api = SignedApi(outputs["ApiUrl"], account.session(), account.exports["AWS_CA_BUNDLE"])
+
+    def ticks(self) -> list[TickRun]:
+        """The workflow's executions, earliest first."""
+        pages = self._states.get_paginator("list_executions").paginate(
+            stateMachineArn=self._outputs["ChaosStateMachineArn"]
+        )
+        runs = [TickRun(e["executionArn"], e["status"], e["startDate"]) for p in pages for e in p["executions"]]
+        return sorted(runs, key=lambda run: run.started)
+
+    def failure(self, arn: str) -> str:
+        """Error and cause of a failed execution."""
+        described = self._states.describe_execution(executionArn=arn)
+        return f"{described.get('error')}: {described.get('cause')}"
+
+    def events(self) -> list[dict[str, Any]]:
+        """``GET /events``.
+
+        Raises:
+            RuntimeError: the API does not answer with 200.
+        """
+        answer = self.api.get("events")
+        if answer.status != 200:
+            raise RuntimeError(f"GET /events answers {answer.status}: {answer.body}")
+        events: list[dict[str, Any]] = answer.body["events"]
+        return events
+
+    def decisions(self, unit: str) -> list[dict[str, Any]]:
+        """The unit's decisions in the table, latest first."""
+        answer = self._dynamodb.query(
+            TableName=self._outputs["DecisionsTable"],
+            KeyConditionExpression="#unit = :unit",
+            ExpressionAttributeNames={"#unit": "unit"},
+            ExpressionAttributeValues={":unit": {"S": unit}},
+            ScanIndexForward=False,
+            ConsistentRead=True,
+        )
+        return [{k: _plain(v) for k, v in item.items()} for item in answer["Items"]]
+
+    def opt_out(self, unit: str, reason: str, owner: str) -> None:
+        """Writes the item that a person would edit in the console."""
+        self._dynamodb.put_item(
+            TableName=self._outputs["GroupTagsTable"],
+            Item={
+                "unit": {"S": unit},
+                "opt_out": {"BOOL": True},
+                "reason": {"S": reason},
+                "owner": {"S": owner},
+            },
+        )

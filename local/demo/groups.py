@@ -1,0 +1,94 @@
+"""The demo's Auto Scaling groups: made, awaited, and asked who is in them."""
+
+from __future__ import annotations
+
+import base64
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SERVER = Path(__file__).with_name("server.py")
+PORT = 8080
+
+
+@dataclass(frozen=True)
+class Member:
+    """An instance of a group, as Auto Scaling and EC2 tell."""
+
+    instance_id: str
+    state: str
+    address: str
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Auto Scaling groups whose instances answer HTTP."""
+
+    autoscaling: Any
+    ec2: Any
+
+    def create(self, name: str, size: int) -> None:
+        """A group of ``size`` instances in the default subnets."""
+        user_data = base64.b64encode(SERVER.read_bytes()).decode()
+        self.ec2.create_launch_template(
+            LaunchTemplateName=name,
+            LaunchTemplateData={
+                "ImageId": self._image(),
+                "InstanceType": "t4g.nano",
+                "UserData": user_data,
+                "TagSpecifications": [{"ResourceType": "instance", "Tags": [{"Key": "Name", "Value": name}]}],
+            },
+        )
+        subnets = self.ec2.describe_subnets(Filters=[{"Name": "default-for-az", "Values": ["true"]}])["Subnets"]
+        self.autoscaling.create_auto_scaling_group(
+            AutoScalingGroupName=name,
+            LaunchTemplate={"LaunchTemplateName": name, "Version": "$Latest"},
+            MinSize=size,
+            MaxSize=size + 1,
+            DesiredCapacity=size,
+            VPCZoneIdentifier=",".join(s["SubnetId"] for s in subnets[:3]),
+            HealthCheckType="EC2",
+        )
+
+    def delete(self, name: str) -> None:
+        """The group, its instances and its launch template."""
+        self.autoscaling.delete_auto_scaling_group(AutoScalingGroupName=name, ForceDelete=True)
+        self.ec2.delete_launch_template(LaunchTemplateName=name)
+
+    def _image(self) -> str:
+        images = self.ec2.describe_images(Owners=["amazon"])["Images"]
+        if not images:
+            return str(
+                self.ec2.register_image(Name="al2023", RootDeviceName="/dev/xvda", Architecture="arm64")["ImageId"]
+            )
+        return str(images[0]["ImageId"])
+
+    def members(self, name: str) -> list[Member]:
+        """All instances of a group."""
+        found = self.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
+        states = {i["InstanceId"]: i["LifecycleState"] for i in found[0]["Instances"]} if found else {}
+        if not states:
+            return []
+        reservations = self.ec2.describe_instances(InstanceIds=list(states))["Reservations"]
+        return [
+            Member(i["InstanceId"], states[i["InstanceId"]], i.get("PrivateIpAddress", ""))
+            for r in reservations
+            for i in r["Instances"]
+        ]
+
+    def await_in_service(self, name: str, size: int, seconds: float) -> list[Member]:
+        """Waits until ``size`` instances are in service.
+
+        Raises:
+            TimeoutError: they were not in time.
+        """
+        until = time.monotonic() + seconds
+        while True:
+            members = self.members(name)
+            serving = [m for m in members if m.state == "InService"]
+            if len(serving) >= size:
+                return serving
+            if time.monotonic() > until:
+                raise TimeoutError(f"{name}: {len(serving)} of {size} in service after {seconds:g} seconds: {members}")
+            time.sleep(0.5)

@@ -1,0 +1,33 @@
+"""Tells what happens, with the time since the start; in colour where a person watches."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+
+_COLOURS = {"title": "1;36", "good": "32", "bad": "1;31", "kill": "1;35", "dim": "2", "plain": ""}
+
+
+class Narrator:
+    """Prints one line at a time, from any thread."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._lock = threading.Lock()
+        self._colour = sys.stdout.isatty()
+
+    def title(self, text: str) -> None:
+        self._print("title", f"\n{text}")
+
+    def say(self, text: str, style: str = "plain") -> None:
+        self._print(style, f"{time.monotonic() - self._start:6.1f} s  {text}")
+
+    def text(self, text: str, style: str = "dim") -> None:
+        """Several lines, indented, without a time."""
+        self._print(style, "\n".join(f"          {line}" for line in text.splitlines()))
+
+    def _print(self, style: str, text: str) -> None:
+        code = _COLOURS[style]
+        with self._lock:
+            print(f"\033[{code}m{text}\033[0m" if self._colour and code else text, flush=True)

@@ -1,0 +1,79 @@
+"""`cdk bootstrap` and `cdk deploy` of an app into the local account, with the project's own CLI."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .process import Progress, tail
+from .project import CDK, ROOT, tool_environment
+
+_ACCOUNT = "000000000000"
+_REGION = "us-east-1"
+_API_URL = re.compile(r"https://(?P<api>\w+)\.execute-api\.[\w-]+\.amazonaws\.com(?:\.cn)?/(?P<stage>\w+)/?")
+
+
+class DeploymentError(RuntimeError):
+    """A CDK command failed; the message has the end of its output."""
+
+
+class Deployer:
+    """Deploys into one account; bootstraps it before the first deployment."""
+
+    def __init__(self, run: Path, exports: Mapping[str, str], progress: Progress) -> None:
+        self._run = run
+        self._progress = progress
+        self._endpoint = exports["AWS_ENDPOINT_URL"]
+        self._environment = {
+            **tool_environment(),
+            **exports,
+            "NODE_EXTRA_CA_CERTS": exports["AWS_CA_BUNDLE"],
+            "NODE_NO_WARNINGS": "1",
+            "CDK_DISABLE_CLI_TELEMETRY": "1",
+            "CDK_DEFAULT_ACCOUNT": _ACCOUNT,
+            "CDK_DEFAULT_REGION": _REGION,
+            "PYTHONPATH": f"{ROOT}:{ROOT / 'functions'}",
+        }
+        self._bootstrapped = False
+
+    def deploy(self, context: Mapping[str, Any], directory: Path, app: str | None = None) -> dict[str, str]:
+        """The outputs of the app's stacks, merged. `context`: settings, keys as in cdk.json. `directory`: where the
+        app's cdk.json is. `app`: another command than cdk.json's. DeploymentError with the end of the output."""
+        if not self._bootstrapped:
+            self._progress("cdk bootstrap")
+            self._cdk("bootstrap", [f"aws://{_ACCOUNT}/{_REGION}"], self._run)
+            self._bootstrapped = True
+        self._progress("cdk deploy")
+        outputs = self._run / "outputs.json"
+        arguments = ["--all", "--require-approval", "never", "--outputs-file", str(outputs), "--concurrency", "2"]
+        arguments += ["--output", str(self._run / "cdk.out")]
+        for key, value in {**context, "troop:bundle": "machine"}.items():
+            arguments += ["-c", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
+        if app:
+            arguments += ["--app", app]
+        self._cdk("deploy", arguments, directory)
+        stacks: dict[str, dict[str, str]] = json.loads(outputs.read_text()) if outputs.exists() else {}
+        return {key: self._reachable(value) for stack in stacks.values() for key, value in stack.items()}
+
+    def _cdk(self, command: str, arguments: list[str], directory: Path) -> None:
+        log = self._run / f"cdk-{command}.log"
+        with log.open("wb") as output:
+            done = subprocess.run(
+                [str(CDK), command, *arguments, "--no-notices", "--progress", "events", "--ci"],
+                cwd=directory,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+        if done.returncode:
+            raise DeploymentError(f"cdk {command} failed ({done.returncode})\n{tail(log)}")
+
+    def _reachable(self, output: str) -> str:
+        """An API's amazonaws.com address as the one at which the local account serves it; other outputs unchanged."""
+        return _API_URL.sub(rf"{self._endpoint}/restapis/\g<api>/\g<stage>/_user_request_/", output)

@@ -1,0 +1,151 @@
+"""The account process as its launcher sees it: started, waited for, ended with everything it has started itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .project import ACCOUNT_PYTHON, ROOT, STATE, tool_environment
+
+Progress = Callable[[str], None]
+_KEPT_RUNS = 3
+
+
+class AccountError(RuntimeError):
+    """The account did not start, or ended by itself; the message has the end of its log."""
+
+
+@dataclass(frozen=True)
+class Started:
+    """`exports`: environment with which SDKs talk to the account. `control`: URL of the private endpoint."""
+
+    exports: dict[str, str]
+    control: str
+    runner: int
+
+
+def new_run_directory(name: str) -> Path:
+    """A fresh directory `.local/<name>-<pid>-…`; of the runs of that name that are over, the last few are kept."""
+    STATE.mkdir(exist_ok=True)
+    over = [path for path in STATE.glob(f"{name}-*-*") if not Path("/proc", path.name.split("-")[-2]).exists()]
+    for path in sorted(over, key=lambda path: path.stat().st_mtime)[:-_KEPT_RUNS]:
+        shutil.rmtree(path, ignore_errors=True)
+    run = Path(tempfile.mkdtemp(prefix=f"{name}-{os.getpid()}-", dir=STATE))
+    (run / "tmp").mkdir()
+    return run
+
+
+class AccountProcess:
+    """`settings`: what account/config.py takes, beyond the run directory."""
+
+    def __init__(self, run: Path, settings: Mapping[str, Any]) -> None:
+        self.run = run
+        self.log = run / "account.log"
+        self._settings = {**settings, "run": str(run)}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._runner: int | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self, progress: Progress, timeout: float = 60) -> Started:
+        """Returns when every service answers. AccountError if that does not happen in time (seconds)."""
+        environment = {
+            **tool_environment(),
+            "TMPDIR": str(self.run / "tmp"),
+            "TROOP_LOCAL_ACCOUNT": json.dumps(self._settings),
+            "PYTHONPATH": str(ROOT),
+            "PYTHONUNBUFFERED": "1",
+        }
+        with self.log.open("wb") as log:
+            # The pipe is the life line: when this process ends, however it ends, the account sees the end of its stdin.
+            self._process = subprocess.Popen(
+                [str(ACCOUNT_PYTHON), "-m", "local.account"],
+                cwd=self.run,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        progress("starting the account (MiniStack, moto, instance host)")
+        deadline = time.monotonic() + timeout
+        while True:
+            self.check()
+            started = self._answering()
+            if started:
+                return started
+            if time.monotonic() > deadline:
+                raise AccountError(f"the account did not answer within {timeout:.0f} s\n{tail(self.log)}")
+            time.sleep(0.05)
+
+    def check(self) -> None:
+        """AccountError if the account has ended by itself."""
+        if self._process is None:
+            raise AccountError("the account has not been started")
+        if (code := self._process.poll()) is not None:
+            raise AccountError(f"the account process has ended with code {code}\n{tail(self.log)}")
+
+    def _answering(self) -> Started | None:
+        described = self.run / "account.json"
+        if not described.exists():
+            return None
+        account = json.loads(described.read_text())
+        self._runner = account["runner"]
+        exports: dict[str, str] = account["exports"]
+        certificate = exports["AWS_CA_BUNDLE"]
+        if not Path(certificate).exists():
+            return None
+        try:
+            context = ssl.create_default_context(cafile=certificate)
+            url = exports["AWS_ENDPOINT_URL"] + "/_ministack/health"
+            with urllib.request.urlopen(url, context=context, timeout=1) as answer:
+                answer.read()
+        except OSError:
+            return None
+        return Started(exports, account["control"], account["runner"])
+
+    def stop(self, timeout: float = 10) -> None:
+        """Ends the account, its workers and its instances; AccountError if any is left after `timeout` seconds."""
+        process = self._process
+        if process is None:
+            return
+        if process.stdin:
+            process.stdin.close()
+        try:
+            process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        deadline = time.monotonic() + timeout
+        while self._runner and _alive(self._runner):
+            if time.monotonic() > deadline:
+                raise AccountError(f"instances of the account are still being stopped (process {self._runner})")
+            time.sleep(0.02)
+        self._process = None
+
+
+def _alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def tail(log: Path, lines: int = 40) -> str:
+    """The end of a log file, with its path."""
+    text = log.read_text(errors="replace") if log.exists() else ""
+    return "\n".join([f"--- {log}", *text.splitlines()[-lines:]])

@@ -1,0 +1,96 @@
+"""Whole runs on local AWS: one account for the session, and deployments in it that each test module shares."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.demo.deployment_view import RUNNING, DeploymentView
+from local.demo.groups import Groups
+from local.launcher import LocalAccount
+from local.settings import local_settings
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All that share the account run on one worker; the demo brings its own account, and runs beside them."""
+    for item in items:
+        if HERE in item.path.parents:
+            alone = item.path.name == "test_demo.py"
+            item.add_marker(pytest.mark.xdist_group("demo" if alone else "e2e"))
+            item.add_marker(pytest.mark.e2e)
+
+
+class Deployment:
+    """A deployment in the local account, its groups, and ticks at will."""
+
+    def __init__(self, account: LocalAccount, name: str, **settings: Any) -> None:
+        context = local_settings(datetime.now(UTC)) | {"troop:deployment": name}
+        # Ticks come only when a test starts them: the schedule's own ticks are the demo's to show.
+        context["troop:tick_minutes"] = 15
+        context |= {f"troop:{key}": value for key, value in settings.items()}
+        self.account = account
+        self.outputs = account.deploy(context)
+        self.view = DeploymentView(account, self.outputs)
+        self.groups = Groups(account.client("autoscaling"), account.client("ec2"))
+        self.states = account.client("stepfunctions")
+        self.dynamodb = account.client("dynamodb")
+
+    def group(self, name: str, size: int = 2) -> str:
+        """A group whose instances all answer."""
+        self.groups.create(name, size)
+        self.groups.await_in_service(name, size, 60)
+        return name
+
+    def ids(self, name: str) -> set[str]:
+        return {member.instance_id for member in self.groups.members(name)}
+
+    def tick(self) -> dict[str, Any]:
+        """Runs the workflow once, to its end: DescribeExecution's answer."""
+        arn = self.start_tick()
+        return self.ended(arn)
+
+    def start_tick(self) -> str:
+        started = self.states.start_execution(
+            stateMachineArn=self.outputs["ChaosStateMachineArn"], input=json.dumps({"calendar": "default"})
+        )
+        return str(started["executionArn"])
+
+    def ended(self, arn: str) -> dict[str, Any]:
+        def look() -> dict[str, Any] | None:
+            seen: dict[str, Any] = self.states.describe_execution(executionArn=arn)
+            return None if seen["status"] == RUNNING else seen
+
+        return eventually(look, 90)
+
+    def event(self, unit: str) -> dict[str, Any] | None:
+        """The unit's latest event, as the API tells it."""
+        answer = self.view.api.get("events", {"unit": unit})
+        assert answer.status == 200, answer
+        return answer.body["events"][0] if answer.body["events"] else None
+
+    def switch(self, **values: bool) -> None:
+        item = {"key": {"S": "switch"}} | {key: {"BOOL": value} for key, value in values.items()}
+        self.dynamodb.put_item(TableName=self.outputs["StateTable"], Item=item)
+
+
+def eventually(look: Callable[[], Any], seconds: float) -> Any:
+    """The first answer of ``look`` that is not None."""
+    until = time.monotonic() + seconds
+    while (answer := look()) is None:
+        assert time.monotonic() < until, f"not within {seconds} s"
+        time.sleep(0.2)
+    return answer
+
+
+@pytest.fixture(scope="session")
+def account() -> Iterator[LocalAccount]:
+    with LocalAccount("e2e") as account:
+        yield account

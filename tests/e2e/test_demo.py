@@ -1,0 +1,55 @@
+"""The demo itself: it shows what it claims, ends by itself, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from local.project import ROOT
+
+SECONDS = 300
+
+
+def test_the_demo_ends_well_and_leaves_no_process() -> None:
+    began = time.time()
+    done = subprocess.run(
+        [sys.executable, "-m", "local", "demo"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'functions'}"},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = done.stdout
+    for claim in (
+        "demo-web: chosen",
+        "demo-search: chosen",
+        "does not answer any more; its process is dead",
+        "boots at 127.",
+        "demo-web: recovered",
+        '"status": "RECOVERED"',
+        "opted-out: opted out by item: month-end closing",
+        "demo-web: already-today",
+        "nothing is left running",
+    ):
+        assert claim in told, told
+    assert _left_over(began) == []
+
+
+def _left_over(since: float) -> list[str]:
+    """Processes of demo accounts that were started since then."""
+    runs = [str(run) for run in (ROOT / ".local").glob("demo-*") if run.stat().st_ctime >= since]
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                environment = (process / "environ").read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+            found += [process.name for run in runs if run in environment]
+    return found

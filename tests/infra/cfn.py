@@ -1,0 +1,66 @@
+"""Reads a synthesised template the way a person would: short names for resources, one text for every value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_HASH = re.compile(r"[0-9A-F]{8}$")
+_SCOPES = ("Data", "Functions")
+
+
+def of_type(template: Mapping[str, Any], kind: str) -> dict[str, dict[str, Any]]:
+    """The resources of a type by their short name, such as ``Terminate`` for ``FunctionsTerminate1AD9550E``."""
+    found = {key: value for key, value in template["Resources"].items() if value["Type"] == kind}
+    by_name = {short(key): value for key, value in found.items()}
+    assert len(by_name) == len(found), "two resources with one short name"
+    return by_name
+
+
+def short(logical_id: str) -> str:
+    """A logical id without its hash, and without the construct where that only holds resources."""
+    name = _HASH.sub("", logical_id)
+    scope = next((s for s in _SCOPES if name.startswith(s) and name != s), "")
+    return name.removeprefix(scope)
+
+
+def text(value: Any) -> Any:
+    """A value with references as ``<Name>`` or ``<Name.Attribute>``, joined and substituted."""
+    if isinstance(value, Mapping):
+        if "Ref" in value:
+            return f"<{short(value['Ref'])}>"
+        if "Fn::GetAtt" in value:
+            name, attribute = value["Fn::GetAtt"]
+            return f"<{short(name)}.{attribute}>"
+        if "Fn::Join" in value:
+            separator, parts = value["Fn::Join"]
+            return separator.join(text(part) for part in parts)
+        if "Fn::Sub" in value:
+            return re.sub(r"\$\{([\w:]+)\}", r"<\1>", value["Fn::Sub"])
+        return {key: text(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [text(inner) for inner in value]
+    return value
+
+
+def permissions(template: Mapping[str, Any], role: str) -> set[tuple[str, ...]]:
+    """All a role's policies say: (effect, action, resource), and a condition as text where there is one."""
+    resource = of_type(template, "AWS::IAM::Role")[role]["Properties"]
+    documents = [policy["PolicyDocument"] for policy in resource.get("Policies", [])]
+    for policy in of_type(template, "AWS::IAM::Policy").values():
+        if f"<{role}>" in text(policy["Properties"]["Roles"]):
+            documents.append(policy["Properties"]["PolicyDocument"])
+    return {grant for document in documents for grant in _grants(document)}
+
+
+def _grants(document: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    for statement in document["Statement"]:
+        for action in _listed(statement["Action"]):
+            for resource in _listed(statement["Resource"]):
+                condition = (repr(statement["Condition"]),) if "Condition" in statement else ()
+                yield (statement["Effect"], action, text(resource), *condition)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,129 @@
+"""Synthesises few times, for it takes seconds: once as users do, and once in this process for everything else."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+
+from infra import ROOT
+from infra.acknowledgements import check
+from infra.settings import read_settings
+from infra.stack import TroopStack
+from troop.errors import SettingsError
+
+CONTEXT: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]
+NOBODY_LISTENS = "http://127.0.0.1:9"
+
+
+@dataclass(frozen=True)
+class Synthesised:
+    """A synthesis by the CDK CLI: what it said, and the folder it wrote."""
+
+    returncode: int
+    output: str
+    folder: Path
+
+    def read(self, name: str) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads((self.folder / name).read_text())
+        return document
+
+
+@pytest.fixture(scope="session")
+def cli_synth(tmp_path_factory: pytest.TempPathFactory) -> Synthesised:
+    """``cdk synth`` of the app as it is, without credentials, in a home without settings, with no way out."""
+    folder = tmp_path_factory.mktemp("cli")
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(tmp_path_factory.mktemp("home")),
+        # Where jsii has unpacked the library before: unpacking again into the new home takes many seconds.
+        "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(Path.home() / ".cache" / "aws" / "jsii" / "package-cache"),
+        **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOBODY_LISTENS),
+    }
+    command = [str(ROOT / "node_modules" / ".bin" / "cdk"), "synth", "--quiet", "--strict", "--output", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    return Synthesised(done.returncode, done.stdout + done.stderr, folder)
+
+
+@pytest.fixture(scope="session")
+def template(cli_synth: Synthesised) -> dict[str, Any]:
+    """The template of the default settings."""
+    assert cli_synth.returncode == 0, cli_synth.output
+    return cli_synth.read("Troop.template.json")
+
+
+def stack_of(app: cdk.App, **settings: Any) -> TroopStack:
+    """A stack with the settings in the app's context, save those given (without prefix)."""
+    context = app.node.get_all_context() | {f"troop:{key}": value for key, value in settings.items()}
+    return TroopStack(app, read_settings(context))
+
+
+@pytest.fixture(scope="session")
+def two_stacks(tmp_path_factory: pytest.TempPathFactory) -> Synthesised:
+    """Two throw-away deployments in one app: ``Blue`` with several calendars, ``Green`` as it is."""
+    folder = tmp_path_factory.mktemp("two")
+    app = cdk.App(context=CONTEXT, outdir=str(folder))
+    check(
+        stack_of(
+            app,
+            deployment="Blue",
+            retain_data="false",
+            tick_minutes="5",
+            api_access_logs="true",
+            calendars=json.dumps(CALENDARS),
+        )
+    )
+    check(stack_of(app, deployment="Green", retain_data=False, log_retention_days=7))
+    app.synth()
+    return Synthesised(0, "", folder)
+
+
+@pytest.fixture(scope="session")
+def blue(two_stacks: Synthesised) -> dict[str, Any]:
+    return two_stacks.read("Blue.template.json")
+
+
+@pytest.fixture(scope="session")
+def green(two_stacks: Synthesised) -> dict[str, Any]:
+    return two_stacks.read("Green.template.json")
+
+
+CALENDARS: Mapping[str, Any] = {
+    "default": CONTEXT["troop:calendars"]["default"],
+    "tel-aviv": {
+        "time_zone": "Asia/Jerusalem",
+        "weekdays": ["SUN", "MON", "TUE", "WED", "THU"],
+        "open": "09:30",
+        "close": "15:10",
+        "country": "IL",
+    },
+    "night": {"time_zone": "Europe/Vienna", "open": "22:00", "close": "24:00"},
+}
+
+
+@pytest.fixture
+def refused() -> Callable[..., str]:
+    """What the settings say to a value: the message of the refusal."""
+
+    def refuse(**settings: Any) -> str:
+        context = CONTEXT | {f"troop:{key}": value for key, value in settings.items()}
+        with pytest.raises(SettingsError) as error:
+            read_settings(context)
+        return str(error.value)
+
+    return refuse
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keeps tests that share a synthesis on one worker, so that it is made once (``--dist loadgroup``)."""
+    for item in items:
+        if {"cli_synth", "two_stacks", "unacknowledged"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group("synth"))

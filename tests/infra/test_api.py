@@ -1,0 +1,82 @@
+"""The API: who gets in, and what is written down about it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from aws_cdk import assertions
+
+from tests.infra.cfn import of_type, text
+
+Template = Mapping[str, Any]
+
+
+def routes(template: Template) -> dict[str, dict[str, Any]]:
+    """Methods by verb and path."""
+    resources = of_type(template, "AWS::ApiGateway::Resource")
+    paths: dict[str, str] = {"<ApiRest.RootResourceId>": ""}
+    while len(paths) <= len(resources):
+        for name, resource in resources.items():
+            parent = text(resource["Properties"]["ParentId"])
+            if parent in paths:
+                paths[f"<{name}>"] = f"{paths[parent]}/{resource['Properties']['PathPart']}"
+    methods = [method["Properties"] for method in of_type(template, "AWS::ApiGateway::Method").values()]
+    return {f"{m['HttpMethod']} {paths[text(m['ResourceId'])]}": m for m in methods}
+
+
+def test_routes_are_spelled_out_and_signed(template: Template) -> None:
+    found = routes(template)
+    assert set(found) == {"GET /events", "GET /events/{id}"}
+    assert {method["AuthorizationType"] for method in found.values()} == {"AWS_IAM"}
+
+
+def test_one_function_answers(template: Template) -> None:
+    for method in routes(template).values():
+        assert method["Integration"]["Type"] == "AWS_PROXY"
+        assert "<Api.Arn>" in text(method["Integration"]["Uri"])
+
+
+def test_requests_are_validated(template: Template) -> None:
+    (validator,) = of_type(template, "AWS::ApiGateway::RequestValidator")
+    assert {text(method["RequestValidatorId"]) for method in routes(template).values()} == {f"<{validator}>"}
+    assert routes(template)["GET /events/{id}"]["RequestParameters"] == {"method.request.path.id": True}
+
+
+def test_no_web_page_may_call_it(template: Template) -> None:
+    assert not [route for route in routes(template) if route.startswith("OPTIONS")]
+    assert "Access-Control" not in json.dumps(template)
+
+
+def test_the_stage_is_throttled_measured_and_traced(template: Template) -> None:
+    (stage,) = of_type(template, "AWS::ApiGateway::Stage").values()
+    properties = stage["Properties"]
+    (settings,) = properties["MethodSettings"]
+    assert (settings["ThrottlingRateLimit"], settings["ThrottlingBurstLimit"]) == (50, 100)
+    assert settings["MetricsEnabled"] is True
+    assert properties["TracingEnabled"] is True
+
+
+def test_the_access_log_is_json_and_names_the_caller(blue: Template) -> None:
+    (stage,) = of_type(blue, "AWS::ApiGateway::Stage").values()
+    setting = stage["Properties"]["AccessLogSetting"]
+    fields = json.loads(setting["Format"])
+    assert {"requestId", "caller", "status", "method", "path", "error", "latency"} <= set(fields)
+    assert fields["caller"] == "$context.identity.userArn"
+    assert "<ApiAccessLogs>" in text(setting["DestinationArn"])
+
+
+def test_the_setting_that_all_apis_share_is_left_alone_unless_asked_for(template: Template) -> None:
+    assert not of_type(template, "AWS::ApiGateway::Account")
+    (stage,) = of_type(template, "AWS::ApiGateway::Stage").values()
+    assert "AccessLogSetting" not in stage["Properties"]
+
+
+def test_the_regions_role_for_access_logs_outlives_a_deployment(blue: Template) -> None:
+    synthesised = assertions.Template.from_json(dict(blue))
+    synthesised.has_resource("AWS::ApiGateway::Account", {"DeletionPolicy": "Retain"})
+    role = of_type(blue, "AWS::IAM::Role")["ApiRestCloudWatchRole"]
+    assert role["DeletionPolicy"] == "Retain"
+    (stage,) = of_type(blue, "AWS::ApiGateway::Stage").values()
+    assert [name for name in stage["DependsOn"] if name.startswith("ApiRestAccount")]

@@ -1,0 +1,216 @@
+"""The asset and its layers: what is in them, how large they are, and that nothing half done is ever used."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra import FUNCTIONS, bundling
+from infra.bundling import LAYERS, SIZE_LIMIT, BundlingError, bundle, layer, size, stage_code
+
+WORKFLOW_HANDLERS = ("decide", "terminate", "recovery", "sweep")
+BROUGHT_BY_LAMBDA = {"boto3", "botocore"}
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store of its own, and a layer ``some`` with one requirement that no index has."""
+    requirements = tmp_path / "requirements.txt"
+    requirements.write_text("some-dependency==1\n")
+    monkeypatch.setattr(bundling, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(bundling, "ROOT", tmp_path)
+    monkeypatch.setitem(LAYERS, "some", requirements)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    return tmp_path / "build"
+
+
+def wheel(folder: Path) -> Path:
+    """A wheel with a module, its tests, a licence and a script."""
+    path = folder / "some_dependency-1-py3-none-any.whl"
+    info = "some_dependency-1.dist-info"
+    files = {
+        "some_dependency/__init__.py": "",
+        "some_dependency/tests/test_it.py": "",
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: some-dependency\nVersion: 1\nLicense: MIT\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/licenses/LICENSE": "MIT",
+        f"{info}/entry_points.txt": "[console_scripts]\nsome = some_dependency:main\n",
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+        archive.writestr(f"{info}/RECORD", "".join(f"{name},,\n" for name in files))
+    return path
+
+
+def no_network(*_: Any, **__: Any) -> Any:
+    raise AssertionError("pip was called")
+
+
+@pytest.mark.parametrize("target", ["lambda", "machine"])
+def test_all_of_it_is_small(target: str) -> None:
+    bundled = bundle(target, "{}")
+    total = size(bundled.code) + sum(size(path) for path in bundled.layers.values())
+    assert total < SIZE_LIMIT <= 30_000_000
+
+
+def test_too_large_a_bundle_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundling, "SIZE_LIMIT", 1000)
+    with pytest.raises(BundlingError, match=r"bytes unzipped; at most 1,000 are allowed"):
+        bundle("lambda", "{}")
+
+
+def test_the_workflow_carries_neither_pydantic_nor_the_xray_sdk_nor_boto3() -> None:
+    workflow, api = _modules(layer("runtime", "lambda")), _modules(layer("api", "lambda"))
+    assert {"aws_lambda_powertools", "holidays", "tzdata"} <= workflow
+    assert not workflow & {"pydantic", "pydantic_core", "aws_xray_sdk", *BROUGHT_BY_LAMBDA}
+    assert {"pydantic", "pydantic_core"} <= api
+    assert not api & {"aws_xray_sdk", *BROUGHT_BY_LAMBDA}
+
+
+def test_native_wheels_are_lambdas() -> None:
+    native = [path.name for name in LAYERS for path in layer(name, "lambda").rglob("*.so")]
+    assert native
+    tag = f"cpython-{bundling.PYTHON_VERSION.replace('.', '')}-aarch64-linux"
+    assert all(tag in name for name in native), native
+    assert not list(layer("runtime", "lambda").rglob("*.so")), "what the workflow imports is pure Python"
+
+
+@pytest.mark.parametrize("name", list(LAYERS))
+def test_licences_stay_and_caches_go(name: str) -> None:
+    site = layer(name, "lambda") / "python"
+    assert not [path for path in site.rglob("*") if path.name == "__pycache__" or path.suffix == ".pyc"]
+    assert not list(site.glob("*/tests"))
+    assert not (site / "bin").exists()
+    for info in site.glob("*.dist-info"):
+        metadata = (info / "METADATA").read_text(encoding="utf-8")
+        assert "License" in metadata, info.name
+
+
+def test_every_import_is_in_a_layer_the_function_has() -> None:
+    own = {path.name for path in FUNCTIONS.iterdir() if path.is_dir()}
+    workflow = _modules(layer("runtime", "lambda"))
+    with_api = workflow | _modules(layer("api", "lambda"))
+    for source in FUNCTIONS.rglob("*.py"):
+        of_api = source.stem == "api" or "api" in source.relative_to(FUNCTIONS).parts
+        available = (with_api if of_api else workflow) | BROUGHT_BY_LAMBDA | own | sys.stdlib_module_names
+        assert _imports(source) <= available, source
+
+
+def test_the_asset_is_the_handlers_the_package_and_the_settings() -> None:
+    code = stage_code('{"deployment": "Blue"}')
+    files = {str(path.relative_to(code)) for path in code.rglob("*") if path.is_file()}
+    assert {f"handlers/{handler}.py" for handler in (*WORKFLOW_HANDLERS, "api")} | {"troop/settings.py"} <= files
+    assert json.loads((code / "deployment.json").read_text()) == {"deployment": "Blue"}
+    assert {Path(name).suffix for name in files} == {".py", ".json"}
+    assert "requirements.txt" not in files
+
+
+def test_the_asset_is_named_by_its_content() -> None:
+    assert stage_code("{}") == stage_code("{}")
+    assert stage_code("{}") != stage_code('{"a": 1}')
+
+
+def test_old_assets_go_and_the_one_in_use_stays(store: Path) -> None:
+    old, used = stage_code('{"a": 1}'), stage_code('{"a": 2}')
+    for folder in (old, used):
+        os.utime(folder, (time.time() - 2 * 24 * 3600,) * 2)
+    assert stage_code('{"a": 2}') == used
+    assert used.exists()
+    assert not old.exists()
+
+
+def test_installed_layers_need_no_pip(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in LAYERS:
+        for target in ("lambda", "machine"):
+            layer(name, target)
+    monkeypatch.setattr(subprocess, "run", no_network)
+    assert bundle("lambda", "{}").layers.keys() == bundle("machine", "{}").layers.keys()
+
+
+def test_other_requirements_are_another_layer(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundling, "_install", lambda _requirements, into, _options: into.mkdir())
+    before = layer("some", "lambda")
+    assert layer("some", "machine") != before
+    LAYERS["some"].write_text("some-dependency==2\n")
+    assert layer("some", "lambda") != before
+
+
+def test_an_interrupted_installation_is_not_taken_as_complete(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_requirements: Path, into: Path, _options: Any) -> None:
+        into.mkdir()
+        (into / "half.py").write_text("")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bundling, "_install", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        layer("some", "machine")
+    assert list((store / "layers").iterdir()) == []
+
+    monkeypatch.setattr(bundling, "_install", lambda _requirements, into, _options: into.mkdir())
+    assert list(layer("some", "machine").iterdir()) == [layer("some", "machine") / "python"]
+
+
+def test_two_installations_at_once_do_not_collide(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nested: list[Path] = []
+
+    def install(_requirements: Path, into: Path, _options: Any) -> None:
+        into.mkdir()
+        if not nested:
+            nested.append(into)
+            nested.append(layer("some", "machine"))
+
+    monkeypatch.setattr(bundling, "_install", install)
+    assert layer("some", "machine") == nested[1]
+    assert [path.name for path in (store / "layers").iterdir()] == [nested[1].name]
+
+
+def test_what_pip_refuses_is_told(store: Path) -> None:
+    with pytest.raises(BundlingError, match=r"pip could not install requirements.txt:\n(.|\n)*some-dependency==1"):
+        layer("some", "lambda")
+
+
+@pytest.mark.parametrize("target", ["lambda", "machine"])
+def test_installing_twice_gives_the_same(store: Path, target: str) -> None:
+    requirement = str(wheel(store.parent))
+    LAYERS["some"].write_text(f"{requirement}\n")
+    first = _content(layer("some", target))
+    assert set(first) == {
+        "python/some_dependency/__init__.py",
+        "python/some_dependency-1.dist-info/METADATA",
+        "python/some_dependency-1.dist-info/WHEEL",
+        "python/some_dependency-1.dist-info/entry_points.txt",
+        "python/some_dependency-1.dist-info/licenses/LICENSE",
+    }
+    LAYERS["some"].write_text(f"{requirement}  # again\n")
+    assert _content(layer("some", target)) == first
+    assert len(list((store / "layers").iterdir())) == 2
+
+
+def _content(folder: Path) -> dict[str, str]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def _modules(folder: Path) -> set[str]:
+    return {path.name.removesuffix(".py") for path in (folder / "python").iterdir() if path.suffix != ".dist-info"}
+
+
+def _imports(source: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            found.add(node.module.partition(".")[0])
+    return found

@@ -1,0 +1,106 @@
+"""Tables, bucket and salt: keys, and that data outlives what made it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.infra.cfn import of_type
+
+Template = Mapping[str, Any]
+TABLES = ("GroupTags", "Events", "State", "Decisions")
+
+
+def table(template: Template, name: str) -> dict[str, Any]:
+    properties: dict[str, Any] = of_type(template, "AWS::DynamoDB::Table")[name]["Properties"]
+    return properties
+
+
+def keys(schema: list[dict[str, str]]) -> list[str]:
+    return [key["AttributeName"] for key in sorted(schema, key=lambda key: key["KeyType"])]
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("GroupTags", ["unit"]),
+        ("Events", ["event_id"]),
+        ("State", ["key"]),
+        ("Decisions", ["unit", "tick"]),
+    ],
+)
+def test_keys(template: Template, name: str, key: list[str]) -> None:
+    properties = table(template, name)
+    assert keys(properties["KeySchema"]) == key
+    assert {a["AttributeType"] for a in properties["AttributeDefinitions"]} == {"S"}
+
+
+def test_events_are_found_by_time_by_unit_and_while_they_are_open(template: Template) -> None:
+    indices = {i["IndexName"]: i for i in table(template, "Events")["GlobalSecondaryIndexes"]}
+    assert {name: keys(index["KeySchema"]) for name, index in indices.items()} == {
+        "by-time": ["kind", "at"],
+        "by-unit": ["unit", "at"],
+        "by-open": ["open", "at"],
+    }
+    assert all(index["Projection"] == {"ProjectionType": "ALL"} for index in indices.values())
+
+
+def test_decisions_expire_and_nothing_else_does(template: Template) -> None:
+    expiring = {name: table(template, name).get("TimeToLiveSpecification") for name in TABLES}
+    assert expiring == {
+        **dict.fromkeys(TABLES),
+        "Decisions": {"AttributeName": "expires_at", "Enabled": True},
+    }
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_is_paid_by_request_encrypted_and_restorable(template: Template, name: str) -> None:
+    properties = table(template, name)
+    assert properties["BillingMode"] == "PAY_PER_REQUEST"
+    assert properties["SSESpecification"] == {"SSEEnabled": True}
+    assert properties["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+
+
+STATEFUL = (
+    *(("AWS::DynamoDB::Table", name) for name in TABLES),
+    ("AWS::S3::Bucket", "WorkBucket"),
+    ("AWS::SecretsManager::Secret", "Salt"),
+    ("AWS::Logs::LogGroup", "DecideLogs"),
+)
+
+
+@pytest.mark.parametrize(("kind", "name"), STATEFUL)
+def test_data_outlives_the_stack(template: Template, kind: str, name: str) -> None:
+    resource = of_type(template, kind)[name]
+    assert resource["DeletionPolicy"] == resource["UpdateReplacePolicy"] == "Retain"
+
+
+@pytest.mark.parametrize(("kind", "name"), STATEFUL)
+def test_a_throw_away_deployment_leaves_nothing(blue: Template, kind: str, name: str) -> None:
+    resource = of_type(blue, kind)[name]
+    assert resource["DeletionPolicy"] == resource["UpdateReplacePolicy"] == "Delete"
+
+
+def test_tables_with_data_to_keep_refuse_deletion(template: Template, blue: Template) -> None:
+    assert all(table(template, name)["DeletionProtectionEnabled"] is True for name in TABLES)
+    assert not any(table(blue, name)["DeletionProtectionEnabled"] for name in TABLES)
+
+
+def test_the_work_bucket_is_private_and_forgets(template: Template) -> None:
+    bucket = of_type(template, "AWS::S3::Bucket")["WorkBucket"]["Properties"]
+    assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
+    assert bucket["OwnershipControls"] == {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
+    assert bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    (rule,) = bucket["LifecycleConfiguration"]["Rules"]
+    assert (rule["Prefix"], rule["ExpirationInDays"], rule["Status"]) == ("ticks/", 7, "Enabled")
+    (policy,) = of_type(template, "AWS::S3::BucketPolicy").values()
+    (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
+    assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
+
+
+def test_the_salt_is_made_at_deploy(template: Template) -> None:
+    salt = of_type(template, "AWS::SecretsManager::Secret")["Salt"]["Properties"]
+    assert salt["GenerateSecretString"] == {"ExcludePunctuation": True, "PasswordLength": 64}
+    assert "SecretString" not in salt

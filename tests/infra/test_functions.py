@@ -1,0 +1,110 @@
+"""The functions: platform, logs, environment, layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from aws_cdk import aws_lambda
+
+from infra import FUNCTIONS
+from infra.bundling import PYTHON_VERSION
+from infra.functions import RUNTIME
+from tests.infra.cfn import of_type, text
+
+Template = Mapping[str, Any]
+
+TABLES = {"TROOP_EVENTS_TABLE": "<Events>", "TROOP_STATE_TABLE": "<State>"}
+POLICY = {"TROOP_GROUP_TAGS_TABLE": "<GroupTags>", "TROOP_SALT_SECRET": "<Salt>"}
+TICKS = {"TROOP_DECISIONS_TABLE": "<Decisions>", "TROOP_WORK_BUCKET": "<WorkBucket>"}
+BUS = {"TROOP_EVENT_BUS": "<Bus>"}
+
+EXPECTED: dict[str, tuple[int, int, dict[str, str]]] = {
+    "Decide": (300, 1024, TABLES | POLICY | TICKS),
+    "Terminate": (60, 256, TABLES | POLICY),
+    "Recovery": (60, 256, TABLES | BUS),
+    "Sweep": (120, 256, TABLES | BUS),
+    "Api": (29, 512, TABLES),
+}
+"""Seconds, megabytes, environment."""
+
+
+def function(template: Template, name: str) -> dict[str, Any]:
+    properties: dict[str, Any] = of_type(template, "AWS::Lambda::Function")[name]["Properties"]
+    return properties
+
+
+def test_there_are_no_other_functions(template: Template) -> None:
+    assert set(of_type(template, "AWS::Lambda::Function")) == set(EXPECTED)
+
+
+def test_the_runtime_is_the_newest_the_library_knows() -> None:
+    known = [name.removeprefix("PYTHON_3_") for name in dir(aws_lambda.Runtime) if name.startswith("PYTHON_3_")]
+    assert RUNTIME.name == f"python3.{max(map(int, known))}" == f"python{PYTHON_VERSION}"
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_platform_and_size(template: Template, name: str) -> None:
+    properties = function(template, name)
+    seconds, megabytes, _ = EXPECTED[name]
+    assert properties["Runtime"] == RUNTIME.name
+    assert properties["Architectures"] == ["arm64"]
+    assert (properties["Timeout"], properties["MemorySize"]) == (seconds, megabytes)
+    assert properties["TracingConfig"] == {"Mode": "Active"}
+    assert "ReservedConcurrentExecutions" not in properties
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_logs_are_json_in_a_group_of_its_own_with_retention(template: Template, green: Template, name: str) -> None:
+    for found, days in ((template, 90), (green, 7)):
+        logging = text(function(found, name)["LoggingConfig"])
+        assert logging == {"LogFormat": "JSON", "LogGroup": f"<{name}Logs>"}
+        assert of_type(found, "AWS::Logs::LogGroup")[f"{name}Logs"]["Properties"]["RetentionInDays"] == days
+
+
+def test_every_log_group_has_retention(template: Template) -> None:
+    groups = of_type(template, "AWS::Logs::LogGroup")
+    assert set(groups) == {*(f"{name}Logs" for name in EXPECTED), "ChaosLogs"}
+    assert {group["Properties"]["RetentionInDays"] for group in groups.values()} == {90}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_role_is_its_own_and_complete_before_the_function(template: Template, name: str) -> None:
+    resource = of_type(template, "AWS::Lambda::Function")[name]
+    assert text(resource["Properties"]["Role"]) == f"<{name}Role.Arn>"
+    assert of_type(template, "AWS::IAM::Role")[f"{name}Role"]["Properties"]["Policies"]
+    assert "DependsOn" not in resource
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_environment_is_what_the_function_uses(template: Template, name: str) -> None:
+    assert text(function(template, name)["Environment"]["Variables"]) == {
+        "POWERTOOLS_SERVICE_NAME": name.lower(),
+        "POWERTOOLS_METRICS_NAMESPACE": "Troop",
+        "POWERTOOLS_LOG_LEVEL": "INFO",
+        **EXPECTED[name][2],
+    }
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_handler_exists(template: Template, name: str) -> None:
+    module, _, attribute = function(template, name)["Handler"].rpartition(".")
+    source = FUNCTIONS.joinpath(*module.split(".")).with_suffix(".py")
+    assert f"def {attribute}(" in source.read_text()
+
+
+def test_only_the_api_has_pydantics_layer(template: Template) -> None:
+    layers = {name: set(text(function(template, name)["Layers"])) for name in EXPECTED}
+    assert layers == {name: {"<RuntimeLayer>"} for name in EXPECTED} | {"Api": {"<RuntimeLayer>", "<ApiLayer>"}}
+
+
+def test_all_functions_share_one_asset(template: Template) -> None:
+    assert len({text(function(template, name)["Code"]["S3Key"]) for name in EXPECTED}) == 1
+
+
+@pytest.mark.parametrize("layer", ["RuntimeLayer", "ApiLayer"])
+def test_layers_say_what_they_are_for(template: Template, layer: str) -> None:
+    properties = of_type(template, "AWS::Lambda::LayerVersion")[layer]["Properties"]
+    assert properties["CompatibleRuntimes"] == [RUNTIME.name]
+    assert properties["CompatibleArchitectures"] == ["arm64"]

@@ -1,0 +1,123 @@
+"""Context to settings: what is accepted, and what a refusal tells."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import assertions
+
+from infra import ROOT
+from infra.logs import make_log_group
+from infra.settings import LOG_RETENTION_DAYS, DeploymentSettings, read_settings
+from tests.infra.conftest import CALENDARS, CONTEXT
+from troop.settings import KEYS, parse_settings
+
+
+def settings_with(**given: Any) -> DeploymentSettings:
+    return read_settings(CONTEXT | {f"troop:{key}": value for key, value in given.items()})
+
+
+def test_the_defaults_are_safe() -> None:
+    settings = read_settings(CONTEXT)
+    assert settings.chaos.leashed
+    assert settings.retain_data
+    assert settings.bundle == "lambda"
+    assert settings.tick_minutes == 15
+    assert settings.chaos.participation == "opt-out"
+
+
+def test_context_of_others_is_not_ours() -> None:
+    assert read_settings(CONTEXT | {"@aws-cdk/core:anything": True, "aws:cdk:bundling-stacks": ["**"]})
+
+
+def test_the_command_line_passes_text() -> None:
+    settings = settings_with(
+        leashed="false", probability="1", tick_minutes="1", retain_data="false", calendars=json.dumps(CALENDARS)
+    )
+    assert (settings.chaos.leashed, settings.chaos.probability) == (False, 1.0)
+    assert (settings.tick_minutes, settings.retain_data) == (1, False)
+    assert set(settings.chaos.calendars) == {"default", "tel-aviv", "night"}
+
+
+def test_the_functions_read_what_was_checked() -> None:
+    settings = settings_with(probability="0.5", units='{"web-v*": "web"}', calendars=json.dumps(CALENDARS))
+    document = json.loads(settings.chaos_json)
+    assert set(document) == set(KEYS)
+    assert document["probability"] == 0.5
+    assert parse_settings(document, prefix="") == settings.chaos
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"tick_minutes": 7}, ("troop:tick_minutes", "7", "1, 5, 10, 15")),
+        ({"tick_minutes": 20}, ("troop:tick_minutes", "20", "1, 5, 10, 15")),
+        ({"log_retention_days": 10}, ("troop:log_retention_days", "10", "1, 3, 5, 7, 14")),
+        ({"retain_data": "perhaps"}, ("troop:retain_data", "'perhaps'", "true or false")),
+        ({"bundle": "docker"}, ("troop:bundle", "'docker'", "lambda, machine")),
+        ({"probability": 1.5}, ("troop:probability", "1.5", "0 to 1")),
+        ({"deployment": "9lives"}, ("troop:deployment", "'9lives'", "a letter")),
+        ({"recovery_timeout_minutes": 0}, ("troop:recovery_timeout_minutes", "0", "1 to 720")),
+        ({"units": "[]"}, ("troop:units", "'[]'", "an object of globs")),
+        ({"calendars": "{"}, ("troop:calendars", "'{'", "a JSON object")),
+        ({"probabilty": 1}, ("troop:probabilty", "1", "spelled troop:probability")),
+        ({"retain": 1}, ("troop:retain", "1", "troop:retain_data")),
+    ],
+)
+def test_a_refusal_names_key_value_and_what_is_allowed(
+    refused: Callable[..., str], given: dict[str, Any], said: tuple[str, ...]
+) -> None:
+    message = refused(**given)
+    assert all(part in message for part in said), message
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"open": "15:00", "close": "09:00"}, "close"),
+        ({"open": "09:00", "close": "09:00"}, "close"),
+        ({"time_zone": "Mars/Olympus"}, "time_zone"),
+        ({"country": "XX"}, "country"),
+        ({"weekdays": []}, "weekdays"),
+        ({"lunch": "12:00"}, "lunch"),
+    ],
+)
+def test_calendars_that_make_no_sense_are_refused(
+    refused: Callable[..., str], change: dict[str, Any], said: str
+) -> None:
+    calendars = {"default": CALENDARS["default"] | change}
+    assert f"troop:calendars.default.{said}" in refused(calendars=calendars)
+
+
+@pytest.mark.parametrize("key", ["probability", "retain_data", "calendars"])
+def test_a_missing_setting_is_named(key: str) -> None:
+    context = {name: value for name, value in CONTEXT.items() if name != f"troop:{key}"}
+    with pytest.raises(Exception, match=f"troop:{key} is None: must be "):
+        read_settings(context)
+
+
+def test_synth_ends_with_the_message_alone() -> None:
+    environment = {**os.environ, "CDK_CONTEXT_JSON": json.dumps(CONTEXT | {"troop:min_healthy": "few"})}
+    done = subprocess.run(
+        [sys.executable, "app.py"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "Settings: troop:min_healthy is 'few': must be a whole number from 1" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_every_retention_is_the_days_it_says() -> None:
+    stack = cdk.Stack()
+    for days in LOG_RETENTION_DAYS:
+        make_log_group(stack, f"Days{days}", settings_with(log_retention_days=days))
+    groups = assertions.Template.from_stack(stack).find_resources("AWS::Logs::LogGroup")
+    assert len(groups) == len(LOG_RETENTION_DAYS)
+    for name, group in groups.items():
+        assert name.startswith(f"Days{group['Properties']['RetentionInDays']}")

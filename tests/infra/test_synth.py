@@ -1,0 +1,151 @@
+"""The synthesis as a whole: nothing it needs, nothing it complains about, nothing that would clash."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import assertions
+from cdk_nag import AwsSolutionsChecks
+
+from infra.acknowledgements import acknowledgements
+from tests.infra.conftest import CONTEXT, Synthesised, stack_of
+
+Template = Mapping[str, Any]
+
+NAMES_WITHIN_A_PARENT = {("AWS::IAM::Policy", "PolicyName"), ("AWS::ApiGateway::Stage", "StageName")}
+"""Names that only have to be unique within the resource they belong to."""
+
+
+def test_synth_needs_neither_credentials_nor_network(cli_synth: Synthesised) -> None:
+    assert cli_synth.returncode == 0, cli_synth.output
+
+
+def test_synth_has_nothing_to_complain_about(cli_synth: Synthesised) -> None:
+    assert not re.search(r"warning|error|deprecated|\[W", cli_synth.output, re.IGNORECASE), cli_synth.output
+    assert cli_synth.read("validation-report.json")["pluginReports"] == []
+    manifest = cli_synth.read("manifest.json")
+    kinds = {entry["type"] for entries in _metadata(cli_synth, manifest) for entry in entries}
+    assert not kinds & {"aws:cdk:warning", "aws:cdk:error"}
+    assert "missing" not in manifest
+
+
+def test_no_construct_has_an_annotation(two_stacks: Synthesised) -> None:
+    stack = stack_of(cdk.App(context=CONTEXT))
+    found = assertions.Annotations.from_stack(stack)
+    anything = assertions.Match.any_value()
+    assert [*found.find_warning("*", anything), *found.find_error("*", anything)] == []
+
+
+def test_the_stack_is_for_any_account_and_region(cli_synth: Synthesised) -> None:
+    stack = cli_synth.read("manifest.json")["artifacts"]["Troop"]
+    assert stack["environment"] == "aws://unknown-account/unknown-region"
+    assert stack["properties"]["tags"] == {"troop:deployment": "Troop"}
+
+
+@pytest.mark.parametrize("regions", [["us-east-1", "eu-central-1"], ["us-gov-west-1"], ["cn-north-1"]])
+def test_cfn_lint_has_no_finding(cli_synth: Synthesised, two_stacks: Synthesised, regions: list[str]) -> None:
+    files = [cli_synth.folder / "Troop.template.json", two_stacks.folder / "Blue.template.json"]
+    command = [str(Path(sys.executable).with_name("cfn-lint")), "--regions", *regions, "--", *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stdout + done.stderr
+
+
+def test_no_arn_names_a_partition(template: Template, blue: Template) -> None:
+    for found in (template, blue):
+        literal = [value for _, value in _texts(found["Resources"]) if re.search(r"arn:aws[\w-]*:", value)]
+        assert literal == []
+        assert not [value for _, value in _texts(found["Resources"]) if "amazonaws.com/" in value]
+
+
+def test_no_resource_has_a_fixed_name(template: Template, blue: Template) -> None:
+    for found in (template, blue):
+        for name, resource in found["Resources"].items():
+            for key, value in resource.get("Properties", {}).items():
+                if key == "Name" or (key.endswith("Name") and key.startswith(resource["Type"].rsplit("::", 1)[1])):
+                    named = (resource["Type"], key) in NAMES_WITHIN_A_PARENT or not isinstance(value, str)
+                    assert named, f"{name}.{key} is {value!r}"
+
+
+def test_deployments_differ_in_nothing_but_their_settings(blue: Template, green: Template) -> None:
+    def kinds(found: Template) -> Counter[str]:
+        return Counter(resource["Type"] for resource in found["Resources"].values())
+
+    access_logs = {"AWS::ApiGateway::Account": 1, "AWS::IAM::Role": 1, "AWS::Logs::LogGroup": 1}
+    assert kinds(blue) - kinds(green) == {"AWS::Scheduler::Schedule": 2, **access_logs}
+    assert kinds(green) - kinds(blue) == {}
+    for found, name in ((blue, "Blue"), (green, "Green")):
+        assert not [value for _, value in _texts(found) if name in value and "ApiPermission" not in value]
+
+
+def test_outputs_tell_where_things_are(template: Template) -> None:
+    assert set(template["Outputs"]) == {
+        *("ApiUrl", "GroupTagsTable", "EventsTable", "StateTable", "DecisionsTable"),
+        *("ChaosStateMachineArn", "WorkBucket"),
+    }
+    assert not [output for output in template["Outputs"].values() if "Export" in output]
+
+
+def test_two_synths_give_the_same(template: Template) -> None:
+    app = cdk.App(context=CONTEXT | {"aws:cdk:enable-path-metadata": True})  # as the CLI: the API's id depends on it
+    stack_of(app)
+    again = app.synth().get_stack_by_name("Troop").template
+    assert list(_texts(again["Resources"])) == list(_texts(template["Resources"]))
+
+
+@pytest.fixture(scope="module")
+def unacknowledged(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
+    """What AwsSolutions finds in the stack without its acknowledgements: (rule, path of the construct)."""
+    folder = tmp_path_factory.mktemp("nag")
+    app = cdk.App(context=CONTEXT, outdir=str(folder))
+    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    stack_of(app)
+    with pytest.raises(RuntimeError, match=r"AwsSolutions-S1\b"):
+        app.synth()
+    report = json.loads((folder / "validation-report.json").read_text())
+    return {
+        (violation["ruleName"], violating["constructPath"])
+        for plugin in report["pluginReports"]
+        for violation in plugin["violations"]
+        for violating in violation["violatingConstructs"]
+    }
+
+
+def test_findings_would_be_reported(unacknowledged: set[tuple[str, str]]) -> None:
+    assert len(unacknowledged) > 10
+
+
+def test_every_acknowledgement_has_its_finding_and_its_reason(unacknowledged: set[tuple[str, str]]) -> None:
+    for entry in acknowledgements(stack_of(cdk.App(context=CONTEXT))):
+        rule, path = f"AwsSolutions-{entry.finding}", entry.construct.node.path
+        found = [at for name, at in unacknowledged if name == rule and at.startswith(path)]
+        assert found, f"{rule} is acknowledged for {path}, where it finds nothing"
+        assert len(entry.reason) > 40
+
+
+def _metadata(synthesised: Synthesised, manifest: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
+    for artifact in manifest["artifacts"].values():
+        yield from artifact.get("metadata", {}).values()
+        if extra := artifact.get("additionalMetadataFile"):
+            yield from synthesised.read(extra).values()
+
+
+def _texts(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
+    """Every text in a template, save metadata, with where it stands."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if key != "Metadata":
+                yield from _texts(inner, f"{where}.{key}")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner, where)
+    elif isinstance(value, str):
+        yield where, value

@@ -1,0 +1,107 @@
+"""The state machine and the schedules that start it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from infra.chaos import used
+from tests.infra.cfn import of_type, text
+
+Template = Mapping[str, Any]
+
+
+@pytest.fixture
+def machine(template: Template) -> dict[str, Any]:
+    properties: dict[str, Any] = of_type(template, "AWS::StepFunctions::StateMachine")["ChaosMachine"]["Properties"]
+    return properties
+
+
+def test_executions_are_durable_logged_and_traced(machine: dict[str, Any]) -> None:
+    assert machine["StateMachineType"] == "STANDARD"
+    assert machine["TracingConfiguration"] == {"Enabled": True}
+    logging = text(machine["LoggingConfiguration"])
+    assert (logging["Level"], logging["IncludeExecutionData"]) == ("ALL", False)
+    assert logging["Destinations"] == [{"CloudWatchLogsLogGroup": {"LogGroupArn": "<ChaosLogs.Arn>"}}]
+
+
+def test_the_definition_can_be_read_at_synth_and_is_json_after_substitution(machine: dict[str, Any]) -> None:
+    definition = machine["DefinitionString"]
+    names = set(re.findall(r"\$\{(\w+)\}", definition))
+    assert names == set(machine["DefinitionSubstitutions"])
+    for name, value in text(machine["DefinitionSubstitutions"]).items():
+        definition = definition.replace(f"${{{name}}}", value)
+    json.loads(definition)
+
+
+def test_functions_are_called_by_their_plain_arn(machine: dict[str, Any]) -> None:
+    called = text({k: v for k, v in machine["DefinitionSubstitutions"].items() if k.endswith("Function")})
+    assert called == {f"{name}Function": f"<{name}.Arn>" for name in ("Decide", "Terminate", "Recovery", "Sweep")}
+
+
+def test_integrations_are_those_of_the_partition(machine: dict[str, Any]) -> None:
+    others = {k: v for k, v in machine["DefinitionSubstitutions"].items() if not k.endswith("Function")}
+    assert text(others) == {
+        "LambdaInvoke": "arn:<AWS::Partition>:states:::lambda:invoke",
+        "S3GetObject": "arn:<AWS::Partition>:states:::s3:getObject",
+    }
+
+
+def test_a_name_without_substitution_is_refused() -> None:
+    with pytest.raises(ValueError, match="Typo: no such substitution; there are Decide"):
+        used('{"a": "${Typo}", "b": "${Decide}"}', {"Decide": "arn"})
+
+
+def test_only_what_is_used_is_substituted() -> None:
+    assert used('{"a": "${Decide}"}', {"Decide": "arn", "Other": "arn"}) == {"Decide": "arn"}
+
+
+def schedules(template: Template) -> dict[str, dict[str, Any]]:
+    """Schedules by their calendar."""
+    found = [s["Properties"] for s in of_type(template, "AWS::Scheduler::Schedule").values()]
+    return {json.loads(schedule["Target"]["Input"])["calendar"]: schedule for schedule in found}
+
+
+def test_each_calendar_has_a_schedule_on_its_own_clock(blue: Template) -> None:
+    clocks = {name: (s["ScheduleExpression"], s["ScheduleExpressionTimezone"]) for name, s in schedules(blue).items()}
+    assert clocks == {
+        "default": ("cron(0/5 9-15 ? * MON,TUE,WED,THU,FRI *)", "America/Los_Angeles"),
+        "tel-aviv": ("cron(0/5 9-15 ? * MON,TUE,WED,THU,SUN *)", "Asia/Jerusalem"),
+        "night": ("cron(0/5 22-23 ? * MON,TUE,WED,THU,FRI *)", "Europe/Vienna"),
+    }
+
+
+def test_the_default_is_one_schedule_every_quarter_of_an_hour(template: Template) -> None:
+    ((name, schedule),) = schedules(template).items()
+    assert (name, schedule["ScheduleExpression"]) == ("default", "cron(0/15 9-15 ? * MON,TUE,WED,THU,FRI *)")
+
+
+def test_a_schedule_starts_the_workflow_on_time_or_not_at_all(blue: Template) -> None:
+    for name, schedule in schedules(blue).items():
+        assert schedule["FlexibleTimeWindow"] == {"Mode": "OFF"}
+        assert schedule.get("State", "ENABLED") == "ENABLED"
+        assert text(schedule["GroupName"]) == "<SchedulesGroup>"
+        assert text(schedule["Target"]) == {
+            "Arn": "<ChaosMachine>",
+            "RoleArn": "<SchedulesRole.Arn>",
+            "Input": json.dumps({"calendar": name}),
+            "RetryPolicy": {"MaximumEventAgeInSeconds": 900, "MaximumRetryAttempts": 3},
+            "DeadLetterConfig": {"Arn": "<SchedulesUndelivered.Arn>"},
+        }
+
+
+def test_no_tick_before_the_workflow_may_run_its_map(template: Template) -> None:
+    (schedule,) = of_type(template, "AWS::Scheduler::Schedule").values()
+    assert [name for name in schedule["DependsOn"] if name.startswith("ChaosMapChildren")]
+
+
+def test_undelivered_ticks_are_kept_for_two_weeks_and_only_over_tls(template: Template) -> None:
+    queue = of_type(template, "AWS::SQS::Queue")["SchedulesUndelivered"]["Properties"]
+    assert queue == {"MessageRetentionPeriod": 14 * 24 * 3600, "SqsManagedSseEnabled": True}
+    (policy,) = of_type(template, "AWS::SQS::QueuePolicy").values()
+    (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
+    assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})

@@ -1,0 +1,130 @@
+"""Stacks: properties that MiniStack drops take effect, and what fails, fails soon."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .helpers import World, eventually, unique
+
+
+def deploy(world: World, resources: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """(stack's name, its description once it is complete or has failed)."""
+    name, stacks = unique("stack"), world.account.client("cloudformation")
+    template = {"Resources": resources, "Outputs": {key: {"Value": {"Ref": key}} for key in resources}}
+    stacks.create_stack(StackName=name, TemplateBody=json.dumps(template), OnFailure="DO_NOTHING")
+    return name, settled(world, name)
+
+
+def settled(world: World, name: str) -> dict[str, Any]:
+    stacks = world.account.client("cloudformation")
+
+    def done() -> dict[str, Any] | None:
+        stack: dict[str, Any] = stacks.describe_stacks(StackName=name)["Stacks"][0]
+        return None if stack["StackStatus"].endswith("IN_PROGRESS") else stack
+
+    return dict(eventually(done))
+
+
+def reference(stack: dict[str, Any], key: str) -> str:
+    return next(str(one["OutputValue"]) for one in stack["Outputs"] if one["OutputKey"] == key)
+
+
+def test_time_to_live_is_enabled(world: World) -> None:
+    table = {
+        "KeySchema": [{"AttributeName": "k", "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": "k", "AttributeType": "S"}],
+        "BillingMode": "PAY_PER_REQUEST",
+        "TimeToLiveSpecification": {"AttributeName": "expires_at", "Enabled": True},
+    }
+    resources = {
+        "One": {"Type": "AWS::DynamoDB::Table", "Properties": table},
+        "Global": {
+            "Type": "AWS::DynamoDB::GlobalTable",
+            "Properties": {**table, "Replicas": [{"Region": "us-east-1"}]},
+        },
+    }
+    _, stack = deploy(world, resources)
+    for key in resources:
+        found = world.account.client("dynamodb").describe_time_to_live(TableName=reference(stack, key))
+        assert found["TimeToLiveDescription"] == {"TimeToLiveStatus": "ENABLED", "AttributeName": "expires_at"}
+
+
+def schedule(world: World, **more: Any) -> dict[str, Any]:
+    target = {"Arn": "arn:aws:sqs:us-east-1:000000000000:none", "RoleArn": world.role()}
+    properties = {"ScheduleExpression": "cron(0 9 * * ? *)", "FlexibleTimeWindow": {"Mode": "OFF"}, "Target": target}
+    return {"Type": "AWS::Scheduler::Schedule", "Properties": {**properties, **more}}
+
+
+def test_a_schedule_keeps_its_properties(world: World) -> None:
+    resources = {
+        "Group": {"Type": "AWS::Scheduler::ScheduleGroup", "Properties": {}},
+        "One": schedule(
+            world,
+            GroupName={"Ref": "Group"},
+            ScheduleExpressionTimezone="Asia/Kathmandu",
+            State="DISABLED",
+            StartDate="2030-01-01T00:00:00Z",
+        ),
+    }
+    name, stack = deploy(world, resources)
+    client = world.account.client("scheduler")
+
+    def found() -> dict[str, Any]:
+        place = {"Name": reference(stack, "One"), "GroupName": reference(stack, "Group")}
+        return dict(client.get_schedule(**place))
+
+    assert found()["ScheduleExpressionTimezone"] == "Asia/Kathmandu"
+    assert found()["State"] == "DISABLED"
+    assert found()["StartDate"].year == 2030
+    resources["One"]["Properties"]["ScheduleExpressionTimezone"] = "Europe/Vienna"
+    body = json.dumps({"Resources": resources, "Outputs": {key: {"Value": {"Ref": key}} for key in resources}})
+    world.account.client("cloudformation").update_stack(StackName=name, TemplateBody=body)
+    eventually(lambda: found()["ScheduleExpressionTimezone"] == "Europe/Vienna")
+
+
+def test_a_schedule_in_an_unknown_zone_fails_the_stack(world: World) -> None:
+    _, stack = deploy(world, {"One": schedule(world, ScheduleExpressionTimezone="Mars/Olympus")})
+    assert stack["StackStatus"] == "CREATE_FAILED"
+    assert "Mars/Olympus" in json.dumps(events(world, stack["StackName"]), default=str)
+
+
+def events(world: World, name: str) -> Any:
+    return world.account.client("cloudformation").describe_stack_events(StackName=name)["StackEvents"]
+
+
+def test_a_failing_custom_resource_fails_the_stack_at_once(world: World) -> None:
+    function = world.function("def handler(event, context):\n    raise RuntimeError('broken')\n")
+    _, stack = deploy(world, {"One": {"Type": "Custom::Thing", "Properties": {"ServiceToken": function}}})
+    assert stack["StackStatus"] == "CREATE_FAILED"
+    assert "broken" in json.dumps(events(world, stack["StackName"]), default=str)
+
+
+def test_buckets_are_emptied_before_they_are_deleted(world: World) -> None:
+    resources = {
+        "Bucket": {"Type": "AWS::S3::Bucket", "Properties": {}},
+        "Empty": {
+            "Type": "Custom::S3AutoDeleteObjects",
+            "Properties": {
+                "ServiceToken": "arn:aws:lambda:us-east-1:000000000000:function:none",
+                "BucketName": {"Ref": "Bucket"},
+            },
+        },
+    }
+    name, stack = deploy(world, resources)
+    bucket = reference(stack, "Bucket")
+    s3, stacks = world.account.client("s3"), world.account.client("cloudformation")
+    s3.put_object(Bucket=bucket, Key="ticks/one.json", Body=b"[]")
+    stacks.delete_stack(StackName=name)
+    eventually(lambda: bucket not in [one["Name"] for one in s3.list_buckets()["Buckets"]])
+
+
+def test_a_reference_to_a_secret_is_its_arn(world: World) -> None:
+    resources = {"Salt": {"Type": "AWS::SecretsManager::Secret", "Properties": {"GenerateSecretString": {}}}}
+    name, stack = deploy(world, resources)
+    arn = reference(stack, "Salt")
+    assert arn.startswith("arn:aws:secretsmanager:")
+    secrets = world.account.client("secretsmanager")
+    assert secrets.get_secret_value(SecretId=arn)["ARN"] == arn
+    world.account.client("cloudformation").delete_stack(StackName=name)
+    eventually(lambda: arn not in [one["ARN"] for one in secrets.list_secrets()["SecretList"]])

@@ -1,0 +1,201 @@
+"""EC2, Auto Scaling and load balancing behind IAM: signatures, roles, conditions on tags, explicit denials."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from .helpers import Fleet, World, allow, eventually, unique
+
+GROUPED = {"Null": {"aws:ResourceTag/aws:autoscaling:groupName": "false"}}
+
+
+@pytest.fixture(scope="module")
+def instances(fleet: Fleet) -> dict[str, str]:
+    """An instance each of a plain group ("plain"), of a protected one ("protected"), and of none ("single")."""
+    plain, protected = fleet.group(1), fleet.group(1, tags={"troop:protected": "true"})
+    single = fleet.ec2.run_instances(ImageId="ami-12345678", MinCount=1, MaxCount=1)["Instances"][0]["InstanceId"]
+    return {
+        "plain": next(iter(fleet.members(plain))),
+        "protected": next(iter(fleet.members(protected))),
+        "single": single,
+    }
+
+
+def attempt(world: World, role: str, service: str, call: str, **arguments: Any) -> str:
+    """ "allowed", or the error's code."""
+    client = world.account.client(service, world.as_role(role))
+    try:
+        getattr(client, call)(**arguments)
+    except ClientError as error:
+        return str(error.response["Error"]["Code"])
+    return "allowed"
+
+
+def terminate(world: World, role: str, instance: str) -> str:
+    return attempt(world, role, "ec2", "terminate_instances", InstanceIds=[instance])
+
+
+@pytest.mark.parametrize(
+    ("service", "call", "action", "refused"),
+    [
+        ("ec2", "describe_instances", "ec2:DescribeInstances", "UnauthorizedOperation"),
+        ("autoscaling", "describe_auto_scaling_groups", "autoscaling:DescribeAutoScalingGroups", "AccessDenied"),
+        ("elbv2", "describe_target_groups", "elasticloadbalancing:DescribeTargetGroups", "AccessDenied"),
+    ],
+)
+def test_an_action_has_to_be_allowed(world: World, service: str, call: str, action: str, refused: str) -> None:
+    assert attempt(world, world.role(), service, call) == refused
+    assert attempt(world, world.role(allow(action)), service, call) == "allowed"
+    denied = world.role(allow("*"), {"Effect": "Deny", "Action": action, "Resource": "*"})
+    assert attempt(world, denied, service, call) == refused
+
+
+def test_conditions_on_tags_of_instances(world: World, instances: dict[str, str]) -> None:
+    arn = "arn:aws:ec2:us-east-1:000000000000:instance/*"
+    protected = {"Null": {"aws:ResourceTag/troop:protected": "false"}}
+    deny = {"Effect": "Deny", "Action": "ec2:TerminateInstances", "Resource": "*", "Condition": protected}
+    role = world.role(allow("ec2:TerminateInstances", arn, Condition=GROUPED), deny)
+    assert terminate(world, role, instances["single"]) == "UnauthorizedOperation"
+    assert terminate(world, role, instances["protected"]) == "UnauthorizedOperation"
+    assert terminate(world, role, instances["plain"]) == "allowed"
+
+
+def test_all_named_resources_have_to_be_allowed(world: World, fleet: Fleet, instances: dict[str, str]) -> None:
+    role = world.role(allow("ec2:TerminateInstances", Condition=GROUPED))
+    grouped = next(iter(fleet.members(fleet.group(1))))
+    client = fleet.account.client("ec2", world.as_role(role))
+    with pytest.raises(ClientError, match="UnauthorizedOperation"):
+        client.terminate_instances(InstanceIds=[grouped, instances["single"]])
+    assert fleet.instance(grouped)["State"]["Name"] == "running"
+
+
+@pytest.mark.parametrize("prefix", ["aws", "autoscaling"])
+def test_conditions_on_tags_of_groups(world: World, fleet: Fleet, prefix: str) -> None:
+    condition = {"StringEquals": {f"{prefix}:ResourceTag/team": "blue"}}
+    role = world.role(allow("autoscaling:TerminateInstanceInAutoScalingGroup", Condition=condition))
+    for team, expected in (("red", "AccessDenied"), ("blue", "allowed")):
+        (instance,) = fleet.members(fleet.group(1, tags={"team": team}))
+        call = {"InstanceId": instance, "ShouldDecrementDesiredCapacity": False}
+        assert attempt(world, role, "autoscaling", "terminate_instance_in_auto_scaling_group", **call) == expected
+
+
+def test_an_unmodelled_call_is_refused_to_roles_that_name_resources(world: World) -> None:
+    role = world.role(allow("ec2:CreateVolume", "arn:aws:ec2:us-east-1:000000000000:volume/*"))
+    call = {"AvailabilityZone": "us-east-1a", "Size": 1}
+    assert attempt(world, role, "ec2", "create_volume", **call) == "UnauthorizedOperation"
+
+
+def test_signatures_are_verified(world: World) -> None:
+    account = world.account
+    forged = account.session(aws_access_key_id="test", aws_secret_access_key="guess")
+    with pytest.raises(ClientError, match="SignatureDoesNotMatch"):
+        account.client("ec2", forged).describe_instances()
+    unknown = account.session(aws_access_key_id="AKIAABCDEFGHIJKLMNOP", aws_secret_access_key="guess")
+    with pytest.raises(ClientError, match="AuthFailure"):
+        account.client("ec2", unknown).describe_instances()
+    body = b"Action=DescribeInstances&Version=2016-11-15"
+    with pytest.raises(urllib.error.HTTPError) as unsigned:
+        urllib.request.urlopen(urllib.request.Request(account.endpoint("ec2"), data=body))
+    assert b"MissingAuthenticationToken" in unsigned.value.read()
+
+
+def test_other_services_are_not_served_here(world: World) -> None:
+    session = world.account.session()
+    client = session.client("sqs", endpoint_url=world.account.endpoint("ec2"))
+    with pytest.raises(ClientError):
+        client.list_queues()
+
+
+FUNCTION = """
+import boto3
+def handler(event, context):
+    return len(boto3.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"])
+"""
+
+
+def test_functions_call_as_their_role_and_it_is_recorded(world: World) -> None:
+    role = world.role(allow("autoscaling:DescribeAutoScalingGroups"))
+    assert isinstance(invoke(world, world.function(FUNCTION, role)), int)
+    assert "AccessDenied" in invoke(world, world.function(FUNCTION))["errorMessage"]
+    assert {
+        "caller": role,
+        "action": "autoscaling:DescribeAutoScalingGroups",
+        "resource": "*",
+        "decision": "Allow",
+        "source": "gate",
+        "count": 1,
+    } in world.account.decisions()
+
+
+def invoke(world: World, function: str) -> Any:
+    return json.load(world.functions.invoke(FunctionName=function)["Payload"])
+
+
+def test_the_accounts_own_decisions_are_recorded(world: World) -> None:
+    role = world.role(allow("dynamodb:ListTables"))
+    client = world.account.client("dynamodb", world.as_role(role))
+    client.list_tables()
+    with pytest.raises(ClientError, match="AccessDenied"):
+        client.describe_table(TableName="there-is-none")
+    entries = [entry for entry in world.account.decisions() if entry["caller"] == role]
+    assert [(one["action"], one["decision"], one["source"]) for one in entries] == [
+        ("dynamodb:ListTables", "Allow", "account"),
+        ("dynamodb:DescribeTable", "ImplicitDeny", "account"),
+    ]
+
+
+def test_networks_made_by_cloudformation_reach_the_groups(world: World, fleet: Fleet) -> None:
+    template = {
+        "Resources": {
+            "Vpc": {
+                "Type": "AWS::EC2::VPC",
+                "Properties": {"CidrBlock": "10.9.0.0/16", "Tags": [{"Key": "a", "Value": "b"}]},
+            },
+            "Subnet": {
+                "Type": "AWS::EC2::Subnet",
+                "Properties": {"VpcId": {"Ref": "Vpc"}, "CidrBlock": "10.9.1.0/24", "AvailabilityZone": "us-east-1b"},
+            },
+            "Group": {
+                "Type": "AWS::EC2::SecurityGroup",
+                "Properties": {"VpcId": {"Ref": "Vpc"}, "GroupDescription": "of a test"},
+            },
+        },
+        "Outputs": {"Vpc": {"Value": {"Ref": "Vpc"}}, "Group": {"Value": {"Fn::GetAtt": ["Group", "GroupId"]}}},
+    }
+    stacks, name = world.account.client("cloudformation"), unique("network")
+    stacks.create_stack(StackName=name, TemplateBody=json.dumps(template))
+    stack = eventually(
+        lambda: [
+            one for one in stacks.describe_stacks(StackName=name)["Stacks"] if one["StackStatus"] == "CREATE_COMPLETE"
+        ]
+    )[0]
+    outputs = {one["OutputKey"]: one["OutputValue"] for one in stack["Outputs"]}
+    vpc = fleet.ec2.describe_vpcs(VpcIds=[outputs["Vpc"]])["Vpcs"][0]
+    assert (vpc["CidrBlock"], {"Key": "a", "Value": "b"} in vpc["Tags"]) == ("10.9.0.0/16", True)
+    subnet = fleet.ec2.describe_subnets(Filters=[{"Name": "vpc-id", "Values": [outputs["Vpc"]]}])["Subnets"][0]
+    template_id = fleet.ec2.create_launch_template(
+        LaunchTemplateName=unique("networked"),
+        LaunchTemplateData={
+            "ImageId": "ami-12345678",
+            "InstanceType": "t3.micro",
+            "SecurityGroupIds": [outputs["Group"]],
+        },
+    )["LaunchTemplate"]["LaunchTemplateId"]
+    group = unique("networked")
+    fleet.groups.create_auto_scaling_group(
+        AutoScalingGroupName=group,
+        MinSize=0,
+        MaxSize=1,
+        DesiredCapacity=1,
+        VPCZoneIdentifier=subnet["SubnetId"],
+        LaunchTemplate={"LaunchTemplateId": template_id},
+    )
+    (instance,) = fleet.members(group)
+    assert fleet.instance(instance)["SubnetId"] == subnet["SubnetId"]
+    assert [one["GroupId"] for one in fleet.instance(instance)["SecurityGroups"]] == [outputs["Group"]]

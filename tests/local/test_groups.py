@@ -1,0 +1,181 @@
+"""Auto Scaling groups as AWS runs them: spread, pending until ready, replaced after a while, honest errors."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from .helpers import Fleet, eventually
+
+SLOW = '#!/bin/sh\nsleep 0.7\ntouch "$READY_FILE"\nexec sleep infinity\n'
+NEVER = "#!/bin/sh\n# READY_FILE is never written\nexec sleep infinity\n"
+
+
+def code(error: pytest.ExceptionInfo[ClientError]) -> str:
+    return str(error.value.response["Error"]["Code"])
+
+
+def test_instances_are_spread_over_the_zones(fleet: Fleet) -> None:
+    group = fleet.group(5)
+    zones = Counter(one["AvailabilityZone"] for one in fleet.describe(group)["Instances"])
+    assert sorted(zones.values()) == [1, 2, 2]
+    subnets = {fleet.instance(one)["SubnetId"] for one in fleet.members(group)}
+    assert subnets == set(fleet.subnets)
+
+
+def test_an_instance_is_pending_until_it_is_ready(fleet: Fleet) -> None:
+    group = fleet.group(1, SLOW)
+    assert list(fleet.members(group).values()) == ["Pending"]
+    (instance,) = fleet.in_service(group, 1)
+    shown = fleet.groups.describe_auto_scaling_instances(InstanceIds=[instance])["AutoScalingInstances"]
+    assert [one["LifecycleState"] for one in shown] == ["InService"]
+
+
+def test_pending_instances_count_as_launched(fleet: Fleet) -> None:
+    group = fleet.group(2, NEVER)
+    fleet.groups.set_desired_capacity(AutoScalingGroupName=group, DesiredCapacity=3)
+    assert list(fleet.members(group).values()) == ["Pending"] * 3
+
+
+def test_a_crash_is_noticed_after_a_while_and_the_instance_replaced(fleet: Fleet) -> None:
+    group = fleet.group(2, SLOW)
+    before = fleet.in_service(group, 2)
+    victim = next(iter(before))
+    answer = fleet.ec2.terminate_instances(InstanceIds=[victim])["TerminatingInstances"][0]
+    assert answer["CurrentState"]["Name"] == "shutting-down"
+    assert fleet.members(group) == before, "noticed at once"
+    assert fleet.instance(victim)["State"]["Name"] in ("shutting-down", "terminated")
+    launched = eventually(lambda: fleet.members(group).keys() - before.keys())
+    assert fleet.members(group).keys() == before.keys() - {victim} | launched
+    assert fleet.members(group)[next(iter(launched))] == "Pending"
+    assert fleet.in_service(group, 2)
+
+
+def test_an_orderly_termination_shows_as_terminating(fleet: Fleet) -> None:
+    group = fleet.group(2)
+    before = fleet.in_service(group, 2)
+    victim = next(iter(before))
+    fleet.groups.terminate_instance_in_auto_scaling_group(InstanceId=victim, ShouldDecrementDesiredCapacity=False)
+    assert fleet.members(group)[victim] == "Terminating"
+    eventually(lambda: victim not in fleet.members(group))
+    assert fleet.in_service(group, 2)
+
+
+def test_an_orderly_termination_can_shrink_the_group(fleet: Fleet) -> None:
+    group = fleet.group(2)
+    victim = next(iter(fleet.in_service(group, 2)))
+    fleet.groups.terminate_instance_in_auto_scaling_group(InstanceId=victim, ShouldDecrementDesiredCapacity=True)
+    eventually(lambda: victim not in fleet.members(group))
+    assert len(fleet.members(group)) == fleet.describe(group)["DesiredCapacity"] == 1
+
+
+def test_unknown_instances_are_errors_of_the_caller(fleet: Fleet) -> None:
+    with pytest.raises(ClientError) as unknown:
+        fleet.groups.terminate_instance_in_auto_scaling_group(
+            InstanceId="i-0123456789abcdef0", ShouldDecrementDesiredCapacity=False
+        )
+    assert code(unknown) == "ValidationError"
+    with pytest.raises(ClientError) as unknown:
+        fleet.ec2.terminate_instances(InstanceIds=["i-0123456789abcdef0"])
+    assert code(unknown) == "InvalidInstanceID.NotFound"
+
+
+def test_terminating_twice_is_harmless(fleet: Fleet) -> None:
+    group = fleet.group(1)
+    (victim,) = fleet.in_service(group, 1)
+    for _ in range(2):
+        fleet.ec2.terminate_instances(InstanceIds=[victim])
+    eventually(lambda: victim not in fleet.members(group))
+    assert len(fleet.in_service(group, 1)) == 1
+
+
+def test_a_group_whose_launches_are_suspended_does_not_recover(fleet: Fleet) -> None:
+    group = fleet.group(1)
+    (victim,) = fleet.in_service(group, 1)
+    fleet.groups.suspend_processes(AutoScalingGroupName=group, ScalingProcesses=["Launch"])
+    assert [one["ProcessName"] for one in fleet.describe(group)["SuspendedProcesses"]] == ["Launch"]
+    fleet.ec2.terminate_instances(InstanceIds=[victim])
+    eventually(lambda: not fleet.members(group))
+    time.sleep(0.7)
+    assert not fleet.members(group)
+    fleet.groups.resume_processes(AutoScalingGroupName=group, ScalingProcesses=["Launch"])
+    assert fleet.in_service(group, 1)
+
+
+def test_instance_refreshes(fleet: Fleet) -> None:
+    group = fleet.group(1)
+
+    def statuses() -> list[str]:
+        found = fleet.groups.describe_instance_refreshes(AutoScalingGroupName=group)["InstanceRefreshes"]
+        return [one["Status"] for one in found]
+
+    assert statuses() == []
+    fleet.groups.start_instance_refresh(AutoScalingGroupName=group)
+    assert statuses() == ["InProgress"]
+    with pytest.raises(ClientError) as twice:
+        fleet.groups.start_instance_refresh(AutoScalingGroupName=group)
+    assert code(twice) == "InstanceRefreshInProgress"
+    fleet.groups.cancel_instance_refresh(AutoScalingGroupName=group)
+    assert statuses() == ["Cancelled"]
+    with pytest.raises(ClientError) as unknown:
+        fleet.groups.describe_instance_refreshes(AutoScalingGroupName="no-such-group")
+    assert code(unknown) == "ValidationError"
+
+
+def test_targets_are_healthy_when_their_instances_serve(fleet: Fleet) -> None:
+    balancing = fleet.account.client("elbv2")
+    vpc = fleet.ec2.describe_subnets(SubnetIds=fleet.subnets[:1])["Subnets"][0]["VpcId"]
+    target_group = balancing.create_target_group(Name="targets", Protocol="HTTP", Port=8080, VpcId=vpc)
+    arn = target_group["TargetGroups"][0]["TargetGroupArn"]
+
+    def health() -> dict[str, str]:
+        found = balancing.describe_target_health(TargetGroupArn=arn)["TargetHealthDescriptions"]
+        return {one["Target"]["Id"]: one["TargetHealth"]["State"] for one in found}
+
+    group = fleet.group(1, SLOW, TargetGroupARNs=[arn])
+    assert list(health().values()) == ["initial"]
+    (victim,) = fleet.in_service(group, 1)
+    assert health() == {victim: "healthy"}
+    fleet.ec2.terminate_instances(InstanceIds=[victim])
+    eventually(lambda: [one for one in health() if one != victim])
+    (replacement,) = fleet.in_service(group, 1)
+    assert health() == {replacement: "healthy"}
+
+
+def test_weights_are_shown(fleet: Fleet) -> None:
+    policy: dict[str, Any] = {
+        "LaunchTemplate": {
+            "LaunchTemplateSpecification": {"LaunchTemplateId": fleet.template(None), "Version": "1"},
+            "Overrides": [{"InstanceType": "m5.large", "WeightedCapacity": "2"}],
+        }
+    }
+    name = "weighted"
+    fleet.groups.create_auto_scaling_group(
+        AutoScalingGroupName=name,
+        MinSize=0,
+        MaxSize=8,
+        DesiredCapacity=4,
+        VPCZoneIdentifier=fleet.subnets[0],
+        MixedInstancesPolicy=policy,
+    )
+    instances = fleet.describe(name)["Instances"]
+    assert [(one["InstanceType"], one["WeightedCapacity"]) for one in instances] == [("m5.large", "2")] * 2
+    fleet.in_service(name, 2)
+    victim = instances[0]["InstanceId"]
+    fleet.ec2.terminate_instances(InstanceIds=[victim])
+    eventually(lambda: victim not in fleet.members(name))
+    assert len(fleet.in_service(name, 2)) == 2
+
+
+def test_the_named_version_of_the_template_is_launched(fleet: Fleet) -> None:
+    template = fleet.template("#!/bin/sh\necho first > version; touch $READY_FILE\n")
+    newer = fleet.template("#!/bin/sh\necho second > version; touch $READY_FILE\n")
+    data = fleet.ec2.describe_launch_template_versions(LaunchTemplateId=newer)["LaunchTemplateVersions"][0]
+    fleet.ec2.create_launch_template_version(LaunchTemplateId=template, LaunchTemplateData=data["LaunchTemplateData"])
+    group = fleet.group(1, LaunchTemplate={"LaunchTemplateId": template, "Version": "2"})
+    (instance,) = fleet.in_service(group, 1)
+    assert (fleet.directory(instance) / "version").read_text() == "second\n"

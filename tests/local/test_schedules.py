@@ -1,0 +1,103 @@
+"""EventBridge Scheduler: at the minute, in the schedule's zone, as its role, with its context attributes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from botocore.exceptions import ClientError
+
+from local.project import ACCOUNT_PYTHON, ROOT
+
+from .helpers import ZONE, Scheduled, World, eventually, unique
+
+
+@pytest.fixture(scope="module")
+def scheduled(world: World) -> Scheduled:
+    return Scheduled(world)
+
+
+def soon() -> str:
+    """An at() expression of the zone for a second or two from now."""
+    moment = datetime.now(ZoneInfo(ZONE)) + timedelta(seconds=1.5)
+    return f"at({moment:%Y-%m-%dT%H:%M:%S})"
+
+
+def test_one_time_schedules_in_their_zone(scheduled: Scheduled) -> None:
+    scheduled.create("once", soon(), ScheduleExpressionTimezone=ZONE)
+    (once,) = eventually(lambda: scheduled.inputs().get("once"))
+    assert abs(datetime.fromisoformat(once["at"]) - once["started"]) < timedelta(seconds=2)
+    assert len(once["id"]) == 36
+
+
+def test_a_role_that_may_not_start_leaves_a_dead_letter(scheduled: Scheduled, world: World) -> None:
+    sqs = world.account.client("sqs")
+    url = sqs.create_queue(QueueName=unique("dead"))["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    target = {"DeadLetterConfig": {"Arn": arn}}
+    scheduled.create("denied", soon(), world.role(), ScheduleExpressionTimezone=ZONE, target=target)
+    receive: Any = lambda: sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"]).get("Messages")  # noqa: E731
+    (letter,) = eventually(receive)
+    assert json.loads(letter["Body"])["name"] == "denied"
+    assert "states:StartExecution" in letter["MessageAttributes"]["ERROR_MESSAGE"]["StringValue"]
+    assert "denied" not in scheduled.inputs()
+
+
+def test_what_cannot_be_scheduled_is_refused(scheduled: Scheduled) -> None:
+    with pytest.raises(ClientError, match="time zone"):
+        scheduled.create("nowhere", "rate(1 hour)", ScheduleExpressionTimezone="Mars/Olympus")
+    with pytest.raises(ClientError, match="flexible"):
+        scheduled.client.create_schedule(
+            Name=unique("flexible"),
+            ScheduleExpression="rate(1 hour)",
+            FlexibleTimeWindow={"Mode": "FLEXIBLE", "MaximumWindowInMinutes": 5},
+            Target={"Arn": scheduled.machine, "RoleArn": scheduled.role},
+        )
+
+
+OCCURRENCES = """
+import json, sys
+from datetime import datetime
+from local.account.patches.scheduler import occurrences
+expression, zone, since, until = sys.argv[1:]
+schedule = {"ScheduleExpression": expression, "ScheduleExpressionTimezone": zone, "CreationDate": 0}
+print(json.dumps([one.isoformat() for one in occurrences(
+    schedule, datetime.fromisoformat(since), datetime.fromisoformat(until))]))
+"""
+
+
+def occurrences(expression: str, since: str, until: str) -> list[str]:
+    """What the account computes for Vienna, in its own environment."""
+    done = subprocess.run(
+        [str(ACCOUNT_PYTHON), "-c", OCCURRENCES, expression, "Europe/Vienna", since, until],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [one.removesuffix(":00+00:00") for one in json.loads(done.stdout)]
+
+
+def test_clock_changes() -> None:
+    spring, autumn = "2026-03-29T{}+00:00", "2026-10-25T{}+00:00"
+    skipped = occurrences("cron(30 2 * * ? *)", spring.format("00:00:00"), spring.format("03:00:00"))
+    assert skipped == [], "02:30 does not exist that day"
+    once = occurrences("cron(30 2 * * ? *)", "2026-10-24T23:00:00+00:00", autumn.format("03:00:00"))
+    assert once == ["2026-10-25T00:30"], "02:30 comes twice that day and counts once"
+
+
+def test_cron_expressions_follow_the_zone(next_minute: tuple[Scheduled, datetime]) -> None:
+    scheduled, minute = next_minute
+    time.sleep(max(0, (minute - datetime.now(UTC)).total_seconds()))
+    eventually(lambda: {"zoned", "weekday"} <= scheduled.inputs().keys(), seconds=5)
+    started = scheduled.inputs()
+    assert started.keys() == {"zoned", "weekday"}
+    for name in ("zoned", "weekday"):
+        on_time = [one for one in started[name] if datetime.fromisoformat(one["at"]) == minute]
+        assert len(on_time) == 1
+        assert on_time[0]["started"] - minute < timedelta(seconds=2)

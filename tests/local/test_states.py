@@ -1,0 +1,306 @@
+"""Step Functions as AWS runs them: roles asked, stops that stop, time-outs, nested executions, errors by name."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from .helpers import World, allow, eventually, unique
+
+FUNCTION_ERROR = """
+class Refused(Exception):
+    pass
+def handler(event, context):
+    if event.get("fail"):
+        raise Refused("no")
+    return {"ok": True}
+"""
+
+
+@pytest.fixture(scope="module")
+def function(world: World) -> str:
+    return world.function(FUNCTION_ERROR)
+
+
+def invoke(function: str, fail: bool = False, **more: Any) -> dict[str, Any]:
+    return {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::lambda:invoke",
+        "Parameters": {"FunctionName": function, "Payload": {"fail": fail}},
+        "TimeoutSeconds": 20,
+        "End": True,
+        **more,
+    }
+
+
+@pytest.fixture(scope="module")
+def events(world: World) -> Any:
+    """A function that returns the details of all status events so far, as a rule sends them to a queue."""
+    sqs, bus = world.account.client("sqs"), world.account.client("events")
+    url = sqs.create_queue(QueueName=unique("status"))["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    rule = unique("status")
+    bus.put_rule(Name=rule, EventPattern=json.dumps({"source": ["aws.states"]}))
+    bus.put_targets(Rule=rule, Targets=[{"Id": "queue", "Arn": arn}])
+    seen: list[dict[str, Any]] = []
+
+    def details() -> list[dict[str, Any]]:
+        for message in sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", []):
+            seen.append(json.loads(message["Body"])["detail"])
+            sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        return seen
+
+    return details
+
+
+def test_a_task_needs_its_roles_permission(world: World, function: str) -> None:
+    allowed = world.machine({"Call": invoke(function)}, world.role(allow("lambda:InvokeFunction", function)))
+    refused = world.machine({"Call": invoke(function)}, world.role(allow("lambda:InvokeFunction", function + "-other")))
+    assert world.run(allowed)["status"] == "SUCCEEDED"
+    ended = world.run(refused)
+    assert (ended["status"], ended["error"]) == ("FAILED", "Lambda.AWSLambdaException")
+    assert "not authorized to perform: lambda:InvokeFunction" in ended["cause"]
+
+
+@pytest.mark.parametrize("resource", ["arn:aws:states:::dynamodb:getItem", "arn:aws:states:::aws-sdk:dynamodb:getItem"])
+def test_integrations_need_it_too(world: World, resource: str) -> None:
+    table = unique("table")
+    world.account.client("dynamodb").create_table(
+        TableName=table,
+        KeySchema=[{"AttributeName": "k", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "k", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    state = {
+        "Type": "Task",
+        "Resource": resource,
+        "Parameters": {"TableName": table, "Key": {"k": {"S": "1"}}},
+        "End": True,
+    }
+    arn = f"arn:aws:dynamodb:us-east-1:000000000000:table/{table}"
+    assert world.run(world.machine({"Get": state}, world.role(allow("dynamodb:GetItem", arn))))["status"] == "SUCCEEDED"
+    ended = world.run(world.machine({"Get": state}, world.role(allow("dynamodb:GetItem", arn + "x"))))
+    assert ended["error"].endswith(".AccessDeniedException")
+
+
+def test_decisions_of_state_machines_are_recorded(world: World, function: str) -> None:
+    role = world.role(allow("lambda:InvokeFunction", function))
+    world.run(world.machine({"Call": invoke(function)}, role))
+    entries = [entry for entry in world.account.decisions() if entry["caller"] == role]
+    assert entries == [
+        {
+            "caller": role,
+            "action": "lambda:InvokeFunction",
+            "resource": function,
+            "decision": "Allow",
+            "source": "states",
+            "count": 1,
+        }
+    ]
+
+
+def test_instances_are_out_of_reach_of_state_machines(world: World) -> None:
+    state = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::aws-sdk:ec2:describeInstances",
+        "Parameters": {},
+        "End": True,
+    }
+    ended = world.run(world.machine({"Look": state}, world.role(allow("*"))))
+    assert "another endpoint" in ended["cause"]
+
+
+def distributed(bucket: str, function: str, **more: Any) -> dict[str, Any]:
+    return {
+        "Type": "Map",
+        "ItemReader": {
+            "Resource": "arn:aws:states:::s3:getObject",
+            "ReaderConfig": {"InputType": "JSON"},
+            "Parameters": {"Bucket": bucket, "Key": "ticks/items.json"},
+        },
+        "ItemProcessor": {
+            "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+            "StartAt": "Call",
+            "States": {"Call": invoke(function)},
+        },
+        "End": True,
+        **more,
+    }
+
+
+def test_a_distributed_map_needs_its_permissions(world: World, function: str) -> None:
+    bucket = unique("items")
+    s3 = world.account.client("s3")
+    s3.create_bucket(Bucket=bucket)
+    s3.put_object(Bucket=bucket, Key="ticks/items.json", Body=b'[{"n": 1}, {"n": 2}]')
+    read = allow("s3:GetObject", f"arn:aws:s3:::{bucket}/ticks/*")
+    start = allow("states:StartExecution", "arn:aws:states:us-east-1:000000000000:stateMachine:machine-*")
+    call = allow("lambda:InvokeFunction", function)
+    states = {"Each": distributed(bucket, function)}
+    assert world.run(world.machine(states, world.role(read, start, call)))["status"] == "SUCCEEDED"
+    assert world.run(world.machine(states, world.role(start, call)))["error"] == "States.ItemReaderFailed"
+    assert world.run(world.machine(states, world.role(read, call)))["error"] == "StepFunctions.AccessDeniedException"
+    ended = world.run(world.machine(states, world.role(read, start)))
+    assert ended["error"] == "States.ExceedToleratedFailureThreshold"
+
+
+def test_stop_ends_waiting_branches_and_stays_aborted(world: World, function: str, events: Any) -> None:
+    def branch(state: str) -> dict[str, Any]:
+        wait = {"Type": "Wait", "Seconds": 2, "Next": state}
+        return {"StartAt": f"{state}Wait", "States": {f"{state}Wait": wait, state: invoke(function, fail=True)}}
+
+    states = {"Both": {"Type": "Parallel", "Branches": [branch("One"), branch("Two")], "End": True}}
+    role = world.role(allow("lambda:InvokeFunction", function))
+    execution = world.start(world.machine(states, role))
+    time.sleep(0.5)
+    world.states.stop_execution(executionArn=execution, error="Halted", cause="a test")
+    time.sleep(2.5)
+    assert world.finish(execution)["status"] == "ABORTED"
+    assert not [entry for entry in world.account.decisions() if entry["caller"] == role], "a branch went on"
+    statuses = [one["status"] for one in events() if one["executionArn"] == execution]
+    assert sorted(statuses) == ["ABORTED", "RUNNING"]
+
+
+def test_stop_ends_nested_executions(world: World, events: Any) -> None:
+    child = world.machine({"Wait": {"Type": "Wait", "Seconds": 30, "End": True}}, world.role())
+    nested = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::states:startExecution.sync:2",
+        "Parameters": {"StateMachineArn": child},
+        "End": True,
+    }
+    execution = world.start(world.machine({"Nested": nested}, world.role(allow("states:StartExecution", child))))
+    started = eventually(lambda: world.states.list_executions(stateMachineArn=child)["executions"])
+    eventually(lambda: [one for one in events() if one["executionArn"] == started[0]["executionArn"]])
+    world.states.stop_execution(executionArn=execution)
+    assert world.finish(started[0]["executionArn"])["status"] == "ABORTED"
+    statuses = eventually(
+        lambda: [one["status"] for one in events() if one["executionArn"] == started[0]["executionArn"]][1:]
+    )
+    assert statuses == ["ABORTED"]
+
+
+def test_a_machine_times_out(world: World) -> None:
+    states = {"Wait": {"Type": "Wait", "Seconds": 30, "End": True}}
+    began = time.monotonic()
+    assert world.run(world.machine(states, world.role(), TimeoutSeconds=1))["status"] == "TIMED_OUT"
+    assert time.monotonic() - began < 5
+
+
+def test_an_exceptions_class_is_caught_by_name(world: World, function: str) -> None:
+    caught = {"ErrorEquals": ["Refused"], "Next": "Caught", "ResultPath": "$.error"}
+    states = {
+        "Call": invoke(function, fail=True, Catch=[caught]),
+        "Caught": {"Type": "Pass", "End": True},
+    }
+    ended = world.run(world.machine(states, world.role(allow("lambda:InvokeFunction", function))))
+    assert ended["status"] == "SUCCEEDED"
+    assert json.loads(ended["output"])["error"]["Error"] == "Refused"
+
+
+def test_an_exceptions_class_is_retried_by_name(world: World, function: str) -> None:
+    retry = {"ErrorEquals": ["Refused"], "IntervalSeconds": 1, "MaxAttempts": 1, "BackoffRate": 1}
+    role = world.role(allow("lambda:InvokeFunction", function))
+    ended = world.run(world.machine({"Call": invoke(function, fail=True, Retry=[retry])}, role))
+    assert ended["error"] == "Refused"
+    assert [entry["count"] for entry in world.account.decisions() if entry["caller"] == role] == [2]
+
+
+def test_a_function_sees_the_sdk_and_nothing_else_of_the_account(world: World) -> None:
+    body = """
+import importlib.util
+import boto3
+def handler(event, context):
+    return [name for name in event["names"] if importlib.util.find_spec(name)]
+"""
+    names = ["pydantic", "moto", "ministack", "troop", "local", "yaml", "boto3", "dateutil"]
+    answer = world.functions.invoke(FunctionName=world.function(body), Payload=json.dumps({"names": names}))
+    assert json.load(answer["Payload"]) == ["boto3", "dateutil"]
+
+
+COUNTING = """
+import pathlib, tempfile, time, uuid
+def handler(event, context):
+    folder = pathlib.Path(tempfile.gettempdir()) / event["folder"]
+    folder.mkdir(exist_ok=True)
+    mine = folder / uuid.uuid4().hex
+    mine.touch()
+    at_once = len(list(folder.iterdir()))
+    time.sleep(0.2)
+    mine.unlink()
+    return at_once
+"""
+
+
+def test_a_maps_concurrency_may_come_from_its_input(world: World) -> None:
+    counting = world.function(COUNTING)
+    count = {"Type": "Task", "Resource": counting, "TimeoutSeconds": 20, "End": True}
+    for mode in ("DISTRIBUTED", "INLINE"):
+        config: dict[str, Any] = {"Mode": mode}
+        if mode == "DISTRIBUTED":
+            config["ExecutionType"] = "STANDARD"
+        each = {
+            "Type": "Map",
+            "ItemsPath": "$.items",
+            "MaxConcurrencyPath": "$.limit",
+            "ItemProcessor": {"ProcessorConfig": config, "StartAt": "Count", "States": {"Count": count}},
+            "End": True,
+        }
+        role = world.role(allow(["lambda:InvokeFunction", "states:StartExecution"]))
+        ended = world.run(world.machine({"Each": each}, role), {"limit": 2, "items": [{"folder": unique(mode)}] * 5})
+        assert max(json.loads(ended["output"])) <= 2
+        assert world.run(world.machine({"Each": each}, role), {"limit": "2", "items": []})["error"] == "States.Runtime"
+
+
+@pytest.mark.parametrize("field", ["ItemBatcher", "ResultWriter"])
+def test_a_map_that_cannot_be_run_fails(world: World, function: str, field: str) -> None:
+    each = distributed("none", function, **{field: {}})
+    assert field in world.run(world.machine({"Each": each}, world.role(allow("*"))))["cause"]
+
+
+def test_retries_wait_no_longer_than_they_say(world: World, function: str) -> None:
+    retry = {
+        "ErrorEquals": ["Refused"],
+        "IntervalSeconds": 1,
+        "MaxAttempts": 2,
+        "BackoffRate": 20,
+        "MaxDelaySeconds": 1,
+    }
+    machine = world.machine({"Call": invoke(function, fail=True, Retry=[retry])}, world.role(allow("*")))
+    began = time.monotonic()
+    world.run(machine)
+    assert 2 <= time.monotonic() - began < 6
+
+
+def test_jitter_shortens_retries(world: World, function: str) -> None:
+    retry = {
+        "ErrorEquals": ["Refused"],
+        "IntervalSeconds": 1,
+        "MaxAttempts": 3,
+        "BackoffRate": 1,
+        "JitterStrategy": "FULL",
+    }
+    machine = world.machine({"Call": invoke(function, fail=True, Retry=[retry])}, world.role(allow("*")))
+    executions = [world.start(machine) for _ in range(4)]
+    lasted = []
+    for execution in executions:
+        ended = world.finish(execution)
+        lasted.append((ended["stopDate"] - ended["startDate"]).total_seconds())
+    assert len({round(one, 1) for one in lasted}) > 1
+    assert min(lasted) < 3
+
+
+def test_starting_twice_under_one_name(world: World) -> None:
+    machine = world.machine({"Wait": {"Type": "Wait", "Seconds": 1, "End": True}}, world.role())
+    start = {"stateMachineArn": machine, "name": "once", "input": '{"n": 1}'}
+    first = world.states.start_execution(**start)
+    assert world.states.start_execution(**start)["executionArn"] == first["executionArn"]
+    with pytest.raises(ClientError, match="ExecutionAlreadyExists"):
+        world.states.start_execution(**{**start, "input": '{"n": 2}'})
+    world.finish(first["executionArn"])
+    with pytest.raises(ClientError, match="ExecutionAlreadyExists"):
+        world.states.start_execution(**start)

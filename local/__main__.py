@@ -67,10 +67,14 @@ def _welcome(exports: str, outputs: dict[str, str]) -> str:
         lines += [
             "",
             "What to try next:",
-            "  aws dynamodb scan --table-name <DecisionsTable>     why nothing was terminated: no group exists yet",
-            "  aws ec2 create-launch-template ..., aws autoscaling create-auto-scaling-group ...",
-            "                                                      instances are processes; see docs/ and `make demo`",
-            "  aws stepfunctions list-executions --state-machine-arn <ChaosStateMachineArn>   one a minute",
+            "  # a group of three; its instances are processes, and one of them is terminated within a minute or two",
+            "  aws ec2 create-launch-template --launch-template-name web \\",
+            """    --launch-template-data '{"ImageId": "ami-00000000", "InstanceType": "t3.micro"}'""",
+            "  aws autoscaling create-auto-scaling-group --auto-scaling-group-name web --min-size 3 --max-size 3 \\",
+            "    --launch-template LaunchTemplateName=web --availability-zones us-east-1a us-east-1b",
+            "  # what was decided each minute, and why; what was terminated",
+            f"  aws dynamodb scan --table-name {outputs['DecisionsTable']}",
+            f"  aws dynamodb scan --table-name {outputs['EventsTable']}",
         ]
     return "\n".join([*lines, "", "Ctrl-C stops all of it."])
 

@@ -183,7 +183,8 @@ def clock(minute: int) -> str:
 
 @lru_cache(maxsize=256)
 def _public_holidays(country: str, subdivision: str | None, year: int) -> Mapping[date, str]:
-    return dict(holidays.country_holidays(country, subdiv=subdivision, years=year).items())
+    # One language for every country: the names stand in English sentences.
+    return dict(holidays.country_holidays(country, subdiv=subdivision, years=year, language="en_US").items())
 
 
 _NO_ZONES = frozenset({"Factory", "localtime", "posixrules"})

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ class Host:
         os.environ[MARK] = str(run)
         self._root.mkdir()
         self._runner = subprocess.Popen(
-            [sys.executable, "-m", "local.account.runner"],
+            [sys.executable, "-m", "local.account.runner", str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
@@ -73,7 +74,14 @@ class Host:
     def follow(self, backend: Any, lock: threading.RLock) -> None:
         """Starts a thread that keeps processes and moto's EC2 backend in step."""
         if self.processes:
-            threading.Thread(target=self._follow, args=(backend, lock), name="instance-host", daemon=True).start()
+
+            def follow() -> None:
+                try:
+                    self._follow(backend, lock)
+                except Exception:  # noqa: BLE001 - whatever it is, an account without its host is no account
+                    _fail(traceback.format_exc())
+
+            threading.Thread(target=follow, name="instance-host", daemon=True).start()
 
     def _follow(self, backend: Any, lock: threading.RLock) -> None:
         pause = threading.Event()
@@ -125,6 +133,13 @@ class Host:
                 elif report["event"] == "exited" and hosted.state == "starting":
                     hosted.state = "ended"
                     print(f"{report['id']}: user data ended ({report['code']}) before it was ready", flush=True)
+        _fail("the instances' runner has ended")
+
+
+def _fail(why: str) -> None:
+    """Ends the account at once: its launcher and its log say so, instead of instances that never change again."""
+    print(f"the instance host failed: {why}", flush=True)
+    os._exit(1)
 
 
 def _decoded(user_data: Any) -> bytes:

@@ -1,7 +1,8 @@
 """Runs the instances' user data, and makes sure that nothing the account started outlives it.
 
 A process of its own, small and single-threaded, so that starting an instance stays cheap and the kernel's parent-death
-signal can be relied on (it follows the thread that forked). Standard library only. Talks JSON lines:
+signal can be relied on (it follows the thread that forked). Standard library only. Its argument is the account's
+process id; it talks JSON lines:
 
   stdin   {"op": "start", "id", "address", "directory"} · {"op": "stop", "id"}
   stdout  {"event": "ready", "id"} · {"event": "exited", "id", "code"} · {"event": "stopped", "id"}
@@ -166,7 +167,8 @@ def marked_processes(mark: str) -> list[int]:
 
 
 def _sweep(account: int) -> None:
-    """Waits until the account is gone (it may still be starting workers), then kills all it has left behind."""
+    """Waits until the account, this process's parent, is gone (it may still be starting workers), then kills all it
+    has left behind."""
     deadline = time.monotonic() + 3
     while os.getppid() == account and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -186,7 +188,7 @@ def main() -> None:
     wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wake_write)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    account = os.getppid()
+    account = int(sys.argv[1])
     runner, buffer, waiting, trimmed = Runner(), b"", False, time.monotonic()
     while True:
         readable, _, _ = select.select([0, wake_read], [], [], 0.05 if waiting else 5)

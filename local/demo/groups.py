@@ -28,15 +28,18 @@ class Groups:
     autoscaling: Any
     ec2: Any
 
-    def create(self, name: str, size: int) -> None:
-        """A group of ``size`` instances in the default subnets."""
-        user_data = base64.b64encode(SERVER.read_bytes()).decode()
+    def create(self, name: str, size: int, user_data: bytes | None = None, **more: Any) -> None:
+        """A group of ``size`` instances in the default subnets, which run the demo's server unless told otherwise.
+
+        ``more``: further arguments of CreateAutoScalingGroup.
+        """
+        encoded = base64.b64encode(user_data or SERVER.read_bytes()).decode()
         self.ec2.create_launch_template(
             LaunchTemplateName=name,
             LaunchTemplateData={
                 "ImageId": self._image(),
                 "InstanceType": "t4g.nano",
-                "UserData": user_data,
+                "UserData": encoded,
                 "TagSpecifications": [{"ResourceType": "instance", "Tags": [{"Key": "Name", "Value": name}]}],
             },
         )
@@ -49,6 +52,7 @@ class Groups:
             DesiredCapacity=size,
             VPCZoneIdentifier=",".join(s["SubnetId"] for s in subnets[:3]),
             HealthCheckType="EC2",
+            **more,
         )
 
     def delete(self, name: str) -> None:

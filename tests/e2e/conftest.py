@@ -43,9 +43,9 @@ class Deployment:
         self.states = account.client("stepfunctions")
         self.dynamodb = account.client("dynamodb")
 
-    def group(self, name: str, size: int = 2) -> str:
-        """A group whose instances all answer."""
-        self.groups.create(name, size)
+    def group(self, name: str, size: int = 2, **more: Any) -> str:
+        """A group whose instances all answer. ``more``: as for Groups.create."""
+        self.groups.create(name, size, **more)
         self.groups.await_in_service(name, size, 60)
         return name
 

@@ -210,18 +210,6 @@ def test_an_exceptions_class_is_retried_by_name(world: World, function: str) -> 
     assert [entry["count"] for entry in world.account.decisions() if entry["caller"] == role] == [2]
 
 
-def test_a_function_sees_the_sdk_and_nothing_else_of_the_account(world: World) -> None:
-    body = """
-import importlib.util
-import boto3
-def handler(event, context):
-    return [name for name in event["names"] if importlib.util.find_spec(name)]
-"""
-    names = ["pydantic", "moto", "ministack", "troop", "local", "yaml", "boto3", "dateutil"]
-    answer = world.functions.invoke(FunctionName=world.function(body), Payload=json.dumps({"names": names}))
-    assert json.load(answer["Payload"]) == ["boto3", "dateutil"]
-
-
 COUNTING = """
 import pathlib, tempfile, time, uuid
 def handler(event, context):

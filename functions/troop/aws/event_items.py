@@ -36,6 +36,7 @@ def to_item(event: Event) -> dict[str, Any]:
         "probability": event.probability,
         "desired": event.desired,
         "execution": event.execution,
+        "attempts": event.attempts or None,
         "detail": event.detail,
         "recovery_seconds": event.recovery_seconds,
     }
@@ -63,6 +64,7 @@ def from_item(item: Mapping[str, Any]) -> Event:
         probability=_number(values.get("probability")),
         desired=int(values["desired"]),
         execution=values.get("execution", ""),
+        attempts=int(values.get("attempts", 0)),
         detail=values.get("detail", ""),
         watch=_watch(values.get("watch", {})),
         **{name: moments.parse(values[name]) if values.get(name) else None for name in _MOMENTS},

@@ -68,24 +68,21 @@ class EventTable:
             return False
         return True
 
-    def attempt(self, event: Event, now: datetime) -> tuple[Event, bool]:
-        """Marks that AWS is about to be asked, so that a claim left behind can be told from an untouched one.
-
-        Returns:
-            The event as it is now, and whether AWS may have been asked before.
+    def attempt(self, event: Event, now: datetime) -> Event:
+        """Counts a try that is about to ask AWS, so that a claim left behind can be told from an untouched one, and a
+        first try from a repeated one. Returns the event as it is now.
 
         Raises:
             StepRefused: the claim is no longer this execution's to carry out.
         """
-        old = self._step(
+        answer = self._step(
             event,
-            "SET attempted_at = if_not_exists(attempted_at, :now)",
+            "SET attempted_at = if_not_exists(attempted_at, :now) ADD attempts :one",
             "#status = :claimed AND execution = :execution",
-            {":now": moments.iso(now), ":claimed": Status.CLAIMED.value, ":execution": event.execution},
-            ReturnValues="ALL_OLD",
+            {":now": moments.iso(now), ":one": 1, ":claimed": Status.CLAIMED.value, ":execution": event.execution},
+            ReturnValues="ALL_NEW",
         )
-        before = from_item(old["Attributes"])
-        return replace(before, attempted_at=before.attempted_at or now), before.attempted_at is not None
+        return from_item(answer["Attributes"])
 
     def note(self, event: Event, words: str) -> None:
         """Keeps with a claim what speaks against carrying it out.
@@ -195,14 +192,12 @@ class EventTable:
         condition, names = "#status = :from", {"#status": "status"}
         if closed.status is not Status.UNRECOVERED:
             update, names["#open"] = update + " REMOVE #open", "open"
-        if event.status is Status.CLAIMED and event.attempted_at:
-            # Whoever ends a claim must know whether AWS was asked: an attempt in between makes him look again.
-            condition, values[":attempted"] = (
-                condition + " AND attempted_at = :attempted",
-                moments.iso(event.attempted_at),
-            )
-        elif event.status is Status.CLAIMED:
-            condition += " AND attribute_not_exists(attempted_at)"
+        if event.status is Status.CLAIMED:
+            # Whoever ends a claim must know of every try to carry it out: one in between makes him look again.
+            if event.attempts:
+                condition, values[":attempts"] = f"{condition} AND attempts = :attempts", event.attempts
+            else:
+                condition += " AND attribute_not_exists(attempts)"
         return {
             "Update": {
                 "TableName": self.table,

@@ -64,16 +64,19 @@ def protected_instances(ec2: Any) -> frozenset[str]:
 
 
 def refreshing(autoscaling: Any, names: Iterable[str]) -> frozenset[str]:
-    """Which of the groups have an instance refresh under way (or being rolled back). One call a group."""
+    """Which of the groups have an instance refresh under way (or being rolled back), or no longer exist: that is no
+    time for chaos either. One call a group.
+    """
     found = set()
     for name in names:
         try:
             # The latest come first; an active one is always the latest.
             answer = autoscaling.describe_instance_refreshes(AutoScalingGroupName=name, MaxRecords=1)
         except ClientError as error:
-            if _not_found(error):
-                continue  # deleted since it was read: the claim, which reads again, refuses it
-            raise
+            if not _not_found(error):
+                raise
+            found.add(name)  # deleted since it was read
+            continue
         if any(r["Status"] not in REFRESH_ENDED for r in answer["InstanceRefreshes"]):
             found.add(name)
     return frozenset(found)

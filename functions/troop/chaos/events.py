@@ -63,7 +63,8 @@ class Event:
         deadline: after which the claim is only reconciled, never carried out.
         execution: the workflow execution that claimed it.
         desired: the group's desired capacity at the claim, in its own units.
-        attempted_at: when AWS was first asked to terminate the instance.
+        attempted_at: when a try was first about to ask AWS to terminate the instance.
+        attempts: how many tries were.
         terminated_at: when AWS said it was being terminated.
         recovered_at: when the group was first seen whole again (and then seen so once more).
         detail: a sentence about how it ended, "" while there is nothing to say.
@@ -84,6 +85,7 @@ class Event:
     deadline: datetime | None = None
     execution: str = ""
     attempted_at: datetime | None = None
+    attempts: int = 0
     terminated_at: datetime | None = None
     recovered_at: datetime | None = None
     watch: Watch = Watch()

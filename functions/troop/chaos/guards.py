@@ -92,7 +92,7 @@ def too_small(facts: Facts) -> Refusal | Facts | None:
         if group.desired == 0:
             return "wants no instances"
         if len(group.instances) < minimum:
-            return f"has {len(group.instances)} instances, fewer than min_healthy {minimum}"
+            return f"has {_many(len(group.instances), 'instance')}, fewer than min_healthy {minimum}"
         return None
 
     return _narrow(facts, "too-small", why)
@@ -104,7 +104,7 @@ def unhealthy(facts: Facts) -> Refusal | Facts | None:
     def why(group: Group) -> str | None:
         serving = group.serving
         if len(serving) < minimum:
-            return f"has {len(serving)} healthy instances in service, fewer than min_healthy {minimum}"
+            return f"has {_many(len(serving), 'healthy instance')} in service, fewer than min_healthy {minimum}"
         capacity = sum([i.weight for i in serving])
         return f"has a capacity of {capacity} in service, desired {group.desired}" if capacity < group.desired else None
 
@@ -135,8 +135,7 @@ def too_soon(facts: Facts) -> Refusal | None:
     passed = facts.calendar.business_days_since(last, facts.day, needed)
     if passed >= needed:
         return None
-    days = "1 business day" if passed == 1 else f"{passed} business days"
-    return Refusal("too-soon", f"last on {last}, {days} ago; min_days_between {needed}")
+    return Refusal("too-soon", f"last on {last}, {_many(passed, 'business day')} ago; min_days_between {needed}")
 
 
 def not_rolled(facts: Facts) -> Refusal | None:
@@ -163,12 +162,18 @@ def already_today(facts: Facts) -> Refusal | None:
 
 def day_cap(facts: Facts) -> Refusal | None:
     count, cap = facts.counts.by_day.get(facts.day, 0), facts.settings.max_per_day
-    return Refusal("day-cap", f"{count} terminations on {facts.day}, max_per_day {cap}") if count >= cap else None
+    return (
+        Refusal("day-cap", f"{_many(count, 'termination')} on {facts.day}, max_per_day {cap}") if count >= cap else None
+    )
 
 
 def in_flight(facts: Facts) -> Refusal | None:
     count, most = facts.counts.in_flight, facts.settings.max_in_flight
-    return Refusal("in-flight", f"{count} terminations in flight, max_in_flight {most}") if count >= most else None
+    return (
+        Refusal("in-flight", f"{_many(count, 'termination')} in flight, max_in_flight {most}")
+        if count >= most
+        else None
+    )
 
 
 def leashed(facts: Facts) -> Refusal | None:
@@ -274,6 +279,10 @@ def candidates(facts: Facts, group: Group) -> tuple[Instance, ...]:
             and i.instance_id not in spared
         ]
     )
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _narrow(facts: Facts, reason: str, why: Callable[[Group], str | None]) -> Refusal | Facts | None:

@@ -149,8 +149,8 @@ class Termination:
             return event
         if self.state.switch().halted:
             # A claim that was asked for already cannot be taken back; a sweep finds out what became of it.
-            return event if event.attempted_at else self._abandon(event, "chaos was halted before it was carried out")
-        event, tried_before = self.events.attempt(event, self.clock())
+            return event if event.attempts else self._abandon(event, "chaos was halted before it was carried out")
+        event = self.events.attempt(event, self.clock())
         answer = self.terminator.look(event.method, event.instance_id)
         asked_at = self.clock()
         if answer is None:
@@ -159,8 +159,8 @@ class Termination:
             answer = self._ask(event)
         if answer is Answer.ASKED:
             return self.events.terminated(event, asked_at)
-        if tried_before:
-            # Gone: by our first try. Alive but out of service: that try may still be at work, so a sweep looks later.
+        if event.attempts > 1:
+            # Gone: by an earlier try. Alive but out of service: that one may still be at work, so a sweep looks later.
             return event if answer is Answer.LEFT else self.events.terminated(event, event.attempted_at or asked_at)
         if answer is Answer.LEFT:
             return self._abandon(event, "the instance lives, but has left the service of its group")

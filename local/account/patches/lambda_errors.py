@@ -1,7 +1,7 @@
-"""The class of a Python exception is the error's type.
+"""The class of a Python exception is the error's type, and the environment that raised it serves the next call.
 
 MiniStack reports every exception of a function as Runtime.HandlerError, so a Retry or Catch that names an error never
-matches.
+matches, and starts a new worker after each.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from ministack.services import lambda_svc
 
 from ._wrap import wrap
 
-_IN_WORKER = '{"status": "error", "error": str(e), "trace": traceback.format_exc()}'
+_FAILED = '{"status": "error", "error": str(e), "trace": traceback.format_exc()}'
+# Only the status "error" ends a worker, and no other than "ok" is read besides.
+_RAISED = '{"status": "ok", "raised": type(e).__name__, "error": str(e), "trace": traceback.format_exc()}'
 _error_type: ContextVar[str | None] = ContextVar("error_type", default=None)
 
 
 def apply() -> None:
-    if _IN_WORKER not in lambda_runtime._PYTHON_WORKER_SCRIPT:
+    if _FAILED not in lambda_runtime._PYTHON_WORKER_SCRIPT:
         raise RuntimeError("MiniStack's Python worker no longer reports errors the way this patch expects")
-    lambda_runtime._PYTHON_WORKER_SCRIPT = lambda_runtime._PYTHON_WORKER_SCRIPT.replace(
-        _IN_WORKER, _IN_WORKER.replace('"trace"', '"type": type(e).__name__, "trace"')
-    )
+    lambda_runtime._PYTHON_WORKER_SCRIPT = lambda_runtime._PYTHON_WORKER_SCRIPT.replace(_FAILED, _RAISED)
 
     @wrap(lambda_runtime.Worker, "invoke")
     def invoke(original: Callable[..., dict[str, Any]], *args: Any, **kwargs: Any) -> dict[str, Any]:
         result = original(*args, **kwargs)
-        _error_type.set(result.get("type"))
-        return result
+        _error_type.set(result.get("raised"))
+        return {**result, "status": "raised"} if "raised" in result else result
 
     @wrap(lambda_svc, "_execute_function_warm")
     def execute(original: Callable[..., dict[str, Any]], *args: Any) -> dict[str, Any]:

@@ -66,7 +66,9 @@ def _tick() -> None:
     for key, schedule in list(scheduler._schedules._data.items()):
         since = _done.setdefault(key, max(_created(schedule), now - _LATEST))
         _done[key] = now
-        if schedule.get("State") != "ENABLED" or not _within_dates(schedule, now):
+        if _over(schedule, now) and schedule.get("ActionAfterCompletion") == "DELETE":
+            scheduler._schedules._data.pop(key, None)
+        if schedule.get("State") != "ENABLED" or _over(schedule, now) or not _begun(schedule, now):
             continue
         for moment in occurrences(schedule, since, now):
             account, region, _ = key
@@ -81,9 +83,14 @@ def _created(schedule: dict[str, Any]) -> dt.datetime:
     return dt.datetime.fromtimestamp(schedule["CreationDate"], dt.UTC)
 
 
-def _within_dates(schedule: dict[str, Any], now: dt.datetime) -> bool:
-    start, end = (scheduler._to_epoch(schedule.get(name)) for name in ("StartDate", "EndDate"))
-    return (start is None or now.timestamp() >= start) and (end is None or now.timestamp() <= end)
+def _begun(schedule: dict[str, Any], now: dt.datetime) -> bool:
+    start = scheduler._to_epoch(schedule.get("StartDate"))
+    return start is None or now.timestamp() >= start
+
+
+def _over(schedule: dict[str, Any], now: dt.datetime) -> bool:
+    end = scheduler._to_epoch(schedule.get("EndDate"))
+    return end is not None and now.timestamp() > end
 
 
 def occurrences(schedule: dict[str, Any], since: dt.datetime, until: dt.datetime) -> list[dt.datetime]:

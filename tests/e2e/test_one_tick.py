@@ -1,0 +1,336 @@
+"""One tick over many kinds of groups, and what IAM had to say about it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.demo.groups import SERVER
+from local.launcher import LocalAccount
+from tests.e2e.conftest import Deployment, eventually
+from troop.aws.event_items import to_item
+from troop.chaos.events import Event, Status
+
+ALARMED, CALM = "tick-alarmed", "tick-calm"
+DRAINED, LOST, SMALL, PROTECTED = "tick-drained", "tick-lost", "tick-small", "tick-protected"
+NAMES = (ALARMED, CALM, DRAINED, LOST, SMALL, PROTECTED)
+
+UNOBSERVED = {
+    # Local AWS keeps no traces, and writes what functions log by itself.
+    "xray:PutTraceSegments",
+    "xray:PutTelemetryRecords",
+    "xray:GetSamplingRules",
+    "xray:GetSamplingTargets",
+    "logs:CreateLogStream",
+    "logs:PutLogEvents",
+    # The delivery of a state machine's own log is set up by Step Functions, on AWS alone.
+    "logs:CreateLogDelivery",
+    "logs:GetLogDelivery",
+    "logs:UpdateLogDelivery",
+    "logs:DeleteLogDelivery",
+    "logs:ListLogDeliveries",
+    "logs:PutResourcePolicy",
+    "logs:DescribeResourcePolicies",
+    "logs:DescribeLogGroups",
+    # Step Functions asks for these when it starts, watches and stops the children of a Distributed Map.
+    "states:StartExecution",
+    "states:DescribeExecution",
+    "states:StopExecution",
+    # The schedule's dead letters.
+    "sqs:SendMessage",
+}
+"""Actions that are allowed and that only AWS itself makes use of: the reason stands beside each."""
+
+
+def user_data_that_boots_only(times: int, folder: Path) -> bytes:
+    """A server whose first instances boot; any later one hangs, so its group never becomes whole again."""
+    lines = SERVER.read_text().splitlines()
+    hang = (
+        f"boots = pathlib.Path({str(folder)!r}); (boots / INSTANCE).touch()\n"
+        f"if len(list(boots.iterdir())) > {times}:\n    time.sleep(3600)\n"
+    )
+    at = next(number for number, line in enumerate(lines) if line.startswith("time.sleep("))
+    return "\n".join([*lines[:at], hang, *lines[at:]]).encode()
+
+
+@pytest.fixture(scope="module")
+def deployment(account: LocalAccount, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    deployment = Deployment(account, "OneTick", recovery_timeout_minutes=1, max_in_flight=5)
+    cloudwatch = account.client("cloudwatch")
+    for name, state in (("tick-bad", "ALARM"), ("tick-good", "OK")):
+        cloudwatch.put_metric_alarm(
+            AlarmName=name,
+            Namespace="Shop",
+            MetricName="Errors",
+            Statistic="Sum",
+            Period=60,
+            EvaluationPeriods=1,
+            Threshold=1,
+            ComparisonOperator="GreaterThanThreshold",
+        )
+        cloudwatch.set_alarm_state(AlarmName=name, StateValue=state, StateReason="for the test")
+    _policy(deployment, ALARMED, stop_alarms={"S": "tick-good, tick-bad"})
+    _policy(deployment, CALM, stop_alarms={"SS": ["tick-good"]})
+    _policy(deployment, SMALL, min_healthy={"N": "3"})
+    deployment.groups.create(ALARMED, 2)
+    deployment.groups.create(CALM, 2)
+    deployment.groups.create(SMALL, 2)
+    deployment.groups.create(
+        DRAINED,
+        2,
+        TargetGroupARNs=[_target_group(account)],
+        Tags=[{"Key": "troop:method", "Value": "drain", "PropagateAtLaunch": False}],
+    )
+    deployment.groups.create(LOST, 2, user_data_that_boots_only(2, tmp_path_factory.mktemp("boots")))
+    deployment.groups.create(PROTECTED, 2, Tags=[{"Key": "troop:protected", "Value": "", "PropagateAtLaunch": True}])
+    for name in NAMES:
+        deployment.groups.await_in_service(name, 2, 60)
+    deployment.before = {name: deployment.ids(name) for name in NAMES}  # type: ignore[attr-defined]
+    deployment.queue = _listen(deployment)  # type: ignore[attr-defined]
+    assert deployment.tick()["status"] == "SUCCEEDED"
+    yield deployment
+    for name in NAMES:
+        deployment.groups.delete(name)
+
+
+def _policy(deployment: Deployment, unit: str, **attributes: Any) -> None:
+    item = {"unit": {"S": unit}} | attributes
+    deployment.dynamodb.put_item(TableName=deployment.outputs["GroupTagsTable"], Item=item)
+
+
+def _target_group(account: LocalAccount) -> str:
+    vpc = account.client("ec2").describe_vpcs(Filters=[{"Name": "is-default", "Values": ["true"]}])["Vpcs"][0]["VpcId"]
+    created = account.client("elbv2").create_target_group(Name="tick-web", Protocol="HTTP", Port=8080, VpcId=vpc)
+    return str(created["TargetGroups"][0]["TargetGroupArn"])
+
+
+def _listen(deployment: Deployment) -> str:
+    """A queue that gets whatever the deployment says on its bus; the queue's URL."""
+    sqs, events = deployment.account.client("sqs"), deployment.account.client("events")
+    url = sqs.create_queue(QueueName="tick-heard")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    bus = next(b["Name"] for b in events.list_event_buses()["EventBuses"] if b["Name"] == "OneTick")
+    events.put_rule(Name="tick-all", EventBusName=bus, EventPattern=json.dumps({"source": ["troop"]}))
+    events.put_targets(Rule="tick-all", EventBusName=bus, Targets=[{"Id": "queue", "Arn": arn}])
+    return str(url)
+
+
+def _decision(deployment: Deployment, unit: str) -> tuple[str, str]:
+    latest = deployment.view.decisions(unit)[0]
+    return latest["reason"], latest["detail"]
+
+
+@pytest.mark.parametrize("unit", [CALM, DRAINED])
+def test_what_is_due_is_terminated_and_recovers(deployment: Deployment, unit: str) -> None:
+    event = deployment.event(unit)
+    assert event is not None
+    assert (event["status"], event["method"]) == ("RECOVERED", "drain" if unit == DRAINED else "crash")
+    now, before = deployment.ids(unit), deployment.before[unit]  # type: ignore[attr-defined]
+    assert before - now == {event["instance_id"]}
+    assert len(now) == 2
+
+
+@pytest.mark.parametrize(
+    ("unit", "reason", "words"),
+    [
+        (ALARMED, "stop-alarm", "tick-bad is ALARM"),
+        (SMALL, "too-small", "min_healthy 3"),
+        (PROTECTED, "protected", "troop:protected"),
+    ],
+)
+def test_what_a_guard_refuses_is_left_alone(deployment: Deployment, unit: str, reason: str, words: str) -> None:
+    found, detail = _decision(deployment, unit)
+    assert (found, words in detail) == (reason, True), detail
+    assert deployment.event(unit) is None
+    assert deployment.ids(unit) == deployment.before[unit]  # type: ignore[attr-defined]
+
+
+def test_a_group_that_does_not_recover_leaves_chaos_and_is_announced(deployment: Deployment) -> None:
+    event = deployment.event(LOST)
+    assert event is not None
+    assert event["status"] == "UNRECOVERED"
+    assert "capacity 1 of 2" in event["detail"]
+    sqs = deployment.account.client("sqs")
+
+    def heard() -> dict[str, Any] | None:
+        messages = sqs.receive_message(QueueUrl=deployment.queue, MaxNumberOfMessages=10).get("Messages")  # type: ignore[attr-defined]
+        return json.loads(messages[0]["Body"]) if messages else None
+
+    said = eventually(heard, 20)
+    assert (said["detail-type"], said["detail"]["event_id"]) == ("Unit unrecovered", event["event_id"])
+    assert deployment.tick()["status"] == "SUCCEEDED"
+    assert _decision(deployment, LOST)[0] == "unrecovered"
+
+
+def test_the_terminating_role_itself_cannot_touch_what_is_protected(deployment: Deployment) -> None:
+    """The Deny of IAM, asked with the role's own credentials: no guard of ours stands before it."""
+    session = _as_role(deployment, "TerminateRole")
+    protected = sorted(deployment.ids(PROTECTED))[0]
+    ec2 = deployment.account.client("ec2", session)
+    with pytest.raises(ec2.exceptions.ClientError, match="UnauthorizedOperation"):
+        ec2.terminate_instances(InstanceIds=[protected])
+    groups = deployment.account.client("autoscaling", session)
+    with pytest.raises(groups.exceptions.ClientError, match="AccessDenied"):
+        groups.terminate_instance_in_auto_scaling_group(InstanceId=protected, ShouldDecrementDesiredCapacity=False)
+    bystander = deployment.account.client("ec2").run_instances(ImageId="ami-12345678", MinCount=1, MaxCount=1)
+    with pytest.raises(ec2.exceptions.ClientError, match="UnauthorizedOperation"):
+        ec2.terminate_instances(InstanceIds=[bystander["Instances"][0]["InstanceId"]])
+
+
+def test_what_was_left_behind_is_swept_up_by_the_next_tick(deployment: Deployment) -> None:
+    """Events as a workflow leaves them that was cut off: before it asked AWS, after, and while it watched."""
+    long_ago = datetime.now(UTC) - timedelta(hours=2)
+    alive = sorted(deployment.ids(DRAINED))[0]
+    base = Event(
+        event_id="",
+        unit="left",
+        day=long_ago.date(),
+        status=Status.CLAIMED,
+        at=long_ago,
+        group=DRAINED,
+        instance_id=alive,
+        zone="us-east-1a",
+        method="crash",
+        rolled=0.5,
+        probability=1.0,
+        desired=2,
+        deadline=long_ago + timedelta(minutes=10),
+        execution="arn:of:an:execution:long:gone",
+    )
+    left = {
+        "ABANDONED": base,
+        "GONE_ELSEWHERE": replace(base, instance_id="i-0123456789abcdef0"),
+        "RECOVERED": replace(base, status=Status.TERMINATED, instance_id="i-0123456789abcdef0", terminated_at=long_ago),
+        "UNRECOVERED": replace(
+            base, status=Status.TERMINATED, instance_id="i-0123456789abcdef0", terminated_at=long_ago, group=LOST
+        ),
+    }
+    for status, event in left.items():
+        event = replace(event, event_id=f"{base.day}#left-{status}", unit=f"left-{status}")
+        deployment.dynamodb.put_item(TableName=deployment.outputs["EventsTable"], Item=to_item(event))
+    deployment.dynamodb.update_item(
+        TableName=deployment.outputs["StateTable"],
+        Key={"key": {"S": "in-flight"}},
+        UpdateExpression="ADD #count :left",
+        ExpressionAttributeNames={"#count": "count"},
+        ExpressionAttributeValues={":left": {"N": str(len(left))}},
+    )
+    assert deployment.tick()["status"] == "SUCCEEDED"
+    found = {status: (deployment.event(f"left-{status}") or {})["status"] for status in left}
+    assert found == {status: status for status in left}
+    counter = deployment.dynamodb.get_item(
+        TableName=deployment.outputs["StateTable"], Key={"key": {"S": "in-flight"}}, ConsistentRead=True
+    )
+    assert counter["Item"]["count"] == {"N": "0"}
+    assert alive in deployment.ids(DRAINED)
+
+
+def test_no_role_may_do_what_it_never_does(deployment: Deployment) -> None:
+    deployment.view.api.get("events")
+    deployment.view.api.get("events/2026-01-01~nobody")
+    _leashed_tick(deployment)
+    used: dict[str, set[str]] = {}
+    for entry in deployment.account.decisions():
+        if entry["decision"] == "Allow":
+            used.setdefault(_role_of(entry["caller"]), set()).add(entry["action"].lower())
+    unused = {}
+    for role, actions in _allowed(deployment).items():
+        idle = {a for a in actions if a.lower() not in used.get(role, set())} - UNOBSERVED
+        if idle:
+            unused[role] = idle
+    assert unused == {}
+
+
+def test_nothing_was_refused_by_iam(deployment: Deployment) -> None:
+    """Other than what the test above asks for: a role that lacks a permission would show here, even were it retried."""
+    refused = [
+        e
+        for e in deployment.account.decisions()
+        if e["decision"] != "Allow"
+        and "OneTick" in e["caller"]
+        and not e["action"].lower().startswith(("ec2:term", "autoscaling:term"))
+    ]
+    assert refused == []
+
+
+def test_a_role_without_one_action_fails_the_run_with_access_denied(deployment: Deployment) -> None:
+    iam = deployment.account.client("iam")
+    role = _role_name(deployment, "DecideRole")
+    (policy,) = iam.list_role_policies(RoleName=role)["PolicyNames"]
+    document = iam.get_role_policy(RoleName=role, PolicyName=policy)["PolicyDocument"]
+    poorer = json.loads(json.dumps(document).replace('"autoscaling:DescribeAutoScalingGroups", ', ""))
+    assert poorer != document
+    iam.put_role_policy(RoleName=role, PolicyName=policy, PolicyDocument=json.dumps(poorer))
+    try:
+        ended = deployment.tick()
+    finally:
+        iam.put_role_policy(RoleName=role, PolicyName=policy, PolicyDocument=json.dumps(document))
+    assert ended["status"] == "FAILED"
+    assert "AccessDenied" in ended["error"] + ended["cause"]
+    assert "autoscaling:DescribeAutoScalingGroups" in ended["cause"]
+
+
+def _leashed_tick(deployment: Deployment) -> None:
+    """A tick that records something as leashed, so that the permission to do so is seen used."""
+    deployment.switch(halted=False, leashed=True)
+    deployment.group("tick-later")
+    assert deployment.tick()["status"] == "SUCCEEDED"
+    deployment.groups.delete("tick-later")
+    deployment.switch(halted=False, leashed=False)
+
+
+def _role_name(deployment: Deployment, part: str) -> str:
+    names = [
+        role["RoleName"]
+        for page in deployment.account.client("iam").get_paginator("list_roles").paginate()
+        for role in page["Roles"]
+        if role["RoleName"].startswith("OneTick") and part in role["RoleName"]
+    ]
+    (name,) = names
+    return str(name)
+
+
+def _as_role(deployment: Deployment, part: str) -> Any:
+    """A session of the role that a function runs as, by the credentials local AWS would give it."""
+    iam, sts = deployment.account.client("iam"), deployment.account.client("sts")
+    role = iam.get_role(RoleName=_role_name(deployment, part))["Role"]
+    trust = role["AssumeRolePolicyDocument"]
+    trust["Statement"].append(
+        {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"AWS": "arn:aws:iam::000000000000:root"}}
+    )
+    iam.update_assume_role_policy(RoleName=role["RoleName"], PolicyDocument=json.dumps(trust))
+    issued = sts.assume_role(RoleArn=role["Arn"], RoleSessionName="test")["Credentials"]
+    return deployment.account.session(
+        aws_access_key_id=issued["AccessKeyId"],
+        aws_secret_access_key=issued["SecretAccessKey"],
+        aws_session_token=issued["SessionToken"],
+    )
+
+
+def _role_of(caller: str) -> str:
+    """The role's name in an ARN of a role or of a session of it."""
+    parts = caller.rpartition(":")[2].split("/")
+    return parts[1] if len(parts) > 1 else caller
+
+
+def _allowed(deployment: Deployment) -> dict[str, set[str]]:
+    """The actions that each role of the deployment is allowed, by the role's name."""
+    iam = deployment.account.client("iam")
+    found: dict[str, set[str]] = {}
+    for page in iam.get_paginator("list_roles").paginate():
+        for role in page["Roles"]:
+            name = role["RoleName"]
+            if not name.startswith("OneTick"):
+                continue
+            for policy in iam.list_role_policies(RoleName=name)["PolicyNames"]:
+                for statement in iam.get_role_policy(RoleName=name, PolicyName=policy)["PolicyDocument"]["Statement"]:
+                    if statement["Effect"] == "Allow":
+                        actions = statement["Action"]
+                        found.setdefault(name, set()).update([actions] if isinstance(actions, str) else actions)
+    return found

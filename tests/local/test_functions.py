@@ -1,0 +1,46 @@
+"""Lambda functions: what they see, and what becomes of their environment."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from .helpers import World
+
+
+def invoke(world: World, function: str, given: Any = None) -> Any:
+    return json.load(world.functions.invoke(FunctionName=function, Payload=json.dumps(given))["Payload"])
+
+
+def test_a_function_sees_the_sdk_and_nothing_else_of_the_account(world: World) -> None:
+    body = """
+import importlib.util
+import boto3
+def handler(event, context):
+    return [name for name in event["names"] if importlib.util.find_spec(name)]
+"""
+    names = ["pydantic", "moto", "ministack", "troop", "local", "yaml", "boto3", "dateutil"]
+    assert invoke(world, world.function(body), {"names": names}) == ["boto3", "dateutil"]
+
+
+def test_an_environment_survives_an_exception(world: World) -> None:
+    body = """
+import os
+def handler(event, context):
+    if event:
+        raise ValueError(os.getpid())
+    return os.getpid()
+"""
+    function = world.function(body)
+    answers = [invoke(world, function, given) for given in (1, 0)]
+    assert answers[0] == {"errorMessage": str(answers[1]), "errorType": "ValueError"}
+
+
+def test_code_is_unpacked_once(world: World) -> None:
+    function = world.function("import time\ndef handler(event, context):\n    time.sleep(0.5)\n    return __file__\n")
+    with ThreadPoolExecutor(2) as pool:
+        files = [Path(answer) for answer in pool.map(lambda _: invoke(world, function), range(2))]
+    assert len(set(files)) == 2, "two environments"
+    assert len({file.resolve() for file in files}) == 1

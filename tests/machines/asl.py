@@ -1,0 +1,133 @@
+"""Reads state machine definitions."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / "statemachines").glob("*.asl.json"))
+
+HANDLERS = {
+    "SweepFunction": "sweep",
+    "DecideFunction": "decide",
+    "TerminateFunction": "terminate",
+    "RecoveryFunction": "recovery",
+}
+"""Which handler stands behind a substitution."""
+
+SUBSTITUTIONS = {
+    "LambdaInvoke": "arn:aws-cn:states:::lambda:invoke",
+    "S3GetObject": "arn:aws-cn:states:::s3:getObject",
+    **{name: f"arn:aws-cn:lambda:cn-north-1:123456789012:function:{name}-4711" for name in HANDLERS},
+}
+
+
+@dataclass(frozen=True)
+class Level:
+    """A machine, or the inside of one of its maps."""
+
+    where: str
+    start: str
+    states: Mapping[str, Mapping[str, Any]]
+
+
+def load(path: Path) -> dict[str, Any]:
+    definition: dict[str, Any] = json.loads(path.read_text())
+    return definition
+
+
+def substituted(text: str) -> str:
+    """A definition as it is deployed. KeyError for a name that nothing is substituted for."""
+    return re.sub(r"\$\{(\w+)\}", lambda found: SUBSTITUTIONS[found[1]], text)
+
+
+def levels(definition: Mapping[str, Any], where: str = "") -> Iterator[Level]:
+    """The machine, then everything nested in it."""
+    yield Level(where, definition["StartAt"], definition["States"])
+    for name, state in definition["States"].items():
+        inner = [state[key] for key in ("ItemProcessor", "Iterator") if key in state] + state.get("Branches", [])
+        for nested in inner:
+            yield from levels(nested, f"{where}{name}/")
+
+
+def states(definition: Mapping[str, Any], kind: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """All states, nested ones too, or those of a type."""
+    for level in levels(definition):
+        for name, state in level.states.items():
+            if kind in ("", state["Type"]):
+                yield level.where + name, state
+
+
+def following(state: Mapping[str, Any]) -> list[str]:
+    """The states that can come next."""
+    rules = [state, *state.get("Choices", []), *state.get("Catch", [])]
+    found = [rule["Next"] for rule in rules if "Next" in rule]
+    return found + ([state["Default"]] if "Default" in state else [])
+
+
+def handler_of(state: Mapping[str, Any]) -> str:
+    """The handler module a task invokes."""
+    return HANDLERS[state["Parameters"]["FunctionName"].strip("${}")]
+
+
+def handler_tree(name: str) -> ast.FunctionDef:
+    """The source of ``handlers/NAME.py``'s handler."""
+    module = ast.parse((ROOT / "functions" / "handlers" / f"{name}.py").read_text())
+    return next(node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == "handler")
+
+
+def returned(name: str) -> set[str]:
+    """The fields of what a handler returns."""
+    returns = [node.value for node in ast.walk(handler_tree(name)) if isinstance(node, ast.Return)]
+    assert returns
+    fields: list[set[str]] = []
+    for value in returns:
+        assert isinstance(value, ast.Dict), f"{name} returns something other than a literal"
+        fields.append({key.value for key in value.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)})
+    return set.intersection(*fields)
+
+
+def subscripts(tree: ast.AST, variable: str) -> set[str]:
+    """The fields that code takes from a mapping: ``variable["field"]``."""
+    return {
+        str(node.slice.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == variable
+        and isinstance(node.slice, ast.Constant)
+    }
+
+
+def function_timeouts() -> dict[str, int]:
+    """Seconds by function, as infra/functions.py deploys them."""
+    tree = ast.parse((ROOT / "infra" / "functions.py").read_text())
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "_function":
+            name = node.args[0]
+            seconds = next(k.value for k in node.keywords if k.arg == "seconds")
+            assert isinstance(name, ast.Constant)
+            assert isinstance(seconds, ast.Constant)
+            found[str(name.value)] = int(str(seconds.value))
+    return found
+
+
+def error_classes() -> set[str]:
+    """Every class of the functions that an exception can be."""
+    names = set()
+    for path in (ROOT / "functions").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and any(_is_error(base) for base in node.bases):
+                names.add(node.name)
+    return names
+
+
+def _is_error(base: ast.expr) -> bool:
+    return isinstance(base, ast.Name) and (base.id.endswith(("Error", "Exception")) or base.id == "Exception")

@@ -1,0 +1,154 @@
+"""The chaos workflow against the service's quotas, at the limits of the settings."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.machines import asl
+from troop.chaos.events import Event, Status
+from troop.chaos.groups import Group, Instance
+from troop.chaos.recovery import assess, wait_before
+from troop.flows.clocks import OLDEST
+from troop.flows.terminate import Work
+
+LONGEST_TIMEOUT = timedelta(minutes=720)
+MOST_IN_FLIGHT = 1000
+LONGEST_NAME = "n" * 255
+MOST_GROUPS = 500
+"""The default quota of Auto Scaling groups in a region."""
+
+PAYLOAD = 256 * 1024
+HISTORY = 25_000
+
+MACHINE = asl.load(asl.ROOT / "statemachines" / "chaos.asl.json")
+STATES = dict(asl.states(MACHINE))
+LOOK = STATES["TerminateAll/Look"]
+
+
+def test_the_limits_here_are_those_of_the_settings() -> None:
+    source = (asl.ROOT / "functions" / "troop" / "settings.py").read_text()
+    assert f'"recovery_timeout_minutes": values.whole(1, {LONGEST_TIMEOUT // timedelta(minutes=1)})' in source
+    assert f'"max_in_flight": values.whole(1, {MOST_IN_FLIGHT})' in source
+
+
+def _watch(flapping: bool) -> tuple[int, timedelta]:
+    """Looks and time of the longest watch: a group that never is whole, or is so at every other look."""
+    start = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)
+    event = Event(
+        event_id="e", unit="u", day=date(2026, 11, 20), status=Status.TERMINATED, at=start, group="g",
+        instance_id="i-1", zone="", method="crash", rolled=0, probability=1, desired=1, terminated_at=start,
+    )  # fmt: skip
+    now, looks = start + timedelta(seconds=wait_before(0)), 0
+    while True:
+        looks += 1
+        whole = flapping and looks % 2 == 1
+        group = Group("g", 1, (Instance("i-2"),) if whole else ())
+        seen = assess(event, group, {}, now, LONGEST_TIMEOUT)
+        if seen.status:
+            assert seen.status is Status.UNRECOVERED
+            return looks, now - start
+        assert seen.wait_seconds > 0
+        event = Event(**{**_fields(event), "watch": seen.watch})
+        now += timedelta(seconds=seen.wait_seconds)
+
+
+def _fields(event: Event) -> dict[str, Any]:
+    return {name: getattr(event, name) for name in event.__dataclass_fields__}
+
+
+def _mean_pauses(retrier: Mapping[str, Any], tries: int) -> float:
+    """Seconds that so many retries wait in the mean: full jitter draws from nothing to the whole."""
+    interval, rate, most = retrier["IntervalSeconds"], retrier["BackoffRate"], retrier["MaxDelaySeconds"]
+    return sum(min(interval * rate**n, most) / 2 for n in range(tries))
+
+
+@pytest.mark.parametrize("flapping", [False, True])
+def test_the_longest_watch_fits_into_one_execution_history(flapping: bool) -> None:
+    """Each look may fail and be tried again, up to its last try: the worst number of failures a look is sought."""
+    looks, took = _watch(flapping)
+    assert looks > 700
+    (retrier,) = LOOK["Retry"]
+    worst = 0.0
+    for failures in range(retrier["MaxAttempts"] + 1):
+        # Wait and Choice: entered and exited. The task: entered, exited, and for each try scheduled, started, ended.
+        events = 2 + 2 + 2 + 3 * (1 + failures)
+        slower = 1 + looks * _mean_pauses(retrier, failures) / took.total_seconds()
+        worst = max(worst, events * looks / slower)
+    started_and_terminated = 2 + 2 + 3 * 5 + 4
+    assert worst + started_and_terminated < HISTORY
+
+
+def test_the_machine_outlives_the_longest_watch() -> None:
+    last_work = OLDEST + timedelta(minutes=30)  # sweep and decide, retries and all
+    assert MACHINE["TimeoutSeconds"] > (LONGEST_TIMEOUT + last_work).total_seconds()
+
+
+def test_a_step_that_is_tried_again_is_not_taken_for_a_wrong_clock() -> None:
+    """Retries keep the moment the state was entered, against which a look holds its clock."""
+    (retrier,) = LOOK["Retry"]
+    pauses = 2 * _mean_pauses(retrier, retrier["MaxAttempts"])
+    longest = pauses + retrier["MaxAttempts"] * LOOK["TimeoutSeconds"]
+    assert longest < OLDEST.total_seconds()
+
+
+def _item(names: int) -> dict[str, Any]:
+    unit = LONGEST_NAME
+    return {
+        "event_id": f"2026-11-20#{unit}",
+        "unit": unit,
+        "day": "2026-11-20",
+        "groups": [LONGEST_NAME] * names,
+        "tick": "2026-11-20T22:46:00.000Z",
+        "execution": "arn:aws-us-gov:states:us-gov-west-1:123456789012:execution:" + "x" * 161,
+    }
+
+
+def test_the_largest_item_fits_into_a_payload() -> None:
+    item = _item(MOST_GROUPS)
+    assert len(json.dumps(item)) < PAYLOAD - 2_000
+    assert Work.parse(item).groups[-1] == LONGEST_NAME
+
+
+def test_what_decide_writes_terminate_reads() -> None:
+    tick = ast.parse((asl.ROOT / "functions" / "troop" / "flows" / "tick.py").read_text())
+    work = next(n for n in ast.walk(tick) if isinstance(n, ast.FunctionDef) and n.name == "_work")
+    (written,) = [n.value for n in ast.walk(work) if isinstance(n, ast.Return)]
+    assert isinstance(written, ast.Dict)
+    keys = {k.value for k in written.keys if isinstance(k, ast.Constant)}
+    terminate = ast.parse((asl.ROOT / "functions" / "troop" / "flows" / "terminate.py").read_text())
+    assert keys == asl.subscripts(terminate, "raw") == set(_item(1))
+
+
+def test_what_all_children_say_fits_into_a_payload() -> None:
+    """Without a ResultWriter the results of a Distributed Map are one payload."""
+    inner = next(level for level in asl.levels(MACHINE) if level.where == "TerminateAll/")
+    ends = [state for state in inner.states.values() if state["Type"] == "Succeed" or state.get("End")]
+    assert [end["OutputPath"] for end in ends] == ["$.status"]
+    longest = max((*Status, "REFUSED"), key=len)
+    assert len(json.dumps([longest] * MOST_IN_FLIGHT)) < PAYLOAD
+
+
+def test_the_map_starts_no_more_children_than_may_be_in_flight() -> None:
+    assert STATES["TerminateAll"]["MaxConcurrencyPath"] == "$.decided.max_in_flight"
+    assert STATES["TerminateAll"]["ToleratedFailurePercentage"] == 100
+    assert STATES["AnythingDue"]["Choices"][0]["NumericGreaterThan"] == 0
+    assert STATES["AnythingDue"]["Default"] != "TerminateAll", "no map run for an empty list"
+
+
+def test_a_failed_sweep_costs_no_chaos_but_fails_the_execution() -> None:
+    assert [c["Next"] for c in STATES["Sweep"]["Catch"]] == ["Decide"]
+    assert STATES["WasSweepComplete"]["Choices"][0]["Next"] == "SweepFailed"
+    assert STATES["SweepFailed"]["Type"] == "Fail"
+    assert STATES["AnythingDue"]["Default"] == STATES["TerminateAll"]["Next"] == "WasSweepComplete"
+
+
+def test_now_is_the_workflows_never_the_schedules() -> None:
+    for name in ("Sweep", "Decide"):
+        assert STATES[name]["Parameters"]["Payload"]["started.$"] == "$$.Execution.StartTime"
+    assert LOOK["Parameters"]["Payload"]["entered.$"] == "$$.State.EnteredTime"

@@ -1,0 +1,193 @@
+"""Every state machine, held against Amazon's language, the functions it calls and the service's limits."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.machines import asl, expressions
+from tests.machines.asl import FILES, ROOT
+
+each_machine = pytest.mark.parametrize("path", FILES, ids=lambda p: p.name.partition(".")[0])
+
+
+def test_there_are_machines() -> None:
+    assert [path.name for path in FILES] == ["chaos.asl.json"]
+
+
+def _lint(path: Path) -> tuple[int, str]:
+    environment = {**os.environ, "PATH": f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    command = [ROOT / "node_modules" / ".bin" / "asl-validator", "--json-path", path]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@each_machine
+def test_the_linter_finds_nothing_before_and_after_substitution(path: Path, tmp_path: Path) -> None:
+    deployed = tmp_path / path.name
+    deployed.write_text(asl.substituted(path.read_text()))
+    for file in (path, deployed):
+        json.loads(file.read_text())
+        code, words = _lint(file)
+        assert code == 0, words
+    broken = tmp_path / "broken.asl.json"
+    broken.write_text(path.read_text().replace('"Next": "Decide"', '"Next": "Decode"'))
+    assert _lint(broken)[0] != 0, "the linter would find a fault"
+
+
+@each_machine
+def test_substitutions_are_whole_values(path: Path) -> None:
+    for value in _strings(json.loads(path.read_text())):
+        assert "${" not in value or (value.startswith("${") and value.endswith("}")), value
+
+
+def _strings(value: Any) -> Iterator[str]:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for one in inner:
+        yield from _strings(one)
+    if isinstance(value, str):
+        yield value
+
+
+@each_machine
+def test_every_next_exists_and_every_state_is_reached(path: Path) -> None:
+    for level in asl.levels(asl.load(path)):
+        reached, todo = set(), [level.start]
+        while todo:
+            name = todo.pop()
+            assert name in level.states, f"{level.where}{name} does not exist"
+            if name not in reached:
+                reached.add(name)
+                todo += asl.following(level.states[name])
+        assert reached == set(level.states)
+
+
+@each_machine
+def test_every_expression_parses(path: Path) -> None:
+    found = list(expressions.expressions(asl.load(path)))
+    assert found
+    for expression in found:
+        expressions.check(expression)
+
+
+@pytest.mark.parametrize(
+    "bad", ["$.a.", "$a", "a.b", "$.a[", "States.format('{}', $.a)", "States.Format('{}', $.a", "{% $x := %}", "{% 1"]
+)
+def test_an_expression_that_does_not_parse_is_found(bad: str) -> None:
+    with pytest.raises(expressions.BadExpression):
+        expressions.check(bad)
+
+
+@pytest.mark.parametrize("good", ["$", "$$.Execution.Id", "$.a.b[0]", "States.Format('{}, {}', $.a, 1)", "{% $a.b %}"])
+def test_an_expression_that_parses_is_not(good: str) -> None:
+    expressions.check(good)
+
+
+@each_machine
+def test_tasks_have_timeout_retry_with_jitter_and_catch(path: Path) -> None:
+    tasks = list(asl.states(asl.load(path), "Task"))
+    assert tasks
+    for name, task in tasks:
+        assert task["TimeoutSeconds"] > 0, name
+        assert [c["ErrorEquals"] for c in task["Catch"]][-1] == ["States.ALL"], name
+        assert any("States.TaskFailed" in r["ErrorEquals"] for r in task["Retry"]), name
+        assert any("States.Timeout" in r["ErrorEquals"] for r in task["Retry"]), name
+    for name, state in asl.states(asl.load(path)):
+        for retrier in state.get("Retry", []):
+            if retrier.get("MaxAttempts") != 0:
+                assert retrier["JitterStrategy"] == "FULL", name
+                assert retrier["MaxAttempts"] >= 1, name
+        if state["Type"] == "Map":
+            assert state["Catch"], name
+            assert state["Retry"], name
+
+
+@each_machine
+def test_tasks_wait_longer_than_their_functions_run(path: Path) -> None:
+    timeouts = asl.function_timeouts()
+    for name, task in asl.states(asl.load(path), "Task"):
+        assert task["TimeoutSeconds"] >= timeouts[asl.handler_of(task)] + 10, name
+
+
+@each_machine
+def test_error_names_exist(path: Path) -> None:
+    known = asl.error_classes() | {"States.ALL", "States.TaskFailed", "States.Timeout", "States.ItemReaderFailed"}
+    assert "SweepIncompleteError" in known
+    for name, state in asl.states(asl.load(path)):
+        for rule in state.get("Retry", []) + state.get("Catch", []):
+            assert set(rule["ErrorEquals"]) <= known, name
+
+
+@each_machine
+def test_what_a_result_selector_takes_the_function_gives(path: Path) -> None:
+    for name, task in asl.states(asl.load(path), "Task"):
+        taken = {read for e in expressions.expressions(task["ResultSelector"]) for read in expressions.reads(e)}
+        fields = {path.removeprefix("Payload.") for path in taken if path.startswith("Payload.")}
+        assert fields == {path.removeprefix("Payload.") for path in taken}, name
+        assert fields <= asl.returned(asl.handler_of(task)), name
+
+
+@each_machine
+def test_what_a_function_takes_the_task_gives(path: Path) -> None:
+    for name, task in asl.states(asl.load(path), "Task"):
+        wanted = asl.subscripts(asl.handler_tree(asl.handler_of(task)), "event")
+        payload = task["Parameters"].get("Payload")
+        if payload is None:
+            assert task["Parameters"]["Payload.$"] == "$", name  # the item itself: tests/machines/test_chaos.py
+        else:
+            assert wanted == {key.removesuffix(".$") for key in payload}, name
+
+
+@each_machine
+def test_every_state_finds_in_its_input_what_it_reads(path: Path) -> None:
+    definition = asl.load(path)
+    for level in asl.levels(definition):
+        given = frozenset({"calendar"}) if level.where == "" else frozenset({""})
+        seen: set[tuple[str, frozenset[str]]] = set()
+        todo = [(level.start, given)]
+        while todo:
+            at = todo.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            todo += _walk(level.where, at[0], level.states[at[0]], at[1])
+
+
+def _walk(where: str, name: str, state: Mapping[str, Any], given: frozenset[str]) -> list[tuple[str, frozenset[str]]]:
+    """Checks a state's reads against the fields its input has; what follows, each with the fields it gets.
+
+    The field "" stands for an input of any shape (a map's item).
+    """
+    own = {k: v for k, v in state.items() if k not in ("ResultSelector", "ResultPath", "ItemProcessor", "Catch")}
+    for rule in own.pop("Choices", []):
+        assert rule.get("IsPresent") is not None or _has(given, rule["Variable"][2:]), f"{where}{name}: {rule}"
+        given_there = given | {rule["Variable"][2:]} if rule.get("IsPresent") else given
+        if given_there != given:
+            given = given_there  # only the branch that is taken reads it
+    for expression in expressions.expressions(own):
+        for read in expressions.reads(expression):
+            assert _has(given, read), f"{where}{name} reads {read!r}, has {sorted(given)}"
+    after = given
+    if state["Type"] == "Task":
+        result = {key.removesuffix(".$") for key in state["ResultSelector"]}
+        path = state.get("ResultPath", "$")
+        after = frozenset(result) if path == "$" else given | {f"{path[2:]}.{field}" for field in result}
+    caught = [(rule["Next"], given | {f"{rule['ResultPath'][2:]}.Error", f"{rule['ResultPath'][2:]}.Cause"})
+              for rule in state.get("Catch", [])]  # fmt: skip
+    catches = {rule["Next"] for rule in state.get("Catch", [])}
+    plain = {k: v for k, v in state.items() if k != "Catch"}
+    return caught + [(n, after) for n in asl.following(plain) if n not in catches or n == state.get("Next")]
+
+
+def _has(given: frozenset[str], read: str) -> bool:
+    return (
+        "" in given
+        or read == ""
+        or any(g == read or g.startswith(read + ".") or read.startswith(g + ".") for g in given)
+    )

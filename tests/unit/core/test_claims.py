@@ -1,0 +1,123 @@
+"""Claims: how long one holds, and what is made of one that was left behind."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.core.build import at, calendar, event
+from troop.chaos.claims import GRACE, LAST_CALL, LONGEST_CLAIM, deadline, is_stale, may_carry_out, reconciled
+from troop.chaos.events import OPEN, STEPS, Status
+
+DEADLINE = at("12:10")
+
+
+def claim(**changes: Any) -> Any:
+    return event(**{"status": Status.CLAIMED, "attempted_at": None, "terminated_at": None, **changes})
+
+
+@pytest.mark.parametrize(
+    ("made", "ends"),
+    [("12:00", "12:10"), ("14:49", "14:59"), ("14:50", "15:00"), ("14:51", "15:00"), ("14:59:59", "15:00")],
+)
+def test_a_claim_lasts_ten_minutes_and_never_beyond_the_window(made: str, ends: str) -> None:
+    assert deadline(at(made), calendar()) == at(ends)
+
+
+def test_on_demand_no_window_ends_a_claim() -> None:
+    assert deadline(at("14:55"), None) == at("15:05")
+
+
+def test_a_deadline_is_in_utc_whatever_clock_the_claim_was_made_by() -> None:
+    vienna = at("14:55").astimezone(ZoneInfo("Europe/Vienna"))
+    assert deadline(vienna, calendar()) == at("15:00")
+    assert deadline(vienna, calendar()).tzinfo is UTC
+    assert deadline(vienna, None).tzinfo is UTC
+
+
+@given(
+    moment=st.datetimes(datetime(2024, 1, 1), datetime(2031, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
+    closes=st.sampled_from(["02:30", "03:00", "15:00", "24:00"]),
+)
+def test_a_claim_made_while_the_calendar_is_open_ends_while_it_is_open(moment: datetime, closes: str) -> None:
+    night = calendar(time_zone="Europe/Vienna", country=None, weekdays=["SAT", "SUN"], open="00:30", close=closes)
+    if night.at(moment).closure:
+        return
+    end = deadline(moment, night)
+    assert moment < end <= moment + LONGEST_CLAIM
+    steps = [moment + timedelta(minutes=n) for n in range(10) if moment + timedelta(minutes=n) < end]
+    assert all(night.at(step).closure is None for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("changes", "now", "allowed"),
+    [
+        ({}, DEADLINE - LAST_CALL - timedelta(seconds=1), True),
+        ({}, DEADLINE - LAST_CALL, False),
+        ({}, DEADLINE, False),
+        ({}, DEADLINE + timedelta(days=1), False),
+        ({"deadline": None}, at("12:00"), False),
+        *(({"status": status}, at("12:00"), False) for status in Status if status is not Status.CLAIMED),
+    ],
+)
+def test_a_claim_is_carried_out_only_while_there_is_time(changes: dict[str, Any], now: datetime, allowed: bool) -> None:
+    assert may_carry_out(claim(**changes), now) is allowed
+
+
+@pytest.mark.parametrize(
+    ("changes", "now", "stale"),
+    [
+        ({}, DEADLINE, False),
+        ({}, DEADLINE + GRACE, False),
+        ({}, DEADLINE + GRACE + timedelta(seconds=1), True),
+        ({"deadline": None}, DEADLINE + timedelta(days=1), False),
+        *(
+            ({"status": status}, DEADLINE + timedelta(days=1), False)
+            for status in Status
+            if status is not Status.CLAIMED
+        ),
+    ],
+)
+def test_a_claim_is_reconciled_only_when_nobody_can_carry_it_out_any_more(
+    changes: dict[str, Any], now: datetime, stale: bool
+) -> None:
+    assert is_stale(claim(**changes), now) is stale
+
+
+@given(st.integers(-1000, 1000), st.integers(-89, 89))
+def test_no_clock_a_minute_and_a_half_off_lets_one_carry_out_what_another_reconciles(after: int, skew: int) -> None:
+    """Grace and last call together: 90 seconds between the two."""
+    now = DEADLINE + timedelta(seconds=after)
+    assert not (may_carry_out(claim(), now) and is_stale(claim(), now + timedelta(seconds=skew)))
+
+
+@pytest.mark.parametrize(
+    ("attempted", "gone", "status", "detail"),
+    [
+        (None, False, Status.ABANDONED, "the deadline passed and the instance lives"),
+        (None, True, Status.GONE_ELSEWHERE, "the instance was terminated by somebody else"),
+        ("12:00:01", True, Status.TERMINATED, "found terminated after the deadline"),
+        ("12:00:01", False, Status.ABANDONED, "the deadline passed and the instance lives"),
+    ],
+)
+def test_what_a_stale_claim_turned_out_to_be(attempted: str | None, gone: bool, status: Status, detail: str) -> None:
+    left = claim(attempted_at=at(attempted) if attempted else None)
+    assert reconciled(left, gone) == (status, detail)
+    assert status in STEPS[Status.CLAIMED]
+
+
+def test_steps_lead_from_the_claim_to_an_end_and_never_back() -> None:
+    order = [Status.LEASHED, Status.CLAIMED, Status.TERMINATED]
+    assert list(STEPS) == order
+    for earlier, later in pairwise(order):
+        assert later in STEPS[earlier]
+    final = set(Status) - set(STEPS)
+    assert set(STEPS[Status.TERMINATED]) <= final
+    assert {Status.CLAIMED, Status.TERMINATED} == OPEN
+    assert not OPEN & final

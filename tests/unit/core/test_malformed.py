@@ -1,0 +1,84 @@
+"""Malformed values: reported with what is allowed, and never replaced by a default."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.unit.core.build import group, of, tagged
+from troop.chaos.policy import PARSERS
+
+MALFORMED = {
+    "opt_out": ("maybe", "true or false"),
+    "opt_in": ("", "true or false"),
+    "probability": ("20%", "a number from 0 to 1"),
+    "min_healthy": ("0", "a whole number from 1 to 10000"),
+    "min_days_between": ("1.5", "a whole number from 0 to 250"),
+    "until": ("24.12.2026", "a date as YYYY-MM-DD"),
+    "reason": (" ", "text of 1 to 256 characters"),
+    "owner": ("x" * 257, "text of 1 to 256 characters"),
+    "stop_alarms": ("a,,b", "names parted by commas, none of them empty"),
+    "calendar": ("", "text of 1 to 256 characters"),
+    "method": ("explode", "one of crash, drain"),
+}
+
+
+@pytest.mark.parametrize("key", PARSERS)
+def test_a_malformed_value_is_reported_with_what_is_allowed(key: str) -> None:
+    value, allowed = MALFORMED[key]
+    assert of(tagged(**{key: value})).problems == (f"web: tag troop:{key} is {value[:80]!r}: must be {allowed}",)
+    assert of(group(), item={key: value}).problems == (f"attribute {key} is {value[:80]!r}: must be {allowed}",)
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), Decimal("Infinity"), True, [], {}])
+def test_what_a_table_can_hold_and_a_number_cannot_be_is_malformed(value: Any) -> None:
+    assert of(group(), item={"probability": value}).problems
+
+
+def test_one_malformed_member_makes_the_unit_malformed() -> None:
+    assert of(group("web-1"), tagged("web-2", probability="x")).problems
+
+
+def test_every_problem_is_reported_once() -> None:
+    found = of(tagged("web-1", owner=" "), tagged("web-2", method="x"), item={"probability": 7})
+    assert len(found.problems) == 3
+
+
+def test_an_unknown_key_is_malformed_and_answered_with_the_nearest() -> None:
+    assert of(tagged(**{"opt-out": "true"})).problems == (
+        "web: tag troop:opt-out is unknown: must be spelled troop:opt_out",
+    )
+    assert of(tagged(Protected="true")).problems == (
+        "web: tag troop:Protected is unknown: must be spelled troop:protected",
+    )
+    assert of(group(), item={"probabilty": 0}).problems == (
+        "attribute probabilty is unknown: must be spelled probability",
+    )
+    assert "must be one of opt_out, opt_in" in of(group(), item={"zzz": 0}).problems[0]
+
+
+def test_a_tag_in_capitals_is_not_passed_over_in_silence() -> None:
+    found = of(group(tags={"Troop:opt_out": "true"}))
+    assert found.problems == ("web: tag Troop:opt_out is unknown: must be spelled troop:opt_out",)
+
+
+def test_a_blank_unit_tag_is_malformed() -> None:
+    """The group would else leave its unit, and with it the unit's opt-out."""
+    assert of(group(tags={"troop:unit": " "})).problems == (
+        "web: tag troop:unit is ' ': must be text of 1 to 256 characters",
+    )
+
+
+@pytest.mark.parametrize(
+    ("tags", "item", "source"), [({"calendar": "moon"}, {}, "tag of web"), ({}, {"calendar": "moon"}, "item")]
+)
+def test_a_calendar_that_does_not_exist_is_malformed(tags: dict[str, str], item: dict[str, str], source: str) -> None:
+    assert of(tagged(**tags), item=item).problems == (
+        f"calendar is 'moon' ({source}): must be one of default, night, day",
+    )
+
+
+def test_on_a_calendar_that_does_not_exist_no_opt_out_ends() -> None:
+    assert of(group(), item={"calendar": "moon", "until": "2020-01-01"}).takes_part.value is False

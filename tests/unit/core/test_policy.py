@@ -1,0 +1,231 @@
+"""Policy: the item in the table wins over the group's tags, which win over the settings; each value says its source."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.unit.core.build import TWO_MORE, group, of, policy, settings, tagged
+from troop.chaos.policy import VALUES
+
+OF_SETTINGS = settings(probability=0.2, min_days_between=1, calendars=TWO_MORE)
+FROM_SETTINGS: dict[str, Any] = {
+    "takes_part": True,
+    "until": None,
+    "probability": 0.2,
+    "min_healthy": 2,
+    "min_days_between": 1,
+    "method": "crash",
+    "calendar": "default",
+    "stop_alarms": [],
+    "reason": "",
+    "owner": "",
+}
+BY_TAG = {
+    "opt_out": ("true", "takes_part", False),
+    "probability": ("0.5", "probability", 0.5),
+    "min_healthy": ("3", "min_healthy", 3),
+    "min_days_between": ("5", "min_days_between", 5),
+    "method": ("drain", "method", "drain"),
+    "calendar": ("night", "calendar", "night"),
+    "stop_alarms": ("high-cpu, errors", "stop_alarms", ["high-cpu", "errors"]),
+    "reason": ("a migration", "reason", "a migration"),
+    "owner": ("team-web", "owner", "team-web"),
+}
+BY_ITEM: dict[str, tuple[Any, str, Any]] = {
+    "opt_out": (True, "takes_part", False),
+    "probability": (Decimal("0.9"), "probability", 0.9),
+    "min_healthy": (Decimal(4), "min_healthy", 4),
+    "min_days_between": (Decimal(0), "min_days_between", 0),
+    "method": ("drain", "method", "drain"),
+    "calendar": ("day", "calendar", "day"),
+    "stop_alarms": ({"b", "a"}, "stop_alarms", ["a", "b"]),
+    "reason": ("an audit", "reason", "an audit"),
+    "owner": ("team-db", "owner", "team-db"),
+}
+
+
+def test_without_tags_and_item_every_value_is_the_settings() -> None:
+    found = policy((group(),), of=OF_SETTINGS).as_dict()
+    assert found == {key: {"value": value, "source": "settings"} for key, value in FROM_SETTINGS.items()}
+    assert tuple(found) == VALUES
+
+
+@pytest.mark.parametrize("key", BY_TAG)
+def test_a_tag_wins_over_the_settings(key: str) -> None:
+    text, value_key, value = BY_TAG[key]
+    found = policy((tagged(**{key: text}),), of=OF_SETTINGS).as_dict()
+    assert found[value_key] == {"value": value, "source": "tag of web"}
+    others = {k: v for k, v in found.items() if k not in (value_key, "until")}
+    assert all(v == {"value": FROM_SETTINGS[k], "source": "settings"} for k, v in others.items())
+
+
+@pytest.mark.parametrize("key", BY_ITEM)
+def test_an_item_wins_over_the_tag(key: str) -> None:
+    stored, value_key, value = BY_ITEM[key]
+    found = policy((tagged(**{key: BY_TAG[key][0]}),), {"unit": "web", key: stored}, OF_SETTINGS).as_dict()
+    assert found[value_key] == {"value": value, "source": "item"}
+
+
+def test_the_tables_own_attributes_and_other_tags_are_no_policy() -> None:
+    item = {"unit": "web", "schema": 1, "version": 3, "changed_at": "x", "changed_by": "y"}
+    other = {
+        "Name": "web",
+        "aws:autoscaling:x": "y",
+        "troop:unit": "web",
+        "troop:protected": "",
+        "x-troop:opt_out": "?",
+    }
+    found = policy((group(tags=other),), item, OF_SETTINGS)
+    assert found.problems == ()
+    assert found == policy((group(),), of=OF_SETTINGS)
+
+
+# ------------------------------------------------------------------ opting out and in
+
+OUT, IN = {"opt_out": "true"}, {"opt_in": "true"}
+NOT_OUT, NOT_IN = {"opt_out": "false"}, {"opt_in": "false"}
+
+
+@pytest.mark.parametrize(
+    ("participation", "tags", "item", "takes_part", "source"),
+    [
+        ("opt-out", {}, {}, True, "settings"),
+        ("opt-in", {}, {}, False, "settings"),
+        ("opt-out", OUT, {}, False, "tag of web"),
+        ("opt-in", IN, {}, True, "tag of web"),
+        ("opt-out", {}, OUT, False, "item"),
+        ("opt-in", {}, IN, True, "item"),
+        # An opt-out stands before an opt-in of the same place.
+        ("opt-in", OUT | IN, {}, False, "tag of web"),
+        ("opt-in", {}, OUT | IN, False, "item"),
+        # The item decides where it says anything.
+        ("opt-out", OUT, IN, True, "item"),
+        ("opt-out", OUT, NOT_OUT, True, "item"),
+        ("opt-in", IN, OUT, False, "item"),
+        ("opt-in", IN, NOT_IN, False, "item"),
+        # Not to be opted out is not to be opted in.
+        ("opt-in", {}, NOT_OUT, False, "settings"),
+        ("opt-in", IN, NOT_OUT, True, "tag of web"),
+        ("opt-in", IN | OUT, NOT_OUT, True, "tag of web"),
+        # "opt_in: false" keeps out of an opt-out deployment, too.
+        ("opt-out", {}, NOT_IN, False, "item"),
+        ("opt-out", NOT_IN, {}, False, "tag of web"),
+        ("opt-out", NOT_OUT, {}, True, "tag of web"),
+        ("opt-out", OUT, {"reason": "x"}, False, "tag of web"),
+    ],
+)
+def test_who_takes_part(
+    participation: str, tags: dict[str, str], item: dict[str, str], takes_part: bool, source: str
+) -> None:
+    found = of(tagged(**tags), item=item, participation=participation)
+    assert (found.takes_part.value, found.takes_part.source) == (takes_part, source)
+
+
+@pytest.mark.parametrize("where", ["tag", "item"])
+@pytest.mark.parametrize("says", [{"opt_out": "true"}, {}], ids=["with opt_out", "alone"])
+@pytest.mark.parametrize(("passed", "out"), [(-1, True), (0, True), (1, False), (400, False)])
+def test_an_opt_out_ends_with_the_day_it_lasts_until(where: str, says: dict[str, str], passed: int, out: bool) -> None:
+    until = {**says, "until": "2026-12-24"}
+    tags, item = (until, {}) if where == "tag" else ({}, until)
+    found = of(tagged(**tags), item=item, day=date(2026, 12, 24) + timedelta(days=passed))
+    source = "tag of web" if where == "tag" else "item"
+    assert found.takes_part.value is not out
+    assert found.takes_part.source == (source if out else "settings")
+    assert found.until.value == (date(2026, 12, 24) if out else None)
+    assert found.as_dict()["until"]["value"] == ("2026-12-24" if out else None)
+
+
+@pytest.mark.parametrize(
+    ("tags", "item", "takes_part", "source"),
+    [
+        (OUT, {"until": "2026-01-01"}, False, "tag of web"),  # the item's date is not the tag's
+        ({"until": "2026-01-01"}, OUT, False, "item"),
+        (OUT | {"until": "2026-01-01"}, {}, True, "settings"),
+        (OUT | {"until": "2027-01-01"}, OUT | {"until": "2026-01-01"}, False, "tag of web"),
+        (OUT | {"until": "2027-01-01"}, NOT_OUT, True, "item"),
+        ({}, NOT_OUT | {"until": "2027-01-01"}, True, "item"),
+        ({}, IN | {"until": "2027-01-01"}, False, "item"),
+        ({}, IN | {"until": "2026-01-01"}, True, "item"),
+    ],
+)
+def test_until_belongs_to_the_opt_out_beside_it(
+    tags: dict[str, str], item: dict[str, str], takes_part: bool, source: str
+) -> None:
+    found = of(tagged(**tags), item=item)
+    assert (found.takes_part.value, found.takes_part.source) == (takes_part, source)
+
+
+def test_an_opt_out_ends_on_the_day_of_its_own_calendar() -> None:
+    found = policy((group(),), {"opt_out": True, "until": "2026-11-20", "calendar": "night"}, OF_SETTINGS)
+    assert not found.takes_part.value
+    asked: list[str] = []
+
+    def today(name: str) -> date:
+        asked.append(name)
+        return date(2026, 11, 21)
+
+    from troop.chaos.policy import effective_policy
+
+    found = effective_policy(
+        [group()], {"opt_out": True, "until": "2026-11-20", "calendar": "night"}, OF_SETTINGS, today
+    )
+    assert found.takes_part.value
+    assert asked == ["night"]
+
+
+# ------------------------------------------------------------------ several groups of one unit
+
+
+@pytest.mark.parametrize(
+    ("key", "one", "other", "value_key", "strictest"),
+    [
+        ("opt_out", "false", "true", "takes_part", False),
+        ("probability", "0.9", "0.1", "probability", 0.1),
+        ("min_healthy", "3", "7", "min_healthy", 7),
+        ("min_days_between", "2", "9", "min_days_between", 9),
+        ("method", "crash", "drain", "method", "drain"),
+    ],
+)
+def test_the_strictest_member_speaks_for_the_unit(
+    key: str, one: str, other: str, value_key: str, strictest: Any
+) -> None:
+    first, second = tagged("web-1", **{key: one}), tagged("web-2", **{key: other})
+    for groups in ((first, second), (second, first), (group("web-0"), first, second)):
+        assert of(*groups).as_dict()[value_key] == {"value": strictest, "source": "tag of web-2"}
+
+
+def test_a_member_without_the_tag_brings_in_the_settings() -> None:
+    assert of(tagged("web-1", probability="0.9"), group("web-2"), probability=0.2).probability.value == 0.2
+    assert of(tagged("web-1", opt_in="true"), group("web-2"), participation="opt-in").takes_part.value is False
+
+
+def test_an_item_holds_for_all_members() -> None:
+    found = of(tagged("web-1", probability="0.1"), tagged("web-2", probability="0.2"), item={"probability": "0.7"})
+    assert found.as_dict()["probability"] == {"value": 0.7, "source": "item"}
+
+
+def test_stop_alarms_add_up() -> None:
+    found = of(tagged("web-1", stop_alarms="a,b"), tagged("web-2", stop_alarms="b,c"), group("web-3"))
+    assert found.as_dict()["stop_alarms"] == {"value": ["a", "b", "c"], "source": "tag of web-1, tag of web-2"}
+
+
+def test_the_opt_out_that_lasts_longest_is_heard_and_says_why() -> None:
+    short = tagged("web-1", until="2026-12-01", reason="short", owner="team-1")
+    forever = tagged("web-2", opt_out="true", reason="forever")
+    talkative = tagged("web-0", reason="takes part, and talks")
+    found = of(talkative, short, forever)
+    assert (found.takes_part.source, found.until.value) == ("tag of web-2", None)
+    assert (found.reason.value, found.owner.value) == ("forever", "team-1")
+    found = of(talkative, short, tagged("web-2", until="2026-12-24"))
+    assert (found.until.value, found.reason.value) == (date(2026, 12, 24), "takes part, and talks")
+
+
+def test_members_on_different_calendars_are_malformed() -> None:
+    found = of(tagged("web-1", calendar="night"), group("web-2"))
+    assert found.problems == ("its groups are on different calendars: default, night",)
+    assert of(tagged("web-1", calendar="night"), tagged("web-2", calendar="night")).problems == ()
+    assert of(tagged("web-1", calendar="night"), group("web-2"), item={"calendar": "day"}).problems == ()

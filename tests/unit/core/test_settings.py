@@ -1,0 +1,136 @@
+"""Settings: what is refused, and that the refusal names the key, the value and what is allowed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.core.build import DEFAULT_CALENDAR, raw_calendar, raw_settings
+from troop.errors import SettingsError
+from troop.settings import KEYS, load_settings, parse_settings
+
+REFUSED: list[tuple[str, Any, str]] = [
+    ("deployment", "9lives", "a letter, then letters, digits and hyphens, at most 31 in all"),
+    ("deployment", "T" * 32, "a letter, then letters, digits and hyphens, at most 31 in all"),
+    ("deployment", "Trööp", "a letter, then letters, digits and hyphens, at most 31 in all"),
+    ("deployment", True, "a letter, then letters, digits and hyphens, at most 31 in all"),
+    ("leashed", "maybe", "true or false"),
+    ("participation", "sometimes", "one of opt-out, opt-in"),
+    ("probability", 1.5, "a number from 0 to 1"),
+    ("probability", "NaN", "a number from 0 to 1"),
+    ("probability", True, "a number from 0 to 1"),
+    ("min_healthy", 0, "a whole number from 1 to 10000"),
+    ("min_days_between", -1, "a whole number from 0 to 250"),
+    ("min_days_between", "1.5", "a whole number from 0 to 250"),
+    ("method", "explode", "one of crash, drain"),
+    ("max_per_day", 0, "a whole number from 1 to 100000"),
+    ("max_in_flight", 1001, "a whole number from 1 to 1000"),
+    ("recovery_timeout_minutes", 721, "a whole number from 1 to 720"),
+    ("units", [], "an object of globs over group names and unit names"),
+    ("units", "{not json", "an object of globs over group names and unit names"),
+    ("units", {"web-*": ""}, "an object of globs over group names and unit names"),
+    ("units", {"web-*": 5}, "an object of globs over group names and unit names"),
+    ("units", {"": "web"}, "an object of globs over group names and unit names"),
+    ("calendars", "[]", "a JSON object"),
+    ("calendars", {}, "an object with a calendar named default"),
+    ("calendars", {"night": {}}, "an object with a calendar named default"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "allowed"), REFUSED)
+def test_a_refusal_names_key_value_and_what_is_allowed(key: str, value: Any, allowed: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse_settings(raw_settings(**{key: value}))
+    assert str(caught.value).startswith(f"troop:{key} is {value!r}: must be {allowed}")
+    assert (caught.value.key, caught.value.value) == (f"troop:{key}", value)
+
+
+CALENDAR_REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    ({"time_zone": "Europe/Wien"}, "time_zone", "an IANA time zone such as Europe/Vienna"),
+    ({"time_zone": None}, "time_zone", "an IANA time zone such as Europe/Vienna"),
+    ({"time_zone": ["UTC"]}, "time_zone", "an IANA time zone such as Europe/Vienna"),
+    ({"time_zone": "localtime"}, "time_zone", "an IANA time zone such as Europe/Vienna"),
+    ({"open": "9:00"}, "open", "a time of day as HH:MM, from 00:00 to 24:00"),
+    ({"close": "25:00"}, "close", "a time of day as HH:MM, from 00:00 to 24:00"),
+    ({"close": "09:00"}, "close", "more than 15 minutes after open (09:00), on the same day"),
+    ({"close": "08:00"}, "close", "more than 15 minutes after open (09:00), on the same day"),
+    ({"close": "09:15"}, "close", "more than 15 minutes after open (09:00), on the same day"),
+    ({"weekdays": []}, "weekdays", "a list of MON, TUE, WED, THU, FRI, SAT, SUN"),
+    ({"weekdays": "MON"}, "weekdays", "a list of MON, TUE, WED, THU, FRI, SAT, SUN"),
+    ({"weekdays": ["Monday"]}, "weekdays", "a list of MON, TUE, WED, THU, FRI, SAT, SUN"),
+    ({"country": "XX"}, "country", "an ISO 3166 code with known holidays"),
+    ({"country": ["US"]}, "country", "an ISO 3166 code with known holidays"),
+    ({"country": "AT", "subdivision": "BY"}, "subdivision", "a subdivision of AT: 1, 2, 3"),
+    ({"country": None, "subdivision": "CA"}, "subdivision", "null when there is no country"),
+    ({"extra_dates": "2026-12-24"}, "extra_dates", "a list"),
+    ({"extra_dates": [{"date": "2026-12-24"}]}, "extra_dates[0]", "an object with date, name"),
+    ({"extra_dates": [{"date": "24.12.2026", "name": "x"}]}, "extra_dates[0].date", "a date as YYYY-MM-DD"),
+    ({"freezes": [{"from": "2026-12-01", "to": "2026-12-02"}]}, "freezes[0]", "an object with from, reason, to"),
+    (
+        {"freezes": [{"from": "2026-12-02", "to": "2026-12-01", "reason": "x"}]},
+        "freezes[0].to",
+        "not before from (2026-12-02)",
+    ),
+    ({"timezone": "UTC"}, "timezone", "spelled time_zone"),
+]
+
+
+@pytest.mark.parametrize(("changes", "field", "allowed"), CALENDAR_REFUSED)
+def test_a_calendar_is_refused_by_its_field(changes: dict[str, Any], field: str, allowed: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse_settings(raw_settings(calendars={"default": raw_calendar(**changes)}))
+    assert caught.value.key == f"troop:calendars.default.{field}"
+    assert allowed in caught.value.allowed
+
+
+@pytest.mark.parametrize("name", ["", "9to5", "a/b", "x" * 65, "näher"])
+def test_a_calendar_is_refused_by_its_name(name: str) -> None:
+    with pytest.raises(SettingsError, match="named by a letter, then letters"):
+        parse_settings(raw_settings(calendars={"default": DEFAULT_CALENDAR, name: DEFAULT_CALENDAR}))
+
+
+def test_a_window_of_sixteen_minutes_is_the_shortest() -> None:
+    parsed = parse_settings(raw_settings(calendars={"default": raw_calendar(open="09:00", close="09:16")}))
+    assert parsed.calendars["default"].close_minute == 9 * 60 + 16
+
+
+@pytest.mark.parametrize(
+    ("key", "allowed"),
+    [("probabilty", "spelled troop:probability"), ("max_inflight", "spelled troop:max_in_flight"), ("zzz", "one of")],
+)
+def test_an_unknown_key_is_refused_with_a_suggestion(key: str, allowed: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse_settings(raw_settings(**{key: 1}))
+    assert str(caught.value).startswith(f"troop:{key} is 1: must be {allowed}")
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_no_key_has_a_silent_default(key: str) -> None:
+    raw = raw_settings()
+    del raw[key]
+    with pytest.raises(SettingsError, match=rf"^troop:{key} is None: must be "):
+        parse_settings(raw)
+
+
+def test_text_means_the_same_as_json() -> None:
+    """``cdk deploy -c troop:probability=0.2`` passes text."""
+    raw = raw_settings(units={"web-v*": " web ", "*": "rest"})
+    as_text = {key: value if isinstance(value, str) else json.dumps(value) for key, value in raw.items()}
+    assert parse_settings(as_text) == parse_settings(raw)
+    assert parse_settings(raw).units == (("web-v*", "web"), ("*", "rest"))
+
+
+def test_the_functions_read_back_what_the_synthesis_wrote(tmp_path: Path) -> None:
+    document = tmp_path / "deployment.json"
+    document.write_text(json.dumps(raw_settings()), encoding="utf-8")
+    assert load_settings(document) == parse_settings(raw_settings())
+
+
+def test_a_long_value_is_cut_in_the_message() -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse_settings(raw_settings(method="x" * 1000))
+    assert len(str(caught.value)) < 300
+    assert str(caught.value).endswith("...: must be one of crash, drain")

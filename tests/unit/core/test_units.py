@@ -1,0 +1,100 @@
+"""Units: the name that policy, rolls and history go by, whatever a deployment calls its groups."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from tests.unit.core.build import LAST_TICK, SALT, account, at, facts, group, settings
+from troop.chaos.decisions import decide_all, facts_of_units
+from troop.chaos.facts import UnitState
+from troop.chaos.roll import due_at, roll
+from troop.chaos.units import by_unit, unit_of
+
+PATTERNS = (("web-v*", "web"), ("web-*", "web-rest"), ("db-[0-9]", "db"))
+
+
+@pytest.mark.parametrize(
+    ("name", "tags", "unit"),
+    [
+        ("web-v041", {"troop:unit": "shop"}, "shop"),
+        ("web-v041", {"troop:unit": "  shop "}, "shop"),
+        ("web-v041", {"troop:unit": " "}, "web"),
+        ("web-v041", {}, "web"),
+        ("web-x", {}, "web-rest"),
+        ("db-7", {}, "db"),
+        ("db-77", {}, "db-77"),
+        ("WEB-v041", {}, "WEB-v041"),
+        ("batch", {"unit": "not ours"}, "batch"),
+    ],
+)
+def test_a_unit_is_the_tag_else_the_first_pattern_else_the_name(name: str, tags: dict[str, str], unit: str) -> None:
+    assert unit_of(name, tags, PATTERNS) == unit
+
+
+def test_groups_of_one_unit_stand_together_in_order() -> None:
+    tagged = group("a-group", tags={"troop:unit": "zoo"})
+    found = by_unit([group("web-v2"), group("db-1"), tagged, group("web-v1")], PATTERNS)
+    assert {unit: [g.name for g in members] for unit, members in found.items()} == {
+        "db": ["db-1"],
+        "web": ["web-v1", "web-v2"],
+        "zoo": ["a-group"],
+    }
+    assert list(found) == ["db", "web", "zoo"]
+
+
+BY_TAG: tuple[Any, ...] = ({"troop:unit": "web"}, {}, "web-v041", "web-v042")
+BY_PATTERN: tuple[Any, ...] = ({}, {"web-v*": "web"}, "web-v041", "web-v042")
+BY_NAME: tuple[Any, ...] = ({}, {}, "web", "web")
+
+
+@pytest.mark.parametrize(
+    ("tags", "patterns", "old", "new"), [BY_TAG, BY_PATTERN, BY_NAME], ids=["tag", "pattern", "name"]
+)
+class TestAGroupReplacedByItsNextVersion:
+    """``web-v041`` goes, ``web-v042`` comes: the unit stays what it was."""
+
+    def decided(self, name: str, tags: dict[str, str], patterns: dict[str, str], **known: object) -> str:
+        chosen = settings(units=patterns)
+        found = list(facts_of_units(account(group(name, tags=tags), **known), chosen, SALT, LAST_TICK))
+        return decide_all(found)[0].reason
+
+    def test_stays_opted_out(self, tags: dict[str, str], patterns: dict[str, str], old: str, new: str) -> None:
+        items = {"web": {"unit": "web", "opt_out": True}}
+        for name in (old, new):
+            assert self.decided(name, tags, patterns, items=items) == "opted-out"
+            assert self.decided(name, tags, patterns) == "terminate"
+
+    def test_keeps_its_distance(self, tags: dict[str, str], patterns: dict[str, str], old: str, new: str) -> None:
+        states = {"web": UnitState(last_day=date(2026, 11, 19))}
+        items = {"web": {"min_days_between": 2}}
+        for name in (old, new):
+            assert self.decided(name, tags, patterns, items=items, states=states) == "too-soon"
+
+    def test_stays_unrecovered(self, tags: dict[str, str], patterns: dict[str, str], old: str, new: str) -> None:
+        states = {"web": UnitState(unrecovered="2026-11-02#web")}
+        for name in (old, new):
+            assert self.decided(name, tags, patterns, states=states) == "unrecovered"
+
+    def test_has_had_its_termination(self, tags: dict[str, str], patterns: dict[str, str], old: str, new: str) -> None:
+        states = {"web": UnitState(last_day=date(2026, 11, 20))}
+        for name in (old, new):
+            assert self.decided(name, tags, patterns, states=states) == "already-today"
+
+
+def test_both_versions_side_by_side_share_one_roll() -> None:
+    chosen = settings(units={"web-v*": "web"})
+    both = account(group("web-v041", first=0), group("web-v042", first=10))
+    found = list(facts_of_units(both, chosen, SALT, LAST_TICK))
+    assert [f.unit for f in found] == ["web"]
+    decision = decide_all(found)[0]
+    assert decision.rolled == roll(SALT, decision.day or date.min, "web")
+    assert decision.groups == ("web-v041", "web-v042")
+
+
+def test_a_roll_belongs_to_the_unit_not_to_the_group() -> None:
+    calendar = facts().calendar
+    assert roll(SALT, date(2026, 11, 20), "web") != roll(SALT, date(2026, 11, 20), "web-v041")
+    assert due_at(SALT, date(2026, 11, 20), "web", calendar) >= at("09:00")

@@ -1,0 +1,260 @@
+"""An AWS account in moto with everything a deployment has, and a clock to turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+
+from botocore.client import BaseClient
+
+from handlers import decide, recovery, sweep, terminate
+from troop import moments
+from troop.aws.clients import client
+from troop.aws.dynamo import plain, typed
+from troop.aws.events import EventTable
+from troop.chaos.events import Event
+
+FRIDAY = date(2026, 11, 20)
+OVERDUE = datetime(2026, 11, 20, 22, 46, tzinfo=UTC)
+"""14:46 in Los Angeles: whatever rolled is due, and 14 minutes of the window are left."""
+
+SETTINGS: dict[str, Any] = {
+    "deployment": "Troop",
+    "leashed": False,
+    "participation": "opt-out",
+    "probability": 1,
+    "min_healthy": 2,
+    "min_days_between": 0,
+    "method": "crash",
+    "max_per_day": 20,
+    "max_in_flight": 5,
+    "units": {"web-v*": "web"},
+    "calendars": {
+        "default": {
+            "time_zone": "America/Los_Angeles",
+            "open": "09:00",
+            "close": "15:00",
+            "country": "US",
+            "extra_dates": [{"date": "2026-12-24", "name": "Christmas Eve"}],
+            "freezes": [{"from": "2026-12-14", "to": "2026-12-15", "reason": "release"}],
+        },
+        "night": {"time_zone": "Europe/Vienna", "open": "00:00", "close": "24:00", "weekdays": ["SUN", "MON"]},
+    },
+    "recovery_timeout_minutes": 30,
+}
+
+ENVIRONMENT = {
+    "TROOP_GROUP_TAGS_TABLE": "GroupTags",
+    "TROOP_EVENTS_TABLE": "Events",
+    "TROOP_STATE_TABLE": "State",
+    "TROOP_DECISIONS_TABLE": "Decisions",
+    "TROOP_WORK_BUCKET": "work-bucket",
+    "TROOP_SALT_SECRET": "Salt",
+    "TROOP_EVENT_BUS": "chaos",
+    "POWERTOOLS_SERVICE_NAME": "test",
+    "AWS_DEFAULT_REGION": "eu-central-1",
+    "AWS_ACCESS_KEY_ID": "testing",
+    "AWS_SECRET_ACCESS_KEY": "testing",
+}
+
+CONTEXT: Any = SimpleNamespace(
+    function_name="f", memory_limit_in_mb=256, invoked_function_arn="arn:aws:lambda:::f", aws_request_id="r"
+)
+
+
+class Cut(Exception):
+    """An injected end of a function's run."""
+
+
+@dataclass
+class Clock:
+    """What ``wiring.now`` is in tests."""
+
+    moment: datetime = OVERDUE
+
+    def __call__(self) -> datetime:
+        return self.moment
+
+    def forward(self, **delta: float) -> None:
+        self.moment += timedelta(**delta)
+
+
+@dataclass
+class Account:
+    """Helpers around the clients; time is ``clock``. ``refreshes``: status of the latest instance refresh by group."""
+
+    clock: Clock
+    settings: dict[str, Any]
+    refreshes: dict[str, str] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    def __post_init__(self) -> None:
+        self.dynamodb, self.ec2, self.autoscaling = client("dynamodb"), client("ec2"), client("autoscaling")
+        self.events = EventTable(self.dynamodb, "Events", "State")
+
+    def deploy(self) -> None:
+        """Makes what the stack makes."""
+        _table(self.dynamodb, "GroupTags", "unit")
+        _table(self.dynamodb, "State", "key")
+        _table(self.dynamodb, "Decisions", "unit", "tick")
+        _table(self.dynamodb, "Events", "event_id", indices={"by-time": "kind", "by-unit": "unit", "by-open": "open"})
+        where = {"LocationConstraint": "eu-central-1"}
+        client("s3").create_bucket(Bucket="work-bucket", CreateBucketConfiguration=where)
+        client("secretsmanager").create_secret(Name="Salt", SecretString="s" * 64)
+        client("events").create_event_bus(Name="chaos")
+        self.ec2.create_launch_template(LaunchTemplateName="nodes", LaunchTemplateData={"ImageId": "ami-12c6146b"})
+
+    # What stands in the account
+
+    def group(self, name: str, size: int = 3, tags: dict[str, str] | None = None, **more: Any) -> str:
+        self.autoscaling.create_auto_scaling_group(
+            AutoScalingGroupName=name,
+            LaunchTemplate={"LaunchTemplateName": "nodes"},
+            MinSize=0,
+            MaxSize=20,
+            DesiredCapacity=size,
+            AvailabilityZones=["eu-central-1a", "eu-central-1b"],
+            Tags=[{"Key": k, "Value": v, "PropagateAtLaunch": False} for k, v in (tags or {}).items()],
+            **more,
+        )
+        return name
+
+    def drop_group(self, name: str) -> None:
+        self.autoscaling.delete_auto_scaling_group(AutoScalingGroupName=name, ForceDelete=True)
+
+    def instances(self, name: str) -> list[str]:
+        groups = self.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
+        return [i["InstanceId"] for g in groups for i in g["Instances"]]
+
+    def states(self) -> dict[str, str]:
+        """EC2's state by instance."""
+        pages = self.ec2.get_paginator("describe_instances").paginate()
+        return {i["InstanceId"]: i["State"]["Name"] for p in pages for r in p["Reservations"] for i in r["Instances"]}
+
+    def gone(self) -> list[str]:
+        return [i for i, state in self.states().items() if state in ("shutting-down", "terminated")]
+
+    # What people write
+
+    def policy(self, unit: str, **item: Any) -> None:
+        self.dynamodb.put_item(TableName="GroupTags", Item=typed({"unit": unit} | item))
+
+    def switch(self, **values: bool) -> None:
+        self.dynamodb.put_item(TableName="State", Item=typed({"key": "switch"} | values))
+
+    # What is on record
+
+    def state(self, key: str) -> dict[str, Any]:
+        return plain(self.dynamodb.get_item(TableName="State", Key={"key": {"S": key}}).get("Item", {}))
+
+    def count(self, key: str) -> int:
+        return int(self.state(key).get("count", 0))
+
+    def event(self, event_id: str) -> Event:
+        event = self.events.get(event_id)
+        assert event is not None, event_id
+        return event
+
+    def all_events(self) -> list[str]:
+        return [i["event_id"]["S"] for i in self.dynamodb.scan(TableName="Events")["Items"]]
+
+    def decisions(self) -> dict[str, dict[str, Any]]:
+        """The latest decision by unit."""
+        items = map(plain, self.dynamodb.scan(TableName="Decisions")["Items"])
+        return {d["unit"]: d for d in sorted(items, key=lambda d: str(d["tick"]))}
+
+    # What the workflow calls
+
+    def execution(self) -> dict[str, str]:
+        arn = f"arn:aws:states:eu-central-1:123456789012:execution:chaos:e{next(self._numbers)}"
+        return {"execution": arn, "started": moments.iso(self.clock())}
+
+    def decide(self, calendar: str = "default", **execution: str) -> dict[str, Any]:
+        answer: dict[str, Any] = decide.handler({"calendar": calendar} | (execution or self.execution()), CONTEXT)
+        return answer
+
+    def work(self, decided: dict[str, Any]) -> list[dict[str, Any]]:
+        body = client("s3").get_object(Bucket=decided["bucket"], Key=decided["key"])["Body"].read()
+        items: list[dict[str, Any]] = json.loads(body)
+        return items
+
+    def terminate(self, item: dict[str, Any]) -> dict[str, Any]:
+        answer: dict[str, Any] = terminate.handler(item, CONTEXT)
+        return answer
+
+    def item(self, *groups: str, unit: str = "") -> dict[str, Any]:
+        """A work item for a unit, as decided now."""
+        unit, execution = unit or groups[0], self.execution()
+        return {
+            "event_id": f"{FRIDAY}#{unit}",
+            "unit": unit,
+            "day": str(FRIDAY),
+            "groups": list(groups),
+            "tick": execution["started"],
+            "execution": execution["execution"],
+        }
+
+    def look(self, event_id: str) -> dict[str, Any]:
+        event = {"event_id": event_id, "entered": moments.iso(self.clock())}
+        answer: dict[str, Any] = recovery.handler(event, CONTEXT)
+        return answer
+
+    def sweep(self) -> dict[str, Any]:
+        answer: dict[str, Any] = sweep.handler(self.execution(), CONTEXT)
+        return answer
+
+
+@contextmanager
+def calls(monkeypatch: Any, intercept: Callable[[int, str, Callable[[], Any]], Any]) -> Iterator[list[str]]:
+    """Routes every call of every client through ``intercept(number, operation, call)``; lists the operations."""
+    made: list[str] = []
+    real = BaseClient._make_api_call
+
+    def routed(self: Any, operation: str, parameters: Any) -> Any:
+        made.append(operation)
+        return intercept(len(made) - 1, operation, lambda: real(self, operation, parameters))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BaseClient, "_make_api_call", routed)
+        yield made
+
+
+def cut_at(number: int, acted: bool) -> Callable[[int, str, Callable[[], Any]], Any]:
+    """Cuts the run at a call: before it acts, or after it, its answer lost."""
+
+    def intercept(at: int, operation: str, call: Callable[[], Any]) -> Any:
+        if at == number and not acted:
+            raise Cut(operation)
+        answer = call()
+        if at == number:
+            raise Cut(operation)
+        return answer
+
+    return intercept
+
+
+def _table(dynamodb: Any, name: str, key: str, sort: str = "", indices: dict[str, str] | None = None) -> None:
+    def schema(partition: str, sort_key: str) -> list[dict[str, str]]:
+        keys = [{"AttributeName": partition, "KeyType": "HASH"}]
+        return keys + ([{"AttributeName": sort_key, "KeyType": "RANGE"}] if sort_key else [])
+
+    attributes = {key, sort, *(indices or {}).values(), "at" if indices else ""} - {""}
+    more: dict[str, Any] = {}
+    if indices:
+        more["GlobalSecondaryIndexes"] = [
+            {"IndexName": index, "KeySchema": schema(partition, "at"), "Projection": {"ProjectionType": "ALL"}}
+            for index, partition in indices.items()
+        ]
+    dynamodb.create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=schema(key, sort),
+        AttributeDefinitions=[{"AttributeName": a, "AttributeType": "S"} for a in sorted(attributes)],
+        **more,
+    )

@@ -1,0 +1,67 @@
+"""Handlers and adapters run against moto; every test has an account of its own."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aws_lambda_powertools.utilities.parameters import clear_caches
+from botocore.client import BaseClient
+from moto import mock_aws
+
+from tests.unit.edge.account import ENVIRONMENT, SETTINGS, Account, Clock
+from troop import wiring
+
+os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # thousands of them, for every account
+
+
+def _forget() -> None:
+    """Empties what lives as long as a function does. Clients stay: making them is slow, and moto takes old ones."""
+    for function in vars(wiring).values():
+        if hasattr(function, "cache_clear") and function.__module__ == wiring.__name__:
+            function.cache_clear()
+    clear_caches()
+
+
+def _with_refreshes(account: Account) -> Any:
+    """moto has no instance refreshes: the account's own are answered."""
+    real = BaseClient._make_api_call
+
+    def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
+        if operation != "DescribeInstanceRefreshes":
+            return real(self, operation, parameters)
+        status = account.refreshes.get(parameters["AutoScalingGroupName"])
+        return {"InstanceRefreshes": [{"Status": status}] if status else []}
+
+    return call
+
+
+@pytest.fixture
+def settings(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The deployment's; ``@pytest.mark.parametrize("settings", [{...}], indirect=True)`` changes some."""
+    return copy.deepcopy(SETTINGS) | getattr(request, "param", {})
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: dict[str, Any]) -> Iterator[Account]:
+    """A fresh account with a deployment in it, at 14:46 of a Friday in Los Angeles."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    path = tmp_path / "deployment.json"
+    path.write_text(json.dumps(settings))
+    monkeypatch.setenv("TROOP_DEPLOYMENT_FILE", str(path))
+    clock = Clock()
+    monkeypatch.setattr(wiring, "now", clock)
+    monkeypatch.setattr(wiring, "sleep", lambda seconds: None)
+    _forget()
+    with mock_aws():
+        made = Account(clock, settings)
+        monkeypatch.setattr(BaseClient, "_make_api_call", _with_refreshes(made))
+        made.deploy()
+        yield made
+    _forget()

@@ -1,0 +1,208 @@
+"""Decide: everything on record, work handed on only when there is some."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.unit.edge.account import FRIDAY, OVERDUE, Account, Cut, calls, cut_at
+from troop import moments
+from troop.aws.clients import client
+from troop.chaos.events import Status
+from troop.flows.tick import UnknownCalendarError
+
+LEASHED = pytest.mark.parametrize("settings", [{"leashed": True}], indirect=True)
+
+
+def _objects() -> list[str]:
+    return [o["Key"] for o in client("s3").list_objects_v2(Bucket="work-bucket").get("Contents", [])]
+
+
+def test_every_unit_has_its_decision_and_what_is_due_its_work_item(account: Account) -> None:
+    account.group("web-v041")
+    account.group("small", size=1)
+    account.group("out", tags={"troop:opt_out": "true"})
+    decided = account.decide()
+    decisions = account.decisions()
+    assert {unit: d["reason"] for unit, d in decisions.items()} == {
+        "web": "terminate",
+        "small": "too-small",
+        "out": "opted-out",
+    }
+    assert (decided["count"], decided["max_in_flight"]) == (1, 5)
+    assert decided["reasons"] == {"terminate": 1, "too-small": 1, "opted-out": 1}
+    (item,) = account.work(decided)
+    assert item["event_id"] == f"{FRIDAY}#web"
+    assert item["groups"] == ["web-v041"]
+    assert moments.parse(item["tick"]) == OVERDUE
+    web = decisions["web"]
+    assert web["instance_id"] in account.instances("web-v041")
+    assert web["policy"]["probability"] == {"value": 1, "source": "settings"}
+    assert decisions["out"]["policy"]["takes_part"] == {"value": False, "source": "tag of out"}
+    expected = OVERDUE.timestamp() + 90 * 24 * 3600
+    assert web["expires_at"] == expected
+    assert account.all_events() == []
+    assert account.gone() == []
+
+
+def test_a_tick_that_finds_nothing_due_writes_no_list(account: Account) -> None:
+    account.group("small", size=1)
+    decided = account.decide()
+    assert decided["count"] == 0
+    assert _objects() == []
+    assert account.decisions()["small"]["reason"] == "too-small"
+
+
+def test_an_account_without_groups_is_no_error(account: Account) -> None:
+    assert account.decide()["count"] == 0
+
+
+@LEASHED
+def test_a_leashed_deployment_records_once_and_kills_nothing(account: Account) -> None:
+    account.group("web")
+    assert account.decide()["count"] == 0
+    first = account.event(f"{FRIDAY}#web")
+    assert first.status is Status.LEASHED
+    assert first.instance_id in account.instances("web")
+    account.clock.forward(minutes=5)
+    account.decide()
+    assert account.event(f"{FRIDAY}#web") == first
+    assert account.count("in-flight") == 0
+    assert account.events.open_ids() == []
+    assert account.gone() == []
+
+
+@LEASHED
+def test_unleashing_later_that_day_turns_the_record_into_a_termination(account: Account) -> None:
+    account.group("web")
+    account.decide()
+    account.switch(leashed=False)
+    account.clock.forward(minutes=2)
+    (item,) = account.work(account.decide())
+    assert account.terminate(item)["status"] == "TERMINATED"
+    event = account.event(f"{FRIDAY}#web")
+    assert event.status is Status.TERMINATED
+    assert account.gone() == [event.instance_id]
+
+
+@pytest.mark.parametrize(
+    ("when", "reason"),
+    [
+        (datetime(2026, 11, 20, 23, 5, tzinfo=UTC), "outside-window"),  # Friday 15:05 in Los Angeles
+        (datetime(2026, 11, 20, 16, 59, tzinfo=UTC), "outside-window"),
+        (datetime(2026, 11, 21, 20, 0, tzinfo=UTC), "weekend"),
+        (datetime(2026, 11, 26, 20, 0, tzinfo=UTC), "holiday"),  # Thanksgiving
+        (datetime(2026, 12, 24, 20, 0, tzinfo=UTC), "holiday"),
+        (datetime(2026, 12, 14, 20, 0, tzinfo=UTC), "freeze"),
+    ],
+)
+def test_a_tick_at_the_wrong_time_says_so(account: Account, when: datetime, reason: str) -> None:
+    account.group("web")
+    account.clock.moment = when
+    assert account.decide()["count"] == 0
+    assert account.decisions()["web"]["reason"] == reason
+
+
+@pytest.mark.parametrize("minutes", [16, 60, -2, -60])
+def test_a_late_tick_and_a_wrong_clock_do_nothing(account: Account, minutes: int) -> None:
+    account.group("web")
+    execution = account.execution()
+    account.clock.forward(minutes=minutes)
+    assert account.decide(**execution)["count"] == 0
+    assert account.decisions() == {}
+
+
+def test_a_unit_is_decided_by_its_own_calendar_only(account: Account) -> None:
+    account.group("web")
+    account.group("night", tags={"troop:calendar": "night"})
+    account.group("lost", tags={"troop:calendar": "nigth"})
+    assert set(account.decide("default")["reasons"]) == {"terminate", "malformed"}
+    assert set(account.decisions()) == {"web", "lost"}
+    assert "must be one of" in account.decisions()["lost"]["detail"]
+    account.decide("night")
+    assert account.decisions()["night"]["reason"] == "weekend"
+
+
+def test_an_unknown_calendar_fails_with_what_there_is(account: Account) -> None:
+    with pytest.raises(UnknownCalendarError, match=r"there is no calendar 'x': known are default, night"):
+        account.decide("x")
+
+
+def test_a_stop_alarm_that_rings_or_does_not_exist_stops(account: Account) -> None:
+    account.group("web", tags={"troop:stop_alarms": "errors"})
+    account.decide()
+    assert account.decisions()["web"]["detail"] == "stop alarm errors is unknown: there is no such alarm"
+    client("cloudwatch").put_metric_alarm(
+        AlarmName="errors",
+        MetricName="m",
+        Namespace="n",
+        Statistic="Sum",
+        Period=60,
+        EvaluationPeriods=1,
+        Threshold=1.0,
+        ComparisonOperator="GreaterThanThreshold",
+    )
+    for state, reason in [("ALARM", "stop-alarm"), ("INSUFFICIENT_DATA", "stop-alarm"), ("OK", "terminate")]:
+        client("cloudwatch").set_alarm_state(AlarmName="errors", StateValue=state, StateReason="test")
+        account.clock.forward(seconds=1)
+        account.decide()
+        assert account.decisions()["web"]["reason"] == reason
+
+
+def test_only_protected_instances_are_none(account: Account) -> None:
+    account.group("web")
+    tags = [{"Key": "troop:protected", "Value": "true"}]
+    account.ec2.create_tags(Resources=account.instances("web"), Tags=tags)
+    account.decide()
+    assert account.decisions()["web"]["reason"] == "protected-instances"
+
+
+def test_unprocessed_decisions_are_sent_again(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        account.group(f"g{number}", size=1)
+    sent: list[int] = []
+    real = account.dynamodb.batch_write_item
+
+    def one_at_a_time(RequestItems: dict[str, Any]) -> dict[str, Any]:
+        requests = RequestItems["Decisions"]
+        sent.append(len(requests))
+        real(RequestItems={"Decisions": requests[:1]})
+        return {"UnprocessedItems": {"Decisions": requests[1:]} if requests[1:] else {}}
+
+    monkeypatch.setattr(account.dynamodb, "batch_write_item", one_at_a_time)
+    account.decide()
+    assert sent == [3, 2, 1]
+    assert set(account.decisions()) == {"g0", "g1", "g2"}
+
+
+def test_decisions_that_cannot_be_written_fail_the_step(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.group("web")
+
+    def nothing(RequestItems: dict[str, Any]) -> dict[str, Any]:
+        return {"UnprocessedItems": RequestItems}
+
+    monkeypatch.setattr(account.dynamodb, "batch_write_item", nothing)
+    with pytest.raises(RuntimeError, match="1 decisions could not be written"):
+        account.decide()
+    assert _objects() == []
+
+
+def test_a_tick_cut_anywhere_is_made_good_by_its_retry(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.group("web")
+    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+        account.decide()
+    assert {"Scan", "BatchWriteItem", "PutObject", "DescribeAutoScalingGroups"} <= set(made)
+    for number, operation in enumerate(made):
+        if operation == "GetSecretValue":
+            continue  # kept from the first time
+        for acted in (False, True):
+            account.clock.forward(seconds=1)
+            execution = account.execution()
+            at = number - (number > made.index("GetSecretValue"))
+            with calls(monkeypatch, cut_at(at, acted)), pytest.raises(Cut, match=operation):
+                account.decide(**execution)
+            decided = account.decide(**execution)
+            assert [i["unit"] for i in account.work(decided)] == ["web"]
+            assert account.decisions()["web"]["tick"] == execution["started"]

@@ -1,0 +1,226 @@
+"""Recovery: looks until the group is whole again, or its time is up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.unit.edge.account import FRIDAY, OVERDUE, Account, Cut, calls, cut_at
+from troop import wiring
+from troop.aws.bus import NotAnnounced
+from troop.aws.clients import client
+from troop.chaos.events import Status
+from troop.errors import MissingEventError
+from troop.flows.clocks import ClockError
+
+WEB = f"{FRIDAY}#web"
+
+Intercept = Callable[[int, str, Callable[[], Any]], Any]
+
+
+@pytest.fixture
+def victim(account: Account) -> str:
+    """A termination just made; moto replaces the instance at once."""
+    account.group("web")
+    account.terminate(account.item("web"))
+    return account.event(WEB).instance_id
+
+
+def never_whole(number: int, operation: str, call: Callable[[], Any]) -> Any:
+    """Every group still waits for one instance."""
+    answer = call()
+    if operation == "DescribeAutoScalingGroups":
+        for group in answer["AutoScalingGroups"]:
+            group["Instances"][-1]["LifecycleState"] = "Pending"
+    return answer
+
+
+def test_recovered_after_two_good_looks_and_measured_to_the_first(account: Account, victim: str) -> None:
+    account.clock.forward(seconds=7)
+    assert account.look(WEB) == {"event_id": WEB, "status": "TERMINATED", "wait_seconds": 3}
+    account.clock.forward(seconds=3)
+    assert account.look(WEB)["status"] == "RECOVERED"
+    event = account.event(WEB)
+    assert (event.status, event.recovery_seconds) == (Status.RECOVERED, 7.0)
+    assert event.recovered_at == OVERDUE + timedelta(seconds=7)
+    stored = account.dynamodb.get_item(TableName="Events", Key={"event_id": {"S": WEB}})["Item"]
+    assert stored["recovery_seconds"] == {"N": "7.0"}
+    assert account.count("in-flight") == 0
+    assert account.count(f"day#{FRIDAY}") == 1
+    assert account.events.open_ids() == []
+
+
+def test_a_look_at_a_closed_event_changes_nothing(account: Account, victim: str) -> None:
+    account.look(WEB)
+    account.look(WEB)
+    before = account.event(WEB)
+    assert account.look(WEB)["status"] == "RECOVERED"
+    assert account.event(WEB) == before
+    assert account.count("in-flight") == 0
+
+
+def test_waits_grow_and_end_with_the_timeout(account: Account, victim: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = []
+    with calls(monkeypatch, never_whole) as made:
+        answer = {"status": "TERMINATED", "wait_seconds": 2}
+        while answer["status"] == "TERMINATED":
+            waits.append(answer["wait_seconds"])
+            account.clock.forward(seconds=float(answer["wait_seconds"]))
+            answer = account.look(WEB)
+    assert answer["status"] == "UNRECOVERED"
+    assert waits == sorted(waits)
+    assert waits[-1] == 60
+    assert 30 * 60 < sum(waits) <= 31 * 60
+    assert made.count("PutEvents") == 1
+    assert account.state("unit#web")["unrecovered"] == WEB
+    assert account.count("in-flight") == 0
+    assert account.events.open_ids() == []
+    account.group("other")
+    account.clock.moment = OVERDUE + timedelta(days=3)
+    account.decide()
+    assert account.decisions()["web"]["reason"] == "unrecovered"
+
+
+def test_a_group_deleted_meanwhile_ends_the_watch(account: Account, victim: str) -> None:
+    account.drop_group("web")
+    assert account.look(WEB)["status"] == "GROUP_DELETED"
+    assert account.count("in-flight") == 0
+
+
+def test_healthy_only_when_the_target_group_says_so(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    health = {"State": "unused", "Reason": "Target.InvalidState"}
+
+    def behind_a_balancer(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == "DescribeTargetHealth":
+            return {
+                "TargetHealthDescriptions": [
+                    {"Target": {"Id": i}, "TargetHealth": dict(health)} for i in account.instances("web")
+                ]
+            }
+        answer = call()
+        if operation == "DescribeAutoScalingGroups":
+            answer["AutoScalingGroups"][0]["TargetGroupARNs"] = ["arn:tg"]
+        return answer
+
+    with calls(monkeypatch, behind_a_balancer):
+        account.look(WEB)
+        assert account.event(WEB).watch.whole == 0
+        health.update(State="healthy")
+        account.look(WEB)
+        assert account.event(WEB).watch.whole == 1
+        health.update(State="unused", Reason="Target.NotInUse")
+        assert account.look(WEB)["status"] == "RECOVERED"
+
+
+def test_cut_anywhere_a_retry_comes_to_the_same_end(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        for acted in (False, True):
+            with calls(monkeypatch, cut_at(number, acted)), pytest.raises(Cut):
+                account.look(WEB)
+    while account.look(WEB)["status"] == "TERMINATED":
+        pass
+    assert account.event(WEB).status is Status.RECOVERED
+    assert account.count("in-flight") == 0
+
+
+def test_closing_with_its_answer_lost_gives_back_once(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account.look(WEB)
+
+    def lost(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        call()
+        raise Cut
+
+    def lose_close(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        return lost(number, operation, call) if operation == "TransactWriteItems" else call()
+
+    with calls(monkeypatch, lose_close), pytest.raises(Cut):
+        account.look(WEB)
+    assert account.look(WEB)["status"] == "RECOVERED"
+    assert account.count("in-flight") == 0
+
+
+@pytest.mark.parametrize("refusal", ["raises", "refuses the entry"])
+def test_a_bus_that_fails_stops_nothing_and_the_announcement_is_made_good(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch, refusal: str
+) -> None:
+    account.clock.forward(minutes=31)
+
+    def deaf(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation != "PutEvents":
+            return never_whole(number, operation, call)
+        if refusal == "raises":
+            raise ClientError({"Error": {"Code": "InternalException", "Message": ""}}, operation)
+        return {"FailedEntryCount": 1, "Entries": [{"ErrorCode": "InternalFailure", "ErrorMessage": "x"}]}
+
+    with calls(monkeypatch, deaf), pytest.raises((ClientError, NotAnnounced)):
+        account.look(WEB)
+    event = account.event(WEB)
+    assert event.status is Status.UNRECOVERED
+    assert account.count("in-flight") == 0
+    assert account.events.open_ids() == [WEB], "a sweep would find it"
+    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+        assert account.sweep()["swept"] == 1
+        assert account.sweep()["swept"] == 0
+    assert made.count("PutEvents") == 1
+    assert account.count("in-flight") == 0
+    assert account.event(WEB) == event
+
+
+def test_the_announcement_says_what_happened(account: Account, victim: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.clock.forward(minutes=31)
+    entries: list[Any] = []
+    real = client("events").put_events
+
+    def put_events(Entries: list[Any]) -> Any:
+        entries.extend(Entries)
+        return real(Entries=Entries)
+
+    monkeypatch.setattr(client("events"), "put_events", put_events)
+    with calls(monkeypatch, never_whole):
+        account.look(WEB)
+    (entry,) = entries
+    assert (entry["Source"], entry["DetailType"], entry["EventBusName"]) == ("troop", "Unit unrecovered", "chaos")
+    for part in (f'"event_id": "{WEB}"', f'"instance_id": "{victim}"', '"unit": "web"', "2026-11-20T22:46:00.000Z"):
+        assert part in entry["Detail"]
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_a_wrong_clock_judges_nothing(account: Account, victim: str, hours: int) -> None:
+    entered = account.clock()
+    account.clock.forward(hours=hours)
+    before = account.event(WEB)
+    with pytest.raises(ClockError, match=r"the workflow says 2026-11-20T22:46:00\.000Z"):
+        wiring.watcher().look(WEB, entered)
+    assert account.event(WEB) == before
+
+
+def test_an_event_that_is_not_there_is_an_error(account: Account) -> None:
+    with pytest.raises(MissingEventError, match="there is no event 'x'"):
+        account.look("x")
+
+
+def test_closed_by_another_between_read_and_write(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[bool] = []
+
+    def other(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == "UpdateItem" and not done:
+            done.append(True)
+            account.events.close(account.event(WEB), Status.RECOVERED, "by another", account.clock())
+        return call()
+
+    with calls(monkeypatch, other):
+        assert account.look(WEB)["status"] == "RECOVERED"
+    assert account.event(WEB).detail == "by another"
+    assert account.count("in-flight") == 0

@@ -22,7 +22,7 @@ import boto3
 from botocore.config import Config
 
 from .deployment import Deployer
-from .process import AccountProcess, Progress, new_run_directory
+from .process import AccountProcess, Progress, keep_logs_only, new_run_directory
 from .project import ROOT, check_set_up
 
 
@@ -70,8 +70,9 @@ class LocalAccount:
         self.stop()
 
     def stop(self) -> None:
-        """Ends everything; harmless when repeated."""
+        """Ends everything; harmless when repeated. The logs stay, see `run`."""
         self._process.stop()
+        keep_logs_only(self.run)
         if self._previous_handler is not None:
             signal.signal(signal.SIGTERM, self._previous_handler)
             self._previous_handler = None

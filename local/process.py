@@ -45,6 +45,13 @@ def new_run_directory(name: str) -> Path:
     return run
 
 
+def keep_logs_only(run: Path) -> None:
+    """Removes from a run directory what only the running account needed; logs and consoles stay."""
+    for path in run.iterdir():
+        if path.is_dir() and path.name != "instances":
+            shutil.rmtree(path, ignore_errors=True)
+
+
 class AccountProcess:
     """`settings`: what account/config.py takes, beyond the run directory."""
 

@@ -7,17 +7,26 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions
 export CDK_DISABLE_CLI_TELEMETRY := 1
 
-.PHONY: help setup demo local test lint unit infra machines local-tests e2e format clean
+.PHONY: help setup demo local deploy destroy test lint openapi unit infra machines local-tests e2e format clean
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
-setup: .venv/.ready $(ACCOUNT)/.ready node_modules/.ready .build/.ready  ## virtual environments, CDK CLI, layers
+setup: .venv/.ready $(BIN)/troop $(ACCOUNT)/.ready node_modules/.ready .build/.ready  ## virtual environments, CDK CLI, layers
 
 demo: setup  ## see an instance terminated and its group recover, on AWS on this machine
 	@$(BIN)/python -m local demo
 
 local: setup  ## AWS on this machine with Troop deployed, until Ctrl-C
 	@$(BIN)/python -m local up
+
+# Both also take DEPLOYMENT=name; deploy takes YES=1, ADOPT=newest|none and ARGS='-c troop:KEY=VALUE', destroy CONFIRM=name.
+TO_DEPLOY := .venv/.ready $(BIN)/troop node_modules/.ready .build/.ready
+deploy: $(TO_DEPLOY)  ## into the account of the current AWS credentials; asks first
+	@$(BIN)/python -m lifecycle.deploy $(if $(DEPLOYMENT),--deployment $(DEPLOYMENT)) $(if $(YES),--yes) \
+		$(if $(ADOPT),--adopt $(ADOPT)) $(ARGS)
+
+destroy: $(TO_DEPLOY)  ## out of that account; says what stays, and asks first
+	@$(BIN)/python -m lifecycle.destroy $(if $(DEPLOYMENT),--deployment $(DEPLOYMENT)) $(if $(CONFIRM),--confirm $(CONFIRM))
 
 test: setup lint  ## lint, types, and every test
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
@@ -26,7 +35,7 @@ lint: setup  ## ruff, mypy, the direction of imports
 	@echo "== lint"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy functions infra local app.py
+	@$(BIN)/mypy functions infra cli lifecycle local app.py
 	@$(BIN)/lint-imports | tail -n 3
 
 unit: setup  ## the unit tests alone
@@ -34,6 +43,9 @@ unit: setup  ## the unit tests alone
 
 e2e: setup  ## whole loops on local AWS alone
 	@$(BIN)/python -m pytest tests/e2e
+
+openapi: setup  ## docs/openapi.json, from the API's code
+	@$(BIN)/python -m infra.openapi
 
 format: setup
 	@$(BIN)/ruff check --fix -q . ; $(BIN)/ruff format .
@@ -43,6 +55,9 @@ clean:  ## removes everything that setup and runs have made
 
 .venv/.ready: requirements.txt requirements-dev.txt functions/requirements.txt functions/requirements-api.txt
 	@scripts/venv $(PYTHON) .venv requirements-dev.txt
+
+$(BIN)/troop: scripts/troop .venv/.ready
+	@ln -sf ../../scripts/troop $@
 
 $(ACCOUNT)/.ready: requirements-account.txt
 	@scripts/venv $(PYTHON) $(ACCOUNT) requirements-account.txt

@@ -17,7 +17,7 @@ _DESCRIBES = (
     "Describe calls of EC2, Auto Scaling, Elastic Load Balancing and CloudWatch, and writing X-Ray traces, support no "
     "resource-level permissions."
 )
-_TRACES = "Writing X-Ray traces supports no resource-level permissions."
+_HEALTH = "Listing schedules, describing groups and writing X-Ray traces support no resource-level permissions."
 _TICKS = f"A tick's list has a key made of its execution and time; the role is held to the prefix {TICKS_PREFIX}."
 
 
@@ -67,7 +67,7 @@ def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
     ticks = f"Resource::<{_logical_id(stack.data.work)}.Arn>/{TICKS_PREFIX}*"
     ours = "<AWS::Region>:<AWS::AccountId>"
     for name, role in functions.roles.items():
-        yield Acknowledgement(role, f"IAM5[{_EVERYWHERE}]", _TRACES if name == "api" else _DESCRIBES)
+        yield Acknowledgement(role, f"IAM5[{_EVERYWHERE}]", _HEALTH if name in ("api", "watchdog") else _DESCRIBES)
     yield Acknowledgement(functions.roles["decide"], f"IAM5[{ticks}]", _TICKS)
     yield Acknowledgement(
         functions.roles["terminate"],

@@ -1,4 +1,4 @@
-"""The REST API: what happened, for whoever IAM lets ask."""
+"""The REST API: what happened, and how people have their say, for whoever IAM lets."""
 
 from __future__ import annotations
 
@@ -13,12 +13,22 @@ from infra.logs import make_log_group
 from infra.settings import DeploymentSettings
 
 STAGE = "v1"
+ROUTES = (
+    "GET /events",
+    "GET /events/{id}",
+    "GET /groups",
+    "GET /groups/{unit}",
+    "PATCH /groups/{unit}",
+    "GET /switch",
+    "PATCH /switch",
+    "GET /health",
+)
 _REQUESTS_PER_SECOND = 50
 _BURST = 100
 
 
 class Api(Construct):
-    """GET /events and GET /events/{id}, signed by callers (AWS_IAM), answered by one function.
+    """Every route of the API, signed by callers (AWS_IAM), answered by one function.
 
     Resources are spelled out, without a greedy proxy, so that IAM policies of callers can tell them apart.
     There is no CORS: callers sign with AWS credentials, which have no place in a web page.
@@ -37,7 +47,7 @@ class Api(Construct):
             self,
             "Rest",
             rest_api_name=cdk.Aws.STACK_NAME,  # for people: API Gateway itself takes any number of the same name
-            description="Troop: terminations and their recovery",
+            description="Troop: terminations and their recovery, policy of groups, the switch",
             endpoint_configuration=apigateway.EndpointConfiguration(types=[apigateway.EndpointType.REGIONAL]),
             # API Gateway writes access logs only where the settings of the account and region name a role for it. Other
             # APIs share that setting, so it is made only on request, and then stays when the deployment goes.
@@ -57,11 +67,15 @@ class Api(Construct):
             "Validator", validate_request_body=True, validate_request_parameters=True
         )
         integration = apigateway.LambdaIntegration(handler, allow_test_invoke=False)
-        events = self.rest_api.root.add_resource("events")
-        events.add_method("GET", integration, request_validator=validator)
-        events.add_resource("{id}").add_method(
-            "GET", integration, request_validator=validator, request_parameters={"method.request.path.id": True}
-        )
+        for route in ROUTES:
+            method, _, path = route.partition(" ")
+            parameter = path.partition("{")[2].rstrip("}")
+            self.rest_api.root.resource_for_path(path).add_method(
+                method,
+                integration,
+                request_validator=validator,
+                request_parameters={f"method.request.path.{parameter}": True} if parameter else None,
+            )
 
     def _access_logs(self, settings: DeploymentSettings) -> dict[str, Any]:
         context = apigateway.AccessLogField

@@ -11,6 +11,9 @@ from constructs import Construct
 TICKS_PREFIX = "ticks/"
 """Keys of the lists of what a tick terminates, in the work bucket."""
 
+DATA_TAG = "troop:data"
+"""On each table, what it holds: a later deployment finds by it what an earlier one has left."""
+
 _TICKS_DAYS = 7
 
 
@@ -22,6 +25,7 @@ class Data(Construct):
         events: terminations. Key ``event_id``; indices ``by-time``, ``by-unit`` and ``by-open`` (those in flight).
         state: the switch, counters and what is known of a unit. Key ``key``.
         decisions: what each tick decided about each unit. Keys ``unit``, ``tick``; expires by ``expires_at``.
+        changes: who has changed which policy, or the switch. Keys ``subject``, ``at``.
         work: the work bucket.
         salt: the secret that keys the rolls.
     """
@@ -41,6 +45,7 @@ class Data(Construct):
             )
         self.state = self._table("State", "key")
         self.decisions = self._table("Decisions", "unit", sort="tick", expires="expires_at")
+        self.changes = self._table("Changes", "subject", sort="at")
         self.work = s3.Bucket(
             self,
             "WorkBucket",
@@ -65,10 +70,15 @@ class Data(Construct):
             removal_policy=self._removal,
         )
 
+    @property
+    def tables(self) -> tuple[dynamodb.Table, ...]:
+        """All of them."""
+        return self.group_tags, self.events, self.state, self.decisions, self.changes
+
     def _table(
         self, construct_id: str, partition: str, *, sort: str | None = None, expires: str | None = None
     ) -> dynamodb.Table:
-        return dynamodb.Table(
+        table = dynamodb.Table(
             self,
             construct_id,
             partition_key=_text(partition),
@@ -82,6 +92,8 @@ class Data(Construct):
             deletion_protection=self._retain,
             removal_policy=self._removal,
         )
+        cdk.Tags.of(table).add(DATA_TAG, construct_id)
+        return table
 
 
 def _text(name: str) -> dynamodb.Attribute:

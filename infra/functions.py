@@ -16,10 +16,11 @@ from infra.data import Data
 from infra.logs import make_log_group
 from infra.roles import as_listed, drop_depends_on, make_role
 from infra.settings import DeploymentSettings
+from infra.watched import Watched
+from troop.chaos.metrics import NAMESPACE
 
 RUNTIME = lambda_.Runtime.PYTHON_3_14
 ARCHITECTURE = lambda_.Architecture.ARM_64
-METRICS_NAMESPACE = "Troop"
 
 
 class Functions(Construct):
@@ -28,8 +29,12 @@ class Functions(Construct):
     Attributes:
         decide, terminate, recovery, sweep: tasks of the chaos workflow.
         api: behind API Gateway; the only one with pydantic's layer.
+        watchdog: looks after the deployment's health.
         roles: by the function's name.
     """
+
+    api: lambda_.Function
+    watchdog: lambda_.Function
 
     def __init__(
         self,
@@ -43,19 +48,17 @@ class Functions(Construct):
         super().__init__(scope, construct_id)
         if RUNTIME.name != f"python{PYTHON_VERSION}":
             raise ValueError(f"the layers are bundled for Python {PYTHON_VERSION}, the functions run on {RUNTIME.name}")
-        self._settings = settings
+        self._settings, self._data = settings, data
         self.roles: dict[str, iam.Role] = {}
         bundled = bundle(settings.bundle, settings.chaos_json)
         self._code = lambda_.Code.from_asset(str(bundled.code))
-        runtime_layer, api_layer = (
+        self._runtime_layer, self._api_layer = (
             self._layer(name, path=str(bundled.layers[name]), description=description)
             for name, description in {"runtime": "What every function needs", "api": "What the API needs"}.items()
         )
 
-        events_and_state = {
-            "TROOP_EVENTS_TABLE": data.events.table_name,
-            "TROOP_STATE_TABLE": data.state.table_name,
-        }
+        runtime_layer = self._runtime_layer
+        events_and_state = self._events_and_state()
         policy = {
             "TROOP_GROUP_TAGS_TABLE": data.group_tags.table_name,
             "TROOP_SALT_SECRET": data.salt.secret_arn,
@@ -87,9 +90,35 @@ class Functions(Construct):
         self.sweep = self._function(
             "sweep", permissions.sweep(data, bus), [runtime_layer], watch, seconds=120, megabytes=256
         )
+
+    def add_observers(self, watched: Watched) -> None:
+        """Makes the functions that also look at what is made of the others: the API's, and the watchdog."""
+        data = self._data
+        health = permissions.health(data, watched)
+        health_environment = {
+            **self._events_and_state(),
+            "TROOP_GROUP_TAGS_TABLE": data.group_tags.table_name,
+            "TROOP_DECISIONS_TABLE": data.decisions.table_name,
+            "TROOP_CHANGES_TABLE": data.changes.table_name,
+            **watched.environment(self._settings.tick_minutes),
+        }
         self.api = self._function(
-            "api", permissions.api(data), [runtime_layer, api_layer], events_and_state, seconds=29, megabytes=512
+            "api",
+            [*permissions.api(data), *health],
+            [self._runtime_layer, self._api_layer],
+            health_environment,
+            seconds=29,
+            megabytes=512,
         )
+        self.watchdog = self._function(
+            "watchdog", health, [self._runtime_layer], health_environment, seconds=60, megabytes=256
+        )
+
+    def _events_and_state(self) -> dict[str, str]:
+        return {
+            "TROOP_EVENTS_TABLE": self._data.events.table_name,
+            "TROOP_STATE_TABLE": self._data.state.table_name,
+        }
 
     def _layer(self, name: str, *, path: str, description: str) -> lambda_.LayerVersion:
         return lambda_.LayerVersion(
@@ -139,7 +168,7 @@ class Functions(Construct):
             memory_size=megabytes,
             environment={
                 "POWERTOOLS_SERVICE_NAME": name,
-                "POWERTOOLS_METRICS_NAMESPACE": METRICS_NAMESPACE,
+                "POWERTOOLS_METRICS_NAMESPACE": NAMESPACE,
                 "POWERTOOLS_LOG_LEVEL": "INFO",
                 **environment,
             },

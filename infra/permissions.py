@@ -17,6 +17,7 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 
 from infra.data import TICKS_PREFIX, Data
+from infra.watched import Watched
 
 GROUP_NAME_TAG = "aws:autoscaling:groupName"
 """Auto Scaling puts this tag on the instances of its groups; the prefix aws: is closed to everybody else."""
@@ -92,10 +93,38 @@ def sweep(data: Data, bus: events.IEventBus) -> list[iam.PolicyStatement]:
 
 
 def api(data: Data) -> list[iam.PolicyStatement]:
-    """Reads events."""
+    """Reads groups, policy and history; changes a unit's policy and the switch, each with its record."""
     return [
+        _allow(["autoscaling:DescribeAutoScalingGroups"], "*"),
         _allow(["dynamodb:GetItem"], data.events.table_arn),
-        _allow(["dynamodb:Query"], _index(data, "by-time"), _index(data, "by-unit")),
+        _allow(
+            ["dynamodb:Query"],
+            *(_index(data, "by-time"), _index(data, "by-unit"), data.decisions.table_arn, data.changes.table_arn),
+        ),
+        _allow(
+            ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"],
+            *(data.group_tags.table_arn, data.state.table_arn),
+        ),
+        _allow(["dynamodb:PutItem"], data.changes.table_arn),
+    ]
+
+
+def health(data: Data, watched: Watched) -> list[iam.PolicyStatement]:
+    """Sees whether the deployment works: its schedules, its workflow, its dead letters, its tables."""
+    return [
+        _allow(["scheduler:ListSchedules"], "*"),  # knows no resources
+        _allow(["states:ListExecutions"], watched.machine.state_machine_arn),
+        _allow(["sqs:GetQueueAttributes"], watched.undelivered.queue_arn),
+        _allow(["dynamodb:DescribeTable"], *(table.table_arn for table in data.tables)),
+        _allow(["dynamodb:GetItem", "dynamodb:BatchGetItem"], data.state.table_arn),
+    ]
+
+
+def watchdog_scheduler(watchdog: lambda_.IFunction, undelivered: sqs.IQueue) -> list[iam.PolicyStatement]:
+    """The watchdog's schedule calls it; a call that could not be delivered goes to the queue."""
+    return [
+        _allow(["lambda:InvokeFunction"], watchdog.function_arn),
+        _allow(["sqs:SendMessage"], undelivered.queue_arn),
     ]
 
 

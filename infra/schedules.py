@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -23,6 +25,7 @@ class Schedules(Construct):
     """A schedule group with a schedule for each calendar.
 
     Attributes:
+        group: of all schedules of the deployment.
         undelivered: the queue for ticks that could not be delivered.
     """
 
@@ -30,7 +33,7 @@ class Schedules(Construct):
         self, scope: Construct, construct_id: str, *, settings: DeploymentSettings, workflow: ChaosWorkflow
     ) -> None:
         super().__init__(scope, construct_id)
-        group = scheduler.CfnScheduleGroup(self, "Group")
+        self.group = scheduler.CfnScheduleGroup(self, "Group")
         self.undelivered = sqs.Queue(
             self,
             "Undelivered",
@@ -38,32 +41,43 @@ class Schedules(Construct):
             enforce_ssl=True,
             retention_period=cdk.Duration.days(14),
         )
-        role = make_role(
-            self,
-            "Role",
-            service="scheduler.amazonaws.com",
-            description="Starts Troop's chaos workflow on schedule",
-            statements=permissions.scheduler(workflow.machine, self.undelivered),
-            # Schedules of others, which could name this role as well, cannot use it.
-            conditions={"StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID, "aws:SourceArn": group.attr_arn}},
-        )
+        statements = permissions.scheduler(workflow.machine, self.undelivered)
+        role = self.role(self, "Starts Troop's chaos workflow", statements)
         for name, calendar in settings.chaos.calendars.items():
             schedule = scheduler.CfnSchedule(
                 self,
                 f"Calendar-{name}",
-                group_name=group.ref,
+                group_name=self.group.ref,
                 description=f"Ticks of Troop's calendar {name}",
                 schedule_expression=cron_expression(calendar, settings.tick_minutes),
                 schedule_expression_timezone=calendar.time_zone,
                 flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
-                target=scheduler.CfnSchedule.TargetProperty(
-                    arn=workflow.machine.state_machine_arn,
-                    role_arn=role.role_arn,
-                    input=json.dumps({"calendar": name}),
-                    retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(
-                        maximum_event_age_in_seconds=_STALE_SECONDS, maximum_retry_attempts=_ATTEMPTS
-                    ),
-                    dead_letter_config=scheduler.CfnSchedule.DeadLetterConfigProperty(arn=self.undelivered.queue_arn),
-                ),
+                target=self.target(workflow.machine.state_machine_arn, role, {"calendar": name}),
             )
             schedule.node.add_dependency(workflow.ready)
+
+    def role(self, scope: Construct, description: str, statements: Sequence[iam.PolicyStatement]) -> iam.Role:
+        """A role that only schedules of this deployment can use."""
+        return make_role(
+            scope,
+            "Role",
+            service="scheduler.amazonaws.com",
+            description=f"{description} on schedule",
+            statements=statements,
+            # Schedules of others, which could name this role as well, cannot use it.
+            conditions={
+                "StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID, "aws:SourceArn": self.group.attr_arn}
+            },
+        )
+
+    def target(self, arn: str, role: iam.IRole, given: dict[str, str]) -> scheduler.CfnSchedule.TargetProperty:
+        """What a schedule calls, how often it tries, and where what it could not deliver goes."""
+        return scheduler.CfnSchedule.TargetProperty(
+            arn=arn,
+            role_arn=role.role_arn,
+            input=json.dumps(given),
+            retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(
+                maximum_event_age_in_seconds=_STALE_SECONDS, maximum_retry_attempts=_ATTEMPTS
+            ),
+            dead_letter_config=scheduler.CfnSchedule.DeadLetterConfigProperty(arn=self.undelivered.queue_arn),
+        )

@@ -30,6 +30,7 @@ _DEPLOYMENT_ONLY: dict[str, Callable[[Any], Any]] = {
     "log_retention_days": values.one_of(*LOG_RETENTION_DAYS),
     "retain_data": values.boolean,
     "api_access_logs": values.boolean,
+    "runbook_url": values.text(),
     "bundle": values.one_of(*BUNDLES),
 }
 
@@ -46,6 +47,7 @@ class DeploymentSettings:
         retain_data: tables, bucket, salt and logs outlive the stack, and tables are protected from deletion.
         api_access_logs: whether API Gateway logs each request; it can only after a setting of the whole region names a
             role for it, which the deployment then makes.
+        runbook_url: where docs/runbook.md can be read by whoever an alarm is sent to; "#anchor" is put behind it.
         bundle: the platform whose wheels go into the layers: ``lambda``, or this ``machine`` for local AWS.
     """
 
@@ -55,6 +57,7 @@ class DeploymentSettings:
     log_retention_days: int
     retain_data: bool
     api_access_logs: bool
+    runbook_url: str
     bundle: str
 
 

@@ -6,12 +6,15 @@ import aws_cdk as cdk
 from aws_cdk import aws_events as events
 from constructs import Construct
 
+from infra.alarms import Alarms
 from infra.api import Api
 from infra.chaos import ChaosWorkflow
 from infra.data import Data
 from infra.functions import Functions
 from infra.schedules import Schedules
 from infra.settings import DeploymentSettings
+from infra.watchdog import Watchdog
+from infra.watched import Watched
 
 DEPLOYMENT_TAG = "troop:deployment"
 
@@ -38,6 +41,10 @@ class TroopStack(cdk.Stack):
         self.functions = Functions(self, "Functions", settings=settings, data=self.data, bus=self.bus)
         self.workflow = ChaosWorkflow(self, "Chaos", settings=settings, data=self.data, functions=self.functions)
         self.schedules = Schedules(self, "Schedules", settings=settings, workflow=self.workflow)
+        watched = Watched(self.workflow.machine, self.schedules.group.ref, self.schedules.undelivered)
+        self.functions.add_observers(watched)
+        self.watchdog = Watchdog(self, "WatchdogSchedule", function=self.functions.watchdog, schedules=self.schedules)
+        self.alarms = Alarms(self, "Alarms", settings=settings, watched=watched)
         self.api = Api(self, "Api", settings=settings, handler=self.functions.api)
         outputs = {
             "ApiUrl": (self.api.rest_api.url, "Where the API answers signed requests"),
@@ -45,7 +52,9 @@ class TroopStack(cdk.Stack):
             "EventsTable": (self.data.events.table_name, "Terminations and their recovery"),
             "StateTable": (self.data.state.table_name, "The switch and the counters"),
             "DecisionsTable": (self.data.decisions.table_name, "What each tick decided about each unit, and why"),
+            "ChangesTable": (self.data.changes.table_name, "Who has changed which policy, or the switch"),
             "ChaosStateMachineArn": (self.workflow.machine.state_machine_arn, "The workflow every tick runs"),
+            "ActNowTopicArn": (self.alarms.act_now.topic_arn, "Subscribe whoever is to be told that somebody must act"),
             "WorkBucket": (self.data.work.bucket_name, "Lists that workflows pass on; expire by themselves"),
         }
         for output, (value, description) in outputs.items():

@@ -72,9 +72,11 @@ def _welcome(exports: str, outputs: dict[str, str]) -> str:
             """    --launch-template-data '{"ImageId": "ami-00000000", "InstanceType": "t3.micro"}'""",
             "  aws autoscaling create-auto-scaling-group --auto-scaling-group-name web --min-size 3 --max-size 3 \\",
             "    --launch-template LaunchTemplateName=web --availability-zones us-east-1a us-east-1b",
-            "  # what was decided each minute, and why; what was terminated",
+            "  # what takes part, and what was terminated, as it happens",
+            "  .venv/bin/troop groups",
+            "  .venv/bin/troop events --follow",
+            "  # what was decided each minute, and why",
             f"  aws dynamodb scan --table-name {outputs['DecisionsTable']}",
-            f"  aws dynamodb scan --table-name {outputs['EventsTable']}",
         ]
     return "\n".join([*lines, "", "Ctrl-C stops all of it."])
 

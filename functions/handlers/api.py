@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response, content_types
+from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from aws_lambda_powertools.logging import correlation_paths
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.api import events
+from troop.api import events, groups, health, switch
+from troop.api.requests import body_problem, caller_of
+
+ROUTES = (events, groups, switch, health)
 
 logger = Logger()
 app = APIGatewayRestResolver(enable_validation=True)
-app.include_router(events.router)
+for module in ROUTES:
+    app.include_router(module.router)
+
+
+NO_ROUTE = "there is no such path; units and events are spelled in it as the id that GET /groups and GET /events give"
+
+
+class BadAnswerError(Exception):
+    """A route's answer is not what its model says: a defect, not the caller's doing."""
 
 
 @app.exception_handler(RequestValidationError)  # type: ignore[untyped-decorator]
@@ -25,6 +38,8 @@ def bad_request(error: RequestValidationError) -> Response[Any]:
         for problem in error.errors()
     ]
     message = "; ".join(f"{p['where']}: {p['problem']}" for p in problems)
+    if any(problem["loc"][0] == "response" for problem in error.errors()):
+        raise BadAnswerError(message)
     return Response(
         status_code=400,
         content_type=content_types.APPLICATION_JSON,
@@ -32,7 +47,33 @@ def bad_request(error: RequestValidationError) -> Response[Any]:
     )
 
 
+@app.not_found
+def not_found(error: NotFoundError) -> Response[Any]:
+    """A route that does not exist, or what a route says it has not found."""
+    message = NO_ROUTE if error.msg == NotFoundError().msg else error.msg
+    return Response(
+        status_code=404, content_type=content_types.APPLICATION_JSON, body={"statusCode": 404, "message": message}
+    )
+
+
 @logger.inject_lambda_context(correlation_id_path=correlation_paths.API_GATEWAY_REST)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """API Gateway's proxy event -> its proxy answer."""
-    return app.resolve(event, context)
+    """API Gateway's proxy event -> its proxy answer. Each request leaves a line in the log that says whose it was."""
+    try:
+        problem = body_problem(event)
+        answer = _answer(400, f"{problem}") if problem else app.resolve(event, context)
+    except Exception:
+        logger.exception("the request failed")
+        answer = _answer(500, f"the request failed: try again, or look for request {context.aws_request_id} in the log")
+    asked = {"method": event.get("httpMethod"), "path": event.get("path"), "caller": caller_of(event)}
+    logger.info("request", extra=asked | {"status": answer["statusCode"]})
+    return answer
+
+
+def _answer(status: int, message: str) -> dict[str, Any]:
+    return {
+        "statusCode": status,
+        "multiValueHeaders": {"Content-Type": [content_types.APPLICATION_JSON]},
+        "body": json.dumps({"statusCode": status, "message": message}),
+        "isBase64Encoded": False,
+    }

@@ -11,6 +11,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from troop import moments, wiring
 from troop.aws.clients import client
 from troop.aws.decisions import put_work
+from troop.aws.metrics import emit
+from troop.chaos.metrics import REASON, Metric
 
 logger = Logger()
 
@@ -30,6 +32,10 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         put_work(client("s3"), bucket, key, work)
     reasons = Counter(d.reason for d in decisions)
     logger.info("decided", calendar=event["calendar"], units=len(decisions), reasons=dict(reasons), execution=execution)
+    deployment = wiring.settings().deployment
+    emit(deployment, {Metric.TICKS: 1})
+    for reason, count in reasons.items():
+        emit(deployment, {Metric.DECISIONS: count}, **{REASON: reason})
     return {
         "count": len(work),
         "bucket": bucket,

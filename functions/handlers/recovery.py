@@ -9,6 +9,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop import moments, wiring
 from troop.aws.events import StepRefused
+from troop.aws.metrics import emit, outcomes
+from troop.chaos.metrics import Metric
 
 logger = Logger()
 
@@ -31,6 +33,10 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         detail=look.detail,
         recovery_seconds=look.event.recovery_seconds,
     )
+    measured = outcomes([look.event.status.value])
+    if look.event.recovery_seconds is not None:
+        measured[Metric.RECOVERY_SECONDS] = look.event.recovery_seconds
+    emit(wiring.settings().deployment, measured)
     return {
         "event_id": look.event.event_id,
         "status": look.event.status.value,

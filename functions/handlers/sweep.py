@@ -8,6 +8,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop import moments, wiring
+from troop.aws.metrics import emit, outcomes
 from troop.errors import TroopError
 
 logger = Logger()
@@ -28,6 +29,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     for one in swept:
         log = logger.error if one.error else logger.info
         log("swept", event_id=one.event_id, status=one.status, error=one.error, execution=event["execution"])
+    # Without seconds: when such a group was whole again is known to the tick at best.
+    emit(wiring.settings().deployment, outcomes(one.status for one in swept))
     if failed := [one for one in swept if one.error]:
         raise SweepIncompleteError("; ".join(f"{one.event_id}: {one.error}" for one in failed[:5]))
     return {"swept": len(swept)}

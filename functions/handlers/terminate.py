@@ -8,6 +8,9 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop import wiring
+from troop.aws.metrics import emit
+from troop.chaos.events import Status
+from troop.chaos.metrics import Metric
 from troop.chaos.recovery import wait_before
 from troop.flows.terminate import Work
 
@@ -32,6 +35,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         instance_id=outcome.event.instance_id if outcome.event else None,
         execution=work.execution,
     )
+    if status == Status.TERMINATED:
+        emit(wiring.settings().deployment, {Metric.TERMINATIONS: 1})
     return {
         "event_id": work.event_id,
         "status": status,

@@ -11,17 +11,23 @@ from time import sleep
 from aws_lambda_powertools.utilities import parameters
 
 from troop.aws.bus import Bus
+from troop.aws.changes import ChangeTable
 from troop.aws.claim import Claims
-from troop.aws.clients import client, termination_client
+from troop.aws.clients import client, quick_client, termination_client
 from troop.aws.decisions import DecisionTable
+from troop.aws.edits import Edits
 from troop.aws.event_queries import EventQueries
 from troop.aws.events import EventTable
+from troop.aws.health_reads import HealthReads
 from troop.aws.state import PolicyTable, StateTable
 from troop.aws.termination import Terminator
 from troop.errors import TroopError
+from troop.flows.edits import Editor
+from troop.flows.health import Health
 from troop.flows.sweep import Sweeper
 from troop.flows.terminate import Termination
 from troop.flows.tick import Tick
+from troop.flows.units import Units
 from troop.flows.watch import Watcher
 from troop.settings import Settings, load_settings
 
@@ -112,6 +118,48 @@ def watcher() -> Watcher:
 @cache
 def sweeper() -> Sweeper:
     return Sweeper(client("ec2"), client("autoscaling"), events(), watcher(), now, sleep)
+
+
+@cache
+def health() -> Health:
+    kinds = ("GROUP_TAGS", "EVENTS", "STATE", "DECISIONS", "CHANGES")
+    reads = HealthReads(
+        scheduler=quick_client("scheduler"),
+        states=quick_client("stepfunctions"),
+        sqs=quick_client("sqs"),
+        dynamodb=quick_client("dynamodb"),
+        machine=variable("TROOP_CHAOS_MACHINE"),
+        schedule_group=variable("TROOP_SCHEDULE_GROUP"),
+        queue=variable("TROOP_UNDELIVERED_QUEUE"),
+        tables=[variable(f"TROOP_{kind}_TABLE") for kind in kinds],
+        state=variable("TROOP_STATE_TABLE"),
+    )
+    return Health(settings(), int(variable("TROOP_TICK_MINUTES")), reads, now)
+
+
+@cache
+def units() -> Units:
+    return Units(
+        settings=settings(),
+        autoscaling=client("autoscaling"),
+        policies=policies(),
+        state=state(),
+        decisions=DecisionTable(client("dynamodb"), variable("TROOP_DECISIONS_TABLE")),
+        events=event_queries(),
+        changes=changes(),
+    )
+
+
+@cache
+def editor() -> Editor:
+    edits = Edits(
+        client("dynamodb"), variable("TROOP_GROUP_TAGS_TABLE"), variable("TROOP_STATE_TABLE"), changes(), sleep
+    )
+    return Editor(policies(), state(), edits, now)
+
+
+def changes() -> ChangeTable:
+    return ChangeTable(client("dynamodb"), variable("TROOP_CHANGES_TABLE"))
 
 
 def events() -> EventTable:

@@ -8,8 +8,8 @@ from typing import Any
 
 from boto3.dynamodb.types import TypeDeserializer
 
+from cli.api import SignedApi
 from local.launcher import LocalAccount
-from local.signed_api import SignedApi
 
 _plain = TypeDeserializer().deserialize
 RUNNING = "RUNNING"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +37,13 @@ class Deployment:
         context["troop:tick_minutes"] = 15
         context |= {f"troop:{key}": value for key, value in settings.items()}
         self.account = account
+        self.name = name
         self.outputs = account.deploy(context)
         self.view = DeploymentView(account, self.outputs)
         self.groups = Groups(account.client("autoscaling"), account.client("ec2"))
         self.states = account.client("stepfunctions")
         self.dynamodb = account.client("dynamodb")
+        self.scheduler = account.client("scheduler")
 
     def group(self, name: str, size: int = 2, **more: Any) -> str:
         """A group whose instances all answer. ``more``: as for Groups.create."""
@@ -79,6 +81,42 @@ class Deployment:
     def switch(self, **values: bool) -> None:
         item = {"key": {"S": "switch"}} | {key: {"BOOL": value} for key, value in values.items()}
         self.dynamodb.put_item(TableName=self.outputs["StateTable"], Item=item)
+
+    def schedules(self) -> list[dict[str, Any]]:
+        """All schedules of the deployment, as ListSchedules tells of them."""
+        (group,) = [
+            g["Name"]
+            for g in self.scheduler.list_schedule_groups()["ScheduleGroups"]
+            if g["Name"].startswith(self.name)
+        ]
+        found: list[dict[str, Any]] = self.scheduler.list_schedules(GroupName=group)["Schedules"]
+        return found
+
+    def change_schedule(self, part: str, **changes: str) -> None:
+        """Changes the schedule whose name contains ``part``."""
+        (which,) = [{"GroupName": s["GroupName"], "Name": s["Name"]} for s in self.schedules() if part in s["Name"]]
+        made = self.scheduler.get_schedule(**which)
+        kept = ("ScheduleExpression", "ScheduleExpressionTimezone", "FlexibleTimeWindow", "Target")
+        self.scheduler.update_schedule(**which, **({key: made[key] for key in kept if key in made} | changes))
+
+    def watch(self) -> None:
+        """Lets the watchdog's own schedule call it once, now; back when it has written its metrics."""
+        before = len(self.watchdog_lines())
+        soon = datetime.now(UTC) + timedelta(seconds=2)
+        self.change_schedule("Watchdog", ScheduleExpression=f"at({soon:%Y-%m-%dT%H:%M:%S})")
+        eventually(lambda: len(self.watchdog_lines()) > before or None, 30)
+
+    def watchdog_lines(self) -> list[dict[str, Any]]:
+        """The lines of metrics in the watchdog's log. CloudWatch would make metrics of them; local AWS does not."""
+        logs = self.account.client("logs")
+        groups = [g["logGroupName"] for g in logs.describe_log_groups()["logGroups"]]
+        events = [
+            event["message"]
+            for group in groups
+            if self.name in group and "atchdog" in group
+            for event in logs.filter_log_events(logGroupName=group)["events"]
+        ]
+        return [json.loads(message) for message in events if '"_aws"' in message]
 
 
 def eventually(look: Callable[[], Any], seconds: float) -> Any:

@@ -231,9 +231,46 @@ def test_what_was_left_behind_is_swept_up_by_the_next_tick(deployment: Deploymen
     assert alive in deployment.ids(DRAINED)
 
 
+def test_a_unit_from_all_sides_and_back_into_chaos_by_its_owner(deployment: Deployment) -> None:
+    ask = deployment.view.api.request
+    listed = ask("GET", "groups", {"limit": "50"}).body["groups"]
+    assert {row["group"]: row["unrecovered"] for row in listed if row["group"] in (LOST, CALM)} == {
+        CALM: None,
+        LOST: deployment.event(LOST)["event_id"],  # type: ignore[index]
+    }
+    before = ask("GET", f"groups/{LOST}").body
+    assert (before["decision"]["reason"], before["next_possible"]) == ("unrecovered", None)
+    assert before["groups"] == [{"group": LOST, "desired": 2, "in_service": 1}]
+    assert [event["status"] for event in before["events"]] == ["UNRECOVERED"]
+    after = ask("PATCH", f"groups/{LOST}", body={"unrecovered": False, "min_healthy": 2, "version": 0}).body
+    assert (after["unrecovered"], after["version"], after["item"]["min_healthy"]) == (None, 1, 2)
+    assert after == ask("GET", f"groups/{LOST}").body
+    (change,) = after["changes"]
+    assert change["changes"]["unrecovered"] == {"old": before["unrecovered"], "new": None}
+    assert change["caller"] == deployment.account.client("sts").get_caller_identity()["Arn"]
+    assert ask("PATCH", f"groups/{LOST}", body={"min_healthy": 3, "version": 0}).status == 409
+    assert ask("GET", "groups/tick-nobody").status == 404
+    known = deployment.dynamodb.get_item(
+        TableName=deployment.outputs["StateTable"], Key={"key": {"S": "unrecovered"}}, ConsistentRead=True
+    )["Item"]
+    assert LOST not in known.get("units", {"SS": []})["SS"]
+
+
+def test_the_switch_by_the_api_takes_effect_at_the_next_tick(deployment: Deployment) -> None:
+    ask = deployment.view.api.request
+    assert ask("PATCH", "switch", body={"halted": True, "reason": "for the test"}).body["halted"] is True
+    assert deployment.tick()["status"] == "SUCCEEDED"
+    assert _decision(deployment, CALM)[0] == "halted"
+    assert ask("PATCH", "switch", body={"halted": False}).body == ask("GET", "switch").body
+    assert deployment.tick()["status"] == "SUCCEEDED"
+    assert _decision(deployment, CALM)[0] == "already-today"
+
+
 def test_no_role_may_do_what_it_never_does(deployment: Deployment) -> None:
     deployment.view.api.get("events")
     deployment.view.api.get("events/2026-01-01~nobody")
+    deployment.view.api.get("health")
+    deployment.watch()
     _leashed_tick(deployment)
     used: dict[str, set[str]] = {}
     for entry in deployment.account.decisions():

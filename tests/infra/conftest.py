@@ -81,7 +81,8 @@ def two_stacks(tmp_path_factory: pytest.TempPathFactory) -> Synthesised:
             calendars=json.dumps(CALENDARS),
         )
     )
-    check(stack_of(app, deployment="Green", retain_data=False, log_retention_days=7))
+    wiki = "https://wiki.example.com/troop"
+    check(stack_of(app, deployment="Green", retain_data=False, log_retention_days=7, runbook_url=wiki))
     app.synth()
     return Synthesised(0, "", folder)
 

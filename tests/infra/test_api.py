@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from aws_cdk import assertions
 
+from infra import openapi
 from tests.infra.cfn import of_type, text
 
 Template = Mapping[str, Any]
@@ -28,8 +30,34 @@ def routes(template: Template) -> dict[str, dict[str, Any]]:
 
 def test_routes_are_spelled_out_and_signed(template: Template) -> None:
     found = routes(template)
-    assert set(found) == {"GET /events", "GET /events/{id}"}
+    assert set(found) == {
+        *("GET /events", "GET /events/{id}"),
+        *("GET /groups", "GET /groups/{unit}", "PATCH /groups/{unit}"),
+        *("GET /switch", "PATCH /switch"),
+        "GET /health",
+    }
     assert {method["AuthorizationType"] for method in found.values()} == {"AWS_IAM"}
+
+
+def test_routes_are_those_that_the_function_answers(template: Template) -> None:
+    described = openapi.document()["paths"]
+    assert set(routes(template)) == {f"{m.upper()} {path}" for path, methods in described.items() for m in methods}
+
+
+def test_the_description_is_the_committed_one() -> None:
+    assert openapi.PATH.read_text(encoding="utf-8") == openapi.text(), "run: make openapi"
+
+
+def test_everything_in_the_description_is_described() -> None:
+    document = openapi.document()
+    assert "422" not in json.dumps(document)
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            assert operation["description"], (method, path)
+            assert operation["security"], (method, path)
+            assert {"200", "403"} <= set(operation["responses"]), (method, path)
+    references = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document)))
+    assert references == set(document["components"]["schemas"])
 
 
 def test_one_function_answers(template: Template) -> None:
@@ -41,7 +69,12 @@ def test_one_function_answers(template: Template) -> None:
 def test_requests_are_validated(template: Template) -> None:
     (validator,) = of_type(template, "AWS::ApiGateway::RequestValidator")
     assert {text(method["RequestValidatorId"]) for method in routes(template).values()} == {f"<{validator}>"}
-    assert routes(template)["GET /events/{id}"]["RequestParameters"] == {"method.request.path.id": True}
+    found = {route: method.get("RequestParameters") for route, method in routes(template).items()}
+    assert {route: parameters for route, parameters in found.items() if parameters} == {
+        "GET /events/{id}": {"method.request.path.id": True},
+        "GET /groups/{unit}": {"method.request.path.unit": True},
+        "PATCH /groups/{unit}": {"method.request.path.unit": True},
+    }
 
 
 def test_no_web_page_may_call_it(template: Template) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.infra.cfn import of_type
 
 Template = Mapping[str, Any]
-TABLES = ("GroupTags", "Events", "State", "Decisions")
+TABLES = ("GroupTags", "Events", "State", "Decisions", "Changes")
 
 
 def table(template: Template, name: str) -> dict[str, Any]:
@@ -29,6 +29,7 @@ def keys(schema: list[dict[str, str]]) -> list[str]:
         ("Events", ["event_id"]),
         ("State", ["key"]),
         ("Decisions", ["unit", "tick"]),
+        ("Changes", ["subject", "at"]),
     ],
 )
 def test_keys(template: Template, name: str, key: list[str]) -> None:

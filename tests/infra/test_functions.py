@@ -18,6 +18,15 @@ Template = Mapping[str, Any]
 TABLES = {"TROOP_EVENTS_TABLE": "<Events>", "TROOP_STATE_TABLE": "<State>"}
 POLICY = {"TROOP_GROUP_TAGS_TABLE": "<GroupTags>", "TROOP_SALT_SECRET": "<Salt>"}
 TICKS = {"TROOP_DECISIONS_TABLE": "<Decisions>", "TROOP_WORK_BUCKET": "<WorkBucket>"}
+HEALTH = {
+    "TROOP_GROUP_TAGS_TABLE": "<GroupTags>",
+    "TROOP_DECISIONS_TABLE": "<Decisions>",
+    "TROOP_CHANGES_TABLE": "<Changes>",
+    "TROOP_CHAOS_MACHINE": "<ChaosMachine>",
+    "TROOP_SCHEDULE_GROUP": "<SchedulesGroup>",
+    "TROOP_UNDELIVERED_QUEUE": "<SchedulesUndelivered>",
+    "TROOP_TICK_MINUTES": "15",
+}
 BUS = {"TROOP_EVENT_BUS": "<Bus>"}
 
 EXPECTED: dict[str, tuple[int, int, dict[str, str]]] = {
@@ -25,7 +34,8 @@ EXPECTED: dict[str, tuple[int, int, dict[str, str]]] = {
     "Terminate": (60, 256, TABLES | POLICY),
     "Recovery": (60, 256, TABLES | BUS),
     "Sweep": (120, 256, TABLES | BUS),
-    "Api": (29, 512, TABLES),
+    "Api": (29, 512, TABLES | HEALTH),
+    "Watchdog": (60, 256, TABLES | HEALTH),
 }
 """Seconds, megabytes, environment."""
 

@@ -19,6 +19,7 @@ LOOK = {
     "ec2:DescribeInstances",
 }
 TRACE = {"xray:PutTelemetryRecords", "xray:PutTraceSegments"}
+TABLES = ("GroupTags", "Events", "State", "Decisions", "Changes")
 TERMINATE = ("autoscaling:TerminateInstanceInAutoScalingGroup", "ec2:TerminateInstances")
 
 
@@ -35,6 +36,14 @@ WATCH = (
     | allow("<Events.Arn>", "dynamodb:GetItem", "dynamodb:UpdateItem")
     | allow("<State.Arn>", "dynamodb:UpdateItem")
     | allow("<Bus.Arn>", "events:PutEvents")
+)
+
+HEALTH = (
+    allow("*", "scheduler:ListSchedules")
+    | allow("<ChaosMachine>", "states:ListExecutions")
+    | allow("<SchedulesUndelivered.Arn>", "sqs:GetQueueAttributes")
+    | {grant for name in TABLES for grant in allow(f"<{name}.Arn>", "dynamodb:DescribeTable")}
+    | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem")
 )
 
 ROLES: dict[str, set[tuple[str, ...]]] = {
@@ -78,7 +87,14 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     "ApiRole": of_function("Api")
     | allow("<Events.Arn>", "dynamodb:GetItem")
     | allow("<Events.Arn>/index/by-time", "dynamodb:Query")
-    | allow("<Events.Arn>/index/by-unit", "dynamodb:Query"),
+    | allow("<Events.Arn>/index/by-unit", "dynamodb:Query")
+    | allow("*", "autoscaling:DescribeAutoScalingGroups")
+    | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem")
+    | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem")
+    | allow("<Decisions.Arn>", "dynamodb:Query")
+    | allow("<Changes.Arn>", "dynamodb:Query", "dynamodb:PutItem")
+    | HEALTH,
+    "WatchdogRole": of_function("Watchdog") | HEALTH,
     "ChaosRole": allow("<Decide.Arn>", "lambda:InvokeFunction")
     | allow("<Terminate.Arn>", "lambda:InvokeFunction")
     | allow("<Recovery.Arn>", "lambda:InvokeFunction")
@@ -108,6 +124,8 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
         "logs:UpdateLogDelivery",
     ),
     "SchedulesRole": allow("<ChaosMachine>", "states:StartExecution")
+    | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
+    "WatchdogScheduleRole": allow("<Watchdog.Arn>", "lambda:InvokeFunction")
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
 }
 
@@ -149,12 +167,14 @@ def test_each_role_trusts_its_own_service_only(template: Template) -> None:
     of_others = {
         "ChaosRole": "states.amazonaws.com",
         "SchedulesRole": "scheduler.amazonaws.com",
+        "WatchdogScheduleRole": "scheduler.amazonaws.com",
     }
     assert trusted == {name: of_others.get(name, "lambda.amazonaws.com") for name in trusted}
 
 
-def test_only_schedules_of_this_deployment_can_use_the_schedulers_role(template: Template) -> None:
-    role = of_type(template, "AWS::IAM::Role")["SchedulesRole"]["Properties"]
+@pytest.mark.parametrize("name", ["SchedulesRole", "WatchdogScheduleRole"])
+def test_only_schedules_of_this_deployment_can_use_the_schedulers_role(template: Template, name: str) -> None:
+    role = of_type(template, "AWS::IAM::Role")[name]["Properties"]
     (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
     assert text(statement["Condition"]) == {
         "StringEquals": {"aws:SourceAccount": "<AWS::AccountId>", "aws:SourceArn": "<SchedulesGroup.Arn>"}
@@ -169,4 +189,10 @@ def test_functions_are_called_by_the_api_alone(template: Template) -> None:
     assert {text(p["Properties"]["SourceArn"]).partition("/")[2] for p in invokers} == {
         "<ApiRestDeploymentStagev1>/GET/events",
         "<ApiRestDeploymentStagev1>/GET/events/*",
+        "<ApiRestDeploymentStagev1>/GET/groups",
+        "<ApiRestDeploymentStagev1>/GET/groups/*",
+        "<ApiRestDeploymentStagev1>/PATCH/groups/*",
+        "<ApiRestDeploymentStagev1>/GET/switch",
+        "<ApiRestDeploymentStagev1>/PATCH/switch",
+        "<ApiRestDeploymentStagev1>/GET/health",
     }

@@ -62,8 +62,9 @@ def test_only_what_is_used_is_substituted() -> None:
 
 def schedules(template: Template) -> dict[str, dict[str, Any]]:
     """Schedules by their calendar."""
-    found = [s["Properties"] for s in of_type(template, "AWS::Scheduler::Schedule").values()]
-    return {json.loads(schedule["Target"]["Input"])["calendar"]: schedule for schedule in found}
+    found = of_type(template, "AWS::Scheduler::Schedule")
+    calendars = [s["Properties"] for name, s in found.items() if name.startswith("Schedules")]
+    return {json.loads(schedule["Target"]["Input"])["calendar"]: schedule for schedule in calendars}
 
 
 def test_each_calendar_has_a_schedule_on_its_own_clock(blue: Template) -> None:
@@ -95,7 +96,7 @@ def test_a_schedule_starts_the_workflow_on_time_or_not_at_all(blue: Template) ->
 
 
 def test_no_tick_before_the_workflow_may_run_its_map(template: Template) -> None:
-    (schedule,) = of_type(template, "AWS::Scheduler::Schedule").values()
+    schedule = of_type(template, "AWS::Scheduler::Schedule")["SchedulesCalendardefault"]
     assert [name for name in schedule["DependsOn"] if name.startswith("ChaosMapChildren")]
 
 

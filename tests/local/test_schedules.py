@@ -35,6 +35,12 @@ def test_one_time_schedules_in_their_zone(scheduled: Scheduled) -> None:
     assert len(once["id"]) == 36
 
 
+def test_a_rate_begins_at_once(scheduled: Scheduled) -> None:
+    scheduled.create("often", "rate(1 hour)")
+    (often,) = eventually(lambda: scheduled.inputs().get("often"))
+    assert often["started"] - datetime.fromisoformat(often["at"]) < timedelta(seconds=3)
+
+
 def test_a_role_that_may_not_start_leaves_a_dead_letter(scheduled: Scheduled, world: World) -> None:
     sqs = world.account.client("sqs")
     url = sqs.create_queue(QueueName=unique("dead"))["QueueUrl"]
@@ -89,6 +95,13 @@ def test_clock_changes() -> None:
     assert skipped == [], "02:30 does not exist that day"
     once = occurrences("cron(30 2 * * ? *)", "2026-10-24T23:00:00+00:00", autumn.format("03:00:00"))
     assert once == ["2026-10-25T00:30"], "02:30 comes twice that day and counts once"
+
+
+def test_a_rate_goes_on_from_when_it_was_made() -> None:
+    made = "1970-01-01T00:00:00+00:00"  # the schedule's creation
+    assert occurrences("rate(15 minutes)", "1969-12-31T23:59:59.999999+00:00", made) == ["1970-01-01T00:00"]
+    assert occurrences("rate(15 minutes)", made, "1970-01-01T00:14:59+00:00") == []
+    assert occurrences("rate(15 minutes)", made, "1970-01-01T00:15:01+00:00") == ["1970-01-01T00:15"]
 
 
 def test_cron_expressions_follow_the_zone(next_minute: tuple[Scheduled, datetime]) -> None:

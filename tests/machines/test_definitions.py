@@ -23,7 +23,7 @@ def test_there_are_machines() -> None:
 
 def _lint(path: Path) -> tuple[int, str]:
     environment = {**os.environ, "PATH": f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"}
-    command = [ROOT / "node_modules" / ".bin" / "asl-validator", "--json-path", path]
+    command = [str(ROOT / "node_modules" / ".bin" / "asl-validator"), "--json-path", str(path)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stdout + done.stderr
 

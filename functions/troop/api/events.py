@@ -12,6 +12,7 @@ from pydantic import AwareDatetime
 
 from troop import wiring
 from troop.api import cursors
+from troop.api.errors import answers
 from troop.api.models import EventOut, EventsOut
 from troop.aws.event_queries import BadPosition, EventFilter
 from troop.chaos.events import Status, from_url
@@ -24,9 +25,14 @@ LONGEST_KEY = 2048
 """Bytes of a partition key; DynamoDB refuses to look for a longer one."""
 
 
-@router.get("/events", summary="Terminations, newest first")
+@router.get(
+    "/events", operation_id="list_events", summary="Terminations, newest first", responses=answers("A page", 400)
+)
 def list_events(
-    unit: Annotated[str | None, Query(min_length=1, max_length=255)] = None,
+    unit: Annotated[str | None, Query(min_length=1, max_length=255, description="Of this unit")] = None,
+    group: Annotated[
+        str | None, Query(min_length=1, max_length=255, description="Of the Auto Scaling group of this name")
+    ] = None,
     status: Annotated[Status | None, Query()] = None,
     since: Annotated[AwareDatetime | None, Query(description="From this moment on (ISO 8601 with offset)")] = None,
     until: Annotated[AwareDatetime | None, Query(description="Before this moment (ISO 8601 with offset)")] = None,
@@ -34,10 +40,10 @@ def list_events(
     cursor: Annotated[str | None, Query(max_length=1024)] = None,
 ) -> EventsOut:
     """A page costs at most 4 queries that examine 250 events each, however large the table is."""
-    wanted = EventFilter(unit, status, _utc("since", since), _utc("until", until))
+    wanted = EventFilter(unit, group, status, _utc("since", since), _utc("until", until))
     if wanted.since and wanted.until and wanted.until < wanted.since:
         raise BadRequestError("until is before since: swap them, or leave one out")
-    listing = [unit, status, wanted.since, wanted.until]
+    listing = [unit, group, status, wanted.since, wanted.until]
     try:
         position = cursors.decode(cursor, listing) if cursor else None
         page = wiring.event_queries().page(wanted, limit, position)
@@ -51,8 +57,10 @@ def list_events(
     )
 
 
-@router.get("/events/<id>", summary="One termination")
-def get_event(id: Annotated[str, Path(max_length=1024)]) -> EventOut:
+@router.get(
+    "/events/<id>", operation_id="get_event", summary="One termination", responses=answers("The event", 400, 404)
+)
+def get_event(id: Annotated[str, Path(max_length=1024, description="As GET /events gives it")]) -> EventOut:
     """404 when there is no such event."""
     event_id = from_url(id)
     event = wiring.events().get(event_id) if len(event_id.encode()) <= LONGEST_KEY else None

@@ -22,6 +22,13 @@ _TERMINATION = Config(
     retries={"mode": "standard", "total_max_attempts": 3},
 )
 
+_QUICK = Config(
+    connect_timeout=1,
+    read_timeout=4,
+    # Whoever looks at health wants to know what does not answer, not to wait until it does.
+    retries={"mode": "standard", "total_max_attempts": 2},
+)
+
 
 @cache
 def client(service: str) -> Any:
@@ -33,3 +40,9 @@ def client(service: str) -> Any:
 def termination_client(service: str) -> Any:
     """A client whose calls, retries included, end within about 25 seconds."""
     return boto3.client(service, config=_TERMINATION)  # type: ignore[call-overload]
+
+
+@cache
+def quick_client(service: str) -> Any:
+    """A client whose calls, retries included, end within about 10 seconds."""
+    return boto3.client(service, config=_QUICK)  # type: ignore[call-overload]

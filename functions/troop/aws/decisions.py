@@ -6,11 +6,11 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from troop import moments
-from troop.aws.dynamo import typed
+from troop.aws.dynamo import plain, typed
 from troop.chaos.decisions import Decision
 from troop.chaos.events import SCHEMA
 
@@ -41,8 +41,18 @@ def to_item(decision: Decision) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
+class Decided:
+    """What is on record of a decision. ``groups``: names of the unit's groups at that tick."""
+
+    tick: datetime
+    reason: str
+    detail: str
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class DecisionTable:
-    """Writes the table ``Decisions``."""
+    """The table ``Decisions``."""
 
     client: Any
     table: str
@@ -64,6 +74,26 @@ class DecisionTable:
                 self.sleep(0.05 * 2**attempt)
             else:
                 raise RuntimeError(f"{len(left)} decisions could not be written: DynamoDB throttles {self.table}")
+
+    def latest(self, unit: str) -> Decided | None:
+        """The unit's last decision that is still kept; one query of one item."""
+        answer = self.client.query(
+            TableName=self.table,
+            KeyConditionExpression="#unit = :unit",
+            ExpressionAttributeNames={"#unit": "unit"},
+            ExpressionAttributeValues={":unit": {"S": unit}},
+            ScanIndexForward=False,
+            ConsistentRead=True,
+            Limit=1,
+        )
+        for item in map(plain, answer["Items"]):
+            return Decided(
+                tick=moments.parse(item["tick"]),
+                reason=item["reason"],
+                detail=item.get("detail", ""),
+                groups=tuple(item.get("groups", ())),
+            )
+        return None
 
 
 def put_work(s3: Any, bucket: str, key: str, items: Sequence[dict[str, Any]]) -> None:

@@ -28,9 +28,16 @@ class EventFilter:
     """Which events: ``since`` is inside the range, ``until`` is not and not before it. None means any."""
 
     unit: str | None = None
+    group: str | None = None
     status: Status | None = None
     since: datetime | None = None
     until: datetime | None = None
+
+    @property
+    def beyond_keys(self) -> dict[str, str]:
+        """What is wanted of attributes that are no keys of an index, and so costs reading what does not match."""
+        wanted = {"group": self.group, "status": self.status.value if self.status else None}
+        return {name: value for name, value in wanted.items() if value is not None}
 
     @property
     def bounds(self) -> tuple[str, str]:
@@ -46,7 +53,8 @@ class EventFilter:
 class EventPage:
     """A page, newest first. ``position`` continues after it; None when there is no more.
 
-    With a filter on status a page can be short, even empty, and still have a position: the read stops at its bound.
+    With a filter on status or group a page can be short, even empty, and still have a position: the read stops at its
+    bound.
     """
 
     events: tuple[Event, ...]
@@ -72,7 +80,7 @@ class EventQueries:
         found: list[Event] = []
         for _ in range(READS):
             answer = self.client.query(**self._query(wanted, position, limit - len(found)))
-            matching = [e for e in map(from_item, answer["Items"]) if wanted.status in (None, e.status)]
+            matching = [from_item(item) for item in answer["Items"]]
             found += matching[: limit - len(found)]
             last = answer.get("LastEvaluatedKey")
             position = last["at"]["S"] if last else None
@@ -93,8 +101,13 @@ class EventQueries:
             "KeyConditionExpression": "#key = :key AND #at BETWEEN :low AND :high",
             "ExpressionAttributeNames": {"#key": key, "#at": "at"},
             "ExpressionAttributeValues": typed({":key": value, ":low": low, ":high": high}),
-            "Limit": EXAMINED if wanted.status else min(missing, EXAMINED),
+            "Limit": min(missing, EXAMINED),
         }
+        if filters := wanted.beyond_keys:
+            query["Limit"] = EXAMINED
+            query["FilterExpression"] = " AND ".join(f"#{name} = :{name}" for name in filters)
+            query["ExpressionAttributeNames"] |= {f"#{name}": name for name in filters}
+            query["ExpressionAttributeValues"] |= typed({f":{name}": value for name, value in filters.items()})
         if position:
             query["ExclusiveStartKey"] = typed({"event_id": position.partition("#")[2], key: value, "at": position})
         return query

@@ -13,9 +13,9 @@ from typing import Any
 from troop import moments
 from troop.aws.dynamo import typed
 from troop.aws.event_items import from_item, to_item, watch_value
-from troop.aws.state import IN_FLIGHT, UNIT
+from troop.aws.state import IN_FLIGHT, UNIT, UNRECOVERED
 from troop.aws.transact import ConditionFailed, Sleep, transact, write
-from troop.chaos.events import Event, Status
+from troop.chaos.events import SCHEMA, Event, Status
 
 BY_TIME, BY_UNIT, BY_OPEN = "by-time", "by-unit", "by-open"
 
@@ -133,7 +133,7 @@ class EventTable:
         closed = replace(event, status=status, detail=detail, recovered_at=recovered_at)
         parts = [self._closing(event, closed), self._place_given_back()]
         if status is Status.UNRECOVERED:
-            parts.append(self._unit_taken_out(event))
+            parts += [self._unit_taken_out(event), self._unit_listed(event)]
         try:
             transact(self.client, parts, self.sleep)
         except ConditionFailed:  # only the event's part has a condition
@@ -227,6 +227,17 @@ class EventTable:
                 "Key": {"key": {"S": UNIT + event.unit}},
                 "UpdateExpression": "SET unrecovered = :event",
                 "ExpressionAttributeValues": {":event": {"S": event.event_id}},
+            }
+        }
+
+    def _unit_listed(self, event: Event) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self.state,
+                "Key": {"key": {"S": UNRECOVERED}},
+                "UpdateExpression": "ADD #units :unit SET #schema = :schema",
+                "ExpressionAttributeNames": {"#units": "units", "#schema": "schema"},
+                "ExpressionAttributeValues": {":unit": {"SS": [event.unit]}, ":schema": {"N": str(SCHEMA)}},
             }
         }
 

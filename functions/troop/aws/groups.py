@@ -29,6 +29,35 @@ def read_groups(autoscaling: Any, names: Sequence[str] | None = None) -> list[Gr
     return [_group(raw) for page in pages for raw in page["AutoScalingGroups"] if not raw.get("Status")]
 
 
+class BadToken(ValueError):
+    """A position in the listing of groups that Auto Scaling does not know (any more)."""
+
+
+def groups_page(autoscaling: Any, limit: int, token: str | None = None) -> tuple[list[Group], str | None]:
+    """One call: at most ``limit`` groups, and the token of the page after them; None when there is none.
+
+    Groups that are being deleted are left out, so that a page can be short.
+
+    Raises:
+        BadToken: the token is none that Auto Scaling gave, or has expired.
+    """
+    try:
+        answer = autoscaling.describe_auto_scaling_groups(MaxRecords=limit, **({"NextToken": token} if token else {}))
+    except ClientError as error:
+        if token and error.response["Error"]["Code"] in ("InvalidNextToken", "ValidationError"):
+            raise BadToken(token) from None
+        raise
+    groups = [_group(raw) for raw in answer["AutoScalingGroups"] if not raw.get("Status")]
+    return groups, answer.get("NextToken")
+
+
+def groups_tagged(autoscaling: Any, key: str, value: str, limit: int) -> list[Group]:
+    """One call: at most ``limit`` (up to 100) of the groups that carry a tag with a value."""
+    filters = [{"Name": f"tag:{key}", "Values": [value]}]
+    answer = autoscaling.describe_auto_scaling_groups(Filters=filters, MaxRecords=limit)
+    return [_group(raw) for raw in answer["AutoScalingGroups"] if not raw.get("Status")]
+
+
 def _group(raw: dict[str, Any]) -> Group:
     return Group(
         name=raw["AutoScalingGroupName"],

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from troop.aws.dynamo import plain, scan
+from troop.aws.dynamo import batch_get, plain, scan
 from troop.chaos.facts import Counts, Switch, UnitState
 
 SWITCH = "switch"
 IN_FLIGHT = "in-flight"
 DAY = "day#"
 UNIT = "unit#"
+UNRECOVERED = "unrecovered"
+"""Key of the item whose attribute ``units`` is the set of all units that have left chaos; an index, so to speak, of the
+units' own items: these count.
+"""
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class StateTable:
         """Everything, strongly consistent."""
         by_key = {item["key"]: item for item in scan(self.client, self.table)}
         return StateView(
-            switch=self._switch(by_key.get(SWITCH, {})),
+            switch=self.switch_of(by_key.get(SWITCH, {})),
             counts=Counts(
                 by_day={
                     date.fromisoformat(k.removeprefix(DAY)): int(v.get("count", 0))
@@ -54,7 +58,7 @@ class StateTable:
         )
 
     def switch(self) -> Switch:
-        return self._switch(self._get(SWITCH))
+        return self.switch_of(self._get(SWITCH))
 
     def counts(self, day: date) -> Counts:
         """The counters that a claim on ``day`` is checked against."""
@@ -66,12 +70,18 @@ class StateTable:
     def unit(self, unit: str) -> UnitState:
         return _unit(self._get(UNIT + unit))
 
-    def _switch(self, item: Mapping[str, Any]) -> Switch:
+    def raw(self, key: str) -> dict[str, Any]:
+        """An item in DynamoDB's own types; empty when there is none."""
+        answer = self.client.get_item(TableName=self.table, Key={"key": {"S": key}}, ConsistentRead=True)
+        item: dict[str, Any] = answer.get("Item", {})
+        return item
+
+    def switch_of(self, item: Mapping[str, Any]) -> Switch:
+        """What the switch's item, in plain values, says; empty when nobody has set it."""
         return Switch(halted=bool(item.get("halted", False)), leashed=bool(item.get("leashed", self.leashed)))
 
     def _get(self, key: str) -> dict[str, Any]:
-        answer = self.client.get_item(TableName=self.table, Key={"key": {"S": key}}, ConsistentRead=True)
-        return plain(answer.get("Item", {}))
+        return plain(self.raw(key))
 
 
 def _unit(item: Mapping[str, Any]) -> UnitState:
@@ -95,3 +105,19 @@ class PolicyTable:
         answer = self.client.get_item(TableName=self.table, Key={"unit": {"S": unit}}, ConsistentRead=True)
         item: dict[str, Any] = answer.get("Item", {})
         return item
+
+
+def read_units(
+    policies: PolicyTable, state: StateTable, units: Iterable[str]
+) -> tuple[dict[str, dict[str, Any]], dict[str, UnitState]]:
+    """Of at most 50 units, the items in ``GroupTags`` and what is remembered, where there is any; one call for both."""
+    keys = sorted(set(units))
+    found = batch_get(
+        state.client,
+        {
+            policies.table: [{"unit": {"S": unit}} for unit in keys],
+            state.table: [{"key": {"S": UNIT + unit}} for unit in keys],
+        },
+    )
+    items = {item["unit"]: item for item in found[policies.table]}
+    return items, {item["key"].removeprefix(UNIT): _unit(item) for item in found[state.table]}

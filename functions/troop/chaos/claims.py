@@ -50,7 +50,8 @@ def reconciled(event: Event, instance_gone: bool) -> tuple[Status, str]:
         instance_gone: whether the instance is terminated, shutting down or no longer known.
     """
     if not instance_gone:
-        return Status.ABANDONED, "the deadline passed and the instance lives"
+        asked = ", though AWS was asked to terminate it" if event.attempted_at else ""
+        return Status.ABANDONED, f"the deadline passed and the instance lives{asked}"
     if event.attempted_at is None:
         return Status.GONE_ELSEWHERE, "the instance was terminated by somebody else"
     return Status.TERMINATED, "found terminated after the deadline"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
@@ -11,7 +11,6 @@ from troop.chaos.facts import Counts, Facts, Switch, UnitState
 from troop.chaos.groups import Group
 from troop.chaos.guards import BEFORE_CAPS, CAPS, SCHEDULED, Refusal, Target, judge, pass_guards
 from troop.chaos.policy import Policy, effective_policy, says_anything
-from troop.chaos.roll import roll
 from troop.chaos.units import by_unit
 from troop.settings import Settings
 
@@ -92,7 +91,7 @@ def decide(facts: Facts) -> Decision:
 
 
 def _decision(facts: Facts, verdict: Refusal | Target) -> Decision:
-    day = facts.day if facts.policy.calendar.value in facts.settings.calendars else None
+    known_calendar = facts.policy.calendar.value in facts.settings.calendars
     target = None
     if isinstance(verdict, Target):
         reason, target = TERMINATE, verdict
@@ -105,36 +104,35 @@ def _decision(facts: Facts, verdict: Refusal | Target) -> Decision:
     return Decision(
         unit=facts.unit,
         tick=facts.now,
-        day=day,
+        day=facts.day if known_calendar else None,
         reason=reason,
         detail=detail,
         groups=tuple([group.name for group in facts.groups]),
-        rolled=roll(facts.salt, day, facts.unit) if day else None,
+        rolled=facts.rolled if known_calendar else None,
         policy=facts.policy,
         target=target,
     )
 
 
-def decide_all(facts: Sequence[Facts], look: Callable[[list[Facts]], list[Facts]] = list) -> list[Decision]:
+def decide_all(facts: Iterable[Facts], look: Callable[[list[Facts]], list[Facts]] = list) -> list[Decision]:
     """The decisions of a tick, in the order of the facts. What one unit is granted counts against the caps of others.
 
     Order matters only when a cap is near: then whoever rolled lowest that day goes first, so that no unit is favoured
     for its name. Nothing is looked up for units that a cap refuses anyway.
 
     Args:
-        facts: of every unit, see :func:`facts_of_units`.
+        facts: of every unit, see :func:`facts_of_units`; taken one by one, and kept only of units that are due.
         look: adds to the facts of units that are due what costs a call per group (refreshes, alarms).
     """
-    decisions: dict[str, Decision] = {}
+    decided: dict[str, Decision | None] = {}  # the place of a unit is its place in the answer
     due = []
     for unit in facts:
         passed = pass_guards(unit, BEFORE_CAPS)
-        if isinstance(passed, Refusal):
-            decisions[unit.unit] = _decision(unit, passed)
-        else:
+        decided[unit.unit] = _decision(unit, passed) if isinstance(passed, Refusal) else None
+        if decided[unit.unit] is None:
             due.append(unit)
-    decisions |= _grant(sorted(due, key=lambda f: (roll(f.salt, f.day, f.unit), f.unit)), look)
-    return [decisions[unit.unit] for unit in facts]
+    decided |= _grant(sorted(due, key=lambda f: (f.rolled, f.unit)), look)
+    return [decision for decision in decided.values() if decision]
 
 
 def _grant(due: list[Facts], look: Callable[[list[Facts]], list[Facts]]) -> Iterator[tuple[str, Decision]]:

@@ -9,6 +9,7 @@ from datetime import date, datetime
 from troop.calendars import Calendar, Reading
 from troop.chaos.groups import Group
 from troop.chaos.policy import Policy
+from troop.chaos.roll import roll
 from troop.settings import Settings
 
 
@@ -69,6 +70,14 @@ class Facts:
     protected_instances: frozenset[str] = frozenset()
     refreshing: frozenset[str] | None = None
     alarms: Mapping[str, str] | None = None
+    _today: Reading | None = field(init=False, repr=False, compare=False)
+    _rolled: float | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        calendar = self.settings.calendars.get(self.policy.calendar.value)
+        today = calendar.at(self.now) if calendar else None
+        object.__setattr__(self, "_today", today)
+        object.__setattr__(self, "_rolled", roll(self.salt, today.day, self.unit) if today else None)
 
     @property
     def calendar(self) -> Calendar:
@@ -77,10 +86,17 @@ class Facts:
 
     @property
     def today(self) -> Reading:
-        """What the unit's calendar says of ``now``."""
-        return self.settings.calendars[self.policy.calendar.value].at(self.now)
+        """What the unit's calendar says of ``now``; only for a policy without problems."""
+        assert self._today, "no guard after the one of malformed policies meets a calendar that does not exist"
+        return self._today
 
     @property
     def day(self) -> date:
         """The local day on the unit's calendar."""
         return self.today.day
+
+    @property
+    def rolled(self) -> float:
+        """The unit's roll of the day."""
+        assert self._rolled is not None, "see today"
+        return self._rolled

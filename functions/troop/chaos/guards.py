@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import wraps
 
 from troop.calendars import MARGIN_MINUTES, clock
 from troop.chaos.facts import Facts
 from troop.chaos.groups import HEALTHY, IN_SERVICE, Group, Instance
-from troop.chaos.roll import by_rank, due_at, roll
+from troop.chaos.roll import by_rank, due_at
 
 PROTECTED_TAG = "troop:protected"
 FLEET_TAG = "troop:fleet"
@@ -32,13 +33,38 @@ Guard = Callable[[Facts], Refusal | Facts | None]
 """Refuses, narrows the facts to fewer groups, or lets pass (None)."""
 
 
-def protected(facts: Facts) -> Refusal | Facts | None:
-    def why(group: Group) -> str | None:
-        if FLEET_TAG in group.tags:
-            return "belongs to one of Troop's own fleets"
-        return f"is tagged {PROTECTED_TAG}" if PROTECTED_TAG in group.tags else None  # whatever its value says
+GroupGuard = Callable[[Facts, Group], str | None]
+"""What speaks against one group, in words that follow its name; None lets it pass."""
 
-    return _narrow(facts, "protected", why)
+
+def each_group(reason: str) -> Callable[[GroupGuard], Guard]:
+    """A guard that leaves the groups that nothing speaks against, and refuses when that is none, in all their words."""
+
+    def guard_of(why: GroupGuard) -> Guard:
+        @wraps(why)
+        def guard(facts: Facts) -> Refusal | Facts | None:
+            for group in facts.groups:
+                if why(facts, group):
+                    return narrowed(facts)
+            return None
+
+        def narrowed(facts: Facts) -> Refusal | Facts:
+            words = {group.name: why(facts, group) for group in facts.groups}
+            left = tuple(group for group in facts.groups if not words[group.name])
+            if left:
+                return replace(facts, groups=left)
+            return Refusal(reason, "; ".join(f"{name} {said}" for name, said in words.items()))
+
+        return guard
+
+    return guard_of
+
+
+@each_group("protected")
+def protected(_facts: Facts, group: Group) -> str | None:
+    if FLEET_TAG in group.tags:
+        return "belongs to one of Troop's own fleets"
+    return f"is tagged {PROTECTED_TAG}" if PROTECTED_TAG in group.tags else None  # whatever its value says
 
 
 def malformed(facts: Facts) -> Refusal | None:
@@ -70,52 +96,40 @@ def unrecovered(facts: Facts) -> Refusal | None:
     return Refusal("unrecovered", f"did not recover from {event}: put it back when it is well") if event else None
 
 
-def suspended(facts: Facts) -> Refusal | Facts | None:
-    def why(group: Group) -> str | None:
-        missing = group.suspended_processes & NEEDED_PROCESSES
-        return "has suspended " + ", ".join(sorted(missing)) if missing else None
-
-    return _narrow(facts, "suspended", why)
+@each_group("suspended")
+def suspended(_facts: Facts, group: Group) -> str | None:
+    missing = group.suspended_processes & NEEDED_PROCESSES
+    return "has suspended " + ", ".join(sorted(missing)) if missing else None
 
 
-def refreshing(facts: Facts) -> Refusal | Facts | None:
-    under_way = facts.refreshing
-    if not under_way:
-        return None
-    return _narrow(facts, "refreshing", lambda g: "has an instance refresh under way" if g.name in under_way else None)
+@each_group("refreshing")
+def refreshing(facts: Facts, group: Group) -> str | None:
+    under_way = facts.refreshing and group.name in facts.refreshing
+    return "has an instance refresh under way" if under_way else None
 
 
-def too_small(facts: Facts) -> Refusal | Facts | None:
+@each_group("too-small")
+def too_small(facts: Facts, group: Group) -> str | None:
     minimum = facts.policy.min_healthy.value
-
-    def why(group: Group) -> str | None:
-        if group.desired == 0:
-            return "wants no instances"
-        if len(group.instances) < minimum:
-            return f"has {_many(len(group.instances), 'instance')}, fewer than min_healthy {minimum}"
-        return None
-
-    return _narrow(facts, "too-small", why)
+    if group.desired == 0:
+        return "wants no instances"
+    if len(group.instances) < minimum:
+        return f"has {_many(len(group.instances), 'instance')}, fewer than min_healthy {minimum}"
+    return None
 
 
-def unhealthy(facts: Facts) -> Refusal | Facts | None:
-    minimum = facts.policy.min_healthy.value
-
-    def why(group: Group) -> str | None:
-        serving = group.serving
-        if len(serving) < minimum:
-            return f"has {_many(len(serving), 'healthy instance')} in service, fewer than min_healthy {minimum}"
-        capacity = sum([i.weight for i in serving])
-        return f"has a capacity of {capacity} in service, desired {group.desired}" if capacity < group.desired else None
-
-    return _narrow(facts, "unhealthy", why)
+@each_group("unhealthy")
+def unhealthy(facts: Facts, group: Group) -> str | None:
+    minimum, serving = facts.policy.min_healthy.value, group.serving
+    if len(serving) < minimum:
+        return f"has {_many(len(serving), 'healthy instance')} in service, fewer than min_healthy {minimum}"
+    capacity = sum([i.weight for i in serving])
+    return f"has a capacity of {capacity} in service, desired {group.desired}" if capacity < group.desired else None
 
 
-def only_protected_instances(facts: Facts) -> Refusal | Facts | None:
-    def why(group: Group) -> str | None:
-        return None if candidates(facts, group) else "has only protected instances in service"
-
-    return _narrow(facts, "protected-instances", why)
+@each_group("protected-instances")
+def only_protected_instances(facts: Facts, group: Group) -> str | None:
+    return None if candidates(facts, group) else "has only protected instances in service"
 
 
 def stop_alarm(facts: Facts) -> Refusal | None:
@@ -139,7 +153,7 @@ def too_soon(facts: Facts) -> Refusal | None:
 
 
 def not_rolled(facts: Facts) -> Refusal | None:
-    rolled, probability = roll(facts.salt, facts.day, facts.unit), facts.policy.probability.value
+    rolled, probability = facts.rolled, facts.policy.probability.value
     if rolled < probability:
         return None
     return Refusal("not-rolled", f"{rolled:.4f} >= probability {probability:g}")
@@ -283,14 +297,3 @@ def candidates(facts: Facts, group: Group) -> tuple[Instance, ...]:
 
 def _many(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-def _narrow(facts: Facts, reason: str, why: Callable[[Group], str | None]) -> Refusal | Facts | None:
-    """Leaves the groups that nothing speaks against; refuses when that is none, with every group's own words."""
-    refused = [(group, words) for group in facts.groups if (words := why(group))]
-    if not refused:
-        return None
-    if len(refused) == len(facts.groups):
-        return Refusal(reason, "; ".join([f"{group.name} {words}" for group, words in refused]))
-    out = {group.name for group, _ in refused}
-    return replace(facts, groups=tuple(g for g in facts.groups if g.name not in out))

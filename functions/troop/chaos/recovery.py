@@ -45,7 +45,8 @@ def assess(
 
     Recovered means: the victim no longer serves, and the capacity in service, in the group's own units, is at least
     the smaller of what was desired at the kill and what is desired now, twice in a row. An instance counts as in
-    service when it is healthy in all of the group's target groups.
+    service when it is healthy in all of the group's target groups. A group that a late look finds whole is recovered:
+    nobody can say that it was not in time.
 
     Args:
         event: with ``terminated_at``, and the looks before this one in ``watch``.

@@ -13,13 +13,11 @@ import hashlib
 import hmac
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
-from functools import lru_cache
 
 from troop.calendars import MARGIN_MINUTES, Calendar
 from troop.chaos.groups import Instance
 
 
-@lru_cache(maxsize=1024)  # the guard and the record of one decision ask for the same
 def fraction(salt: bytes, label: str, day: date, name: str) -> float:
     """A number in [0, 1), uniform and independent for every label, day and name."""
     digest = hmac.digest(salt, f"{label}|{day.isoformat()}|{name}".encode(), hashlib.sha256)

@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from operator import attrgetter
+from urllib.parse import quote, unquote
 
 from troop.chaos.groups import Group
 
 UNIT_TAG = "troop:unit"
+
+LONGEST_UNIT = 256
+"""Characters; what a tag can hold."""
 
 
 def unit_of(name: str, tags: Mapping[str, str], patterns: Sequence[tuple[str, str]]) -> str:
@@ -36,3 +40,21 @@ def by_unit(groups: Iterable[Group], patterns: Sequence[tuple[str, str]]) -> dic
     for group in sorted(groups, key=attrgetter("name")):
         found.setdefault(unit_of(group.name, group.tags, patterns), []).append(group)
     return {unit: tuple(members) for unit, members in sorted(found.items())}
+
+
+def unit_to_url(unit: str) -> str:
+    """A unit's name as one URL path segment of unreserved characters (RFC 3986), with ``~`` for ``%``.
+
+    >>> unit_to_url("web/api")
+    'web~2Fapi'
+    """
+    quoted = quote(unit, safe="").replace("~", "%7E")
+    if not unit.strip("."):  # clients take "." and ".." for steps along the path
+        quoted = quoted.replace(".", "%2E")
+    return quoted.replace("%", "~")
+
+
+def unit_from_url(segment: str) -> str | None:
+    """The reverse of :func:`unit_to_url`; None for text that it never gives, so that a unit has one address."""
+    unit = unquote(segment.replace("~", "%"))
+    return unit if unit_to_url(unit) == segment else None

@@ -64,9 +64,9 @@ class Tick:
             counts=view.counts,
             protected_instances=protected_instances(self.ec2),
         )
-        facts = [
+        facts = (
             f for f in facts_of_units(account, self.settings, self.salt(), started) if self._calendar_of(f) == calendar
-        ]
+        )
         decisions = decide_all(facts, self._look)
         self.decisions.write(decisions)
         for decision in decisions:

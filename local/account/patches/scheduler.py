@@ -1,8 +1,9 @@
 """EventBridge Scheduler starts its targets at the minute, in the schedule's time zone, as the schedule's role.
 
-MiniStack evaluates cron expressions in UTC, looks every ten seconds, leaves `<aws.scheduler.scheduled-time>` and
-`<aws.scheduler.execution-id>` as they are, asks no role and knows no dead-letter queue. Not mended: retries (a target
-that refuses goes to the dead-letter queue at once) and flexible time windows (a schedule that has one is refused).
+MiniStack evaluates cron expressions in UTC, begins a rate only after its first interval, looks every ten seconds,
+leaves `<aws.scheduler.scheduled-time>` and `<aws.scheduler.execution-id>` as they are, asks no role and knows no
+dead-letter queue. Not mended: retries (a target that refuses goes to the dead-letter queue at once) and flexible time
+windows (a schedule that has one is refused).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from ._wrap import wrap
 _TICK_SECONDS = 0.25
 _LATEST = dt.timedelta(minutes=5)
 _MINUTE = dt.timedelta(minutes=1)
+_JUST = dt.timedelta(microseconds=1)
 _TARGET_ACTIONS = {
     "states": "states:StartExecution",
     "lambda": "lambda:InvokeFunction",
@@ -64,7 +66,7 @@ def _refusal(body: dict[str, Any]) -> Any:
 def _tick() -> None:
     now = dt.datetime.now(dt.UTC)
     for key, schedule in list(scheduler._schedules._data.items()):
-        since = _done.setdefault(key, max(_created(schedule), now - _LATEST))
+        since = _done.setdefault(key, max(_created(schedule) - _JUST, now - _LATEST))
         _done[key] = now
         if _over(schedule, now) and schedule.get("ActionAfterCompletion") == "DELETE":
             scheduler._schedules._data.pop(key, None)
@@ -94,7 +96,7 @@ def _over(schedule: dict[str, Any], now: dt.datetime) -> bool:
 
 
 def occurrences(schedule: dict[str, Any], since: dt.datetime, until: dt.datetime) -> list[dt.datetime]:
-    """The moments in (since, until] at which the schedule is due."""
+    """The moments in (since, until] at which the schedule is due. A rate is due when it is made, and from then on."""
     expression = schedule["ScheduleExpression"]
     zone = ZoneInfo(schedule.get("ScheduleExpressionTimezone") or "UTC")
     if expression.startswith("at("):

@@ -61,6 +61,14 @@ def test_public_holidays_of_a_country_and_subdivision(
         assert name.split("(")[0].strip() in found[1].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
 
 
+def test_names_of_holidays_do_not_depend_on_the_machines_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANGUAGE", "de")
+    far = date(2043, 10, 26)  # a year that nobody has asked for yet: holidays are remembered
+    closure = calendar(country="AT").day_off(far)
+    assert closure is not None
+    assert closure.detail == "National Day"
+
+
 def test_a_year_of_holidays_is_the_countrys() -> None:
     known = holidays.country_holidays("US", subdiv="CA", years=2026)
     one = calendar(country="US", subdivision="CA", weekdays=EVERY_DAY)

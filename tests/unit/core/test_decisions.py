@@ -42,7 +42,8 @@ def test_a_unit_without_a_calendar_that_exists_has_no_day_and_no_roll() -> None:
 
 
 def test_the_day_of_a_decision_is_the_local_one() -> None:
-    assert decide(facts(now=datetime.fromisoformat("2026-11-21T03:00Z"))).day == FRIDAY
+    decision = decide(facts(now=datetime.fromisoformat("2026-11-21T03:00Z")))
+    assert (decision.day, decision.rolled) == (FRIDAY, roll(SALT, FRIDAY, "web"))
 
 
 # ------------------------------------------------------------------ what a tick reads

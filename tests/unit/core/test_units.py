@@ -6,12 +6,14 @@ from datetime import date
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.unit.core.build import LAST_TICK, SALT, account, at, facts, group, settings
 from troop.chaos.decisions import decide_all, facts_of_units
 from troop.chaos.facts import UnitState
 from troop.chaos.roll import due_at, roll
-from troop.chaos.units import by_unit, unit_of
+from troop.chaos.units import by_unit, unit_from_url, unit_of, unit_to_url
 
 PATTERNS = (("web-v*", "web"), ("web-*", "web-rest"), ("db-[0-9]", "db"))
 
@@ -98,3 +100,34 @@ def test_a_roll_belongs_to_the_unit_not_to_the_group() -> None:
     calendar = facts().calendar
     assert roll(SALT, date(2026, 11, 20), "web") != roll(SALT, date(2026, 11, 20), "web-v041")
     assert due_at(SALT, date(2026, 11, 20), "web", calendar) >= at("09:00")
+
+
+@pytest.mark.parametrize(
+    ("unit", "segment"),
+    [
+        ("web", "web"),
+        ("web_v1.2-x", "web_v1.2-x"),
+        ("web/api v1", "web~2Fapi~20v1"),
+        ("~", "~7E"),
+        ("100%", "100~25"),
+        ("ü", "~C3~BC"),
+        (".", "~2E"),
+        ("..", "~2E~2E"),
+        ("...", "~2E~2E~2E"),
+    ],
+)
+def test_a_unit_is_one_segment_of_a_path(unit: str, segment: str) -> None:
+    assert unit_to_url(unit) == segment
+    assert unit_from_url(segment) == unit
+
+
+@given(st.text(max_size=30))
+def test_every_unit_has_one_address(unit: str) -> None:
+    segment = unit_to_url(unit)
+    assert set(segment) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+    assert unit_from_url(segment) == unit
+
+
+@pytest.mark.parametrize("segment", ["web%2Fapi", "web/api", "~2f", "~FF", "~", "~7", "a~2Db", ".", "ü"])
+def test_other_spellings_are_no_address(segment: str) -> None:
+    assert unit_from_url(segment) is None

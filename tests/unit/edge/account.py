@@ -54,6 +54,7 @@ ENVIRONMENT = {
     "TROOP_EVENTS_TABLE": "Events",
     "TROOP_STATE_TABLE": "State",
     "TROOP_DECISIONS_TABLE": "Decisions",
+    "TROOP_CHANGES_TABLE": "Changes",
     "TROOP_WORK_BUCKET": "work-bucket",
     "TROOP_SALT_SECRET": "Salt",
     "TROOP_EVENT_BUS": "chaos",
@@ -103,6 +104,7 @@ class Account:
         _table(self.dynamodb, "GroupTags", "unit")
         _table(self.dynamodb, "State", "key")
         _table(self.dynamodb, "Decisions", "unit", "tick")
+        _table(self.dynamodb, "Changes", "subject", "at")
         _table(self.dynamodb, "Events", "event_id", indices={"by-time": "kind", "by-unit": "unit", "by-open": "open"})
         where = {"LocationConstraint": "eu-central-1"}
         client("s3").create_bucket(Bucket="work-bucket", CreateBucketConfiguration=where)

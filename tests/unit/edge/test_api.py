@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable
 from datetime import date, timedelta
@@ -216,7 +217,11 @@ def test_refusals_say_what_to_do(account: Account, query: dict[str, Any], words:
 @pytest.mark.parametrize("position", ["9999-99", "2026-11-20T22:46:00.000Z", "#x", "2026-11-20T22:46:00.000Z#", "\x00"])
 def test_a_forged_cursor_is_refused(account: Account, position: str) -> None:
     """DynamoDB would answer a start outside the range with an error of its own."""
-    status, body = _get("/events", cursor=cursors.encode(position, [None, None, None, None]))
+    _put(account, _event(0), _event(1))
+    real = base64.urlsafe_b64decode(_get("/events", limit=1)[1]["cursor"] + "==")
+    digest = real[: real.index(b"2026-")]
+    forged = base64.urlsafe_b64encode(digest + position.encode()).decode().rstrip("=")
+    status, body = _get("/events", cursor=forged)
     assert (status, body["message"]) == (400, cursors.UNKNOWN)
 
 
@@ -236,8 +241,10 @@ def test_no_such_event_is_a_404_that_says_where_to_look(account: Account, segmen
     assert body["message"].endswith("GET /events lists the ids there are")
 
 
-def test_other_paths_are_404(account: Account) -> None:
-    assert _get("/other")[0] == 404
+@pytest.mark.parametrize("path", ["/other", "/events/a/b", "/groups/\x9b", '/events/"', "/"])
+def test_other_paths_are_404_and_told_how_paths_are_spelled(account: Account, path: str) -> None:
+    status, body = _get(path)
+    assert (status, body["message"]) == (404, api.NO_ROUTE)
 
 
 def test_events_of_any_day_sort_by_time(account: Account) -> None:

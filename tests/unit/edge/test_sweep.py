@@ -135,9 +135,12 @@ def test_a_lost_watch_is_taken_over_and_finished_in_one_sweep(account: Account) 
     assert account.event(WEB).status is Status.RECOVERED
 
 
-def test_an_attempt_between_read_and_write_keeps_the_claim(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Should an owner's clock be behind, its attempt must not be closed as if it had never been."""
-    _left_behind(account, monkeypatch, "UpdateItem")
+@pytest.mark.parametrize("cut_before", ["UpdateItem", "TerminateInstances"])
+def test_an_attempt_between_read_and_write_keeps_the_claim(
+    account: Account, monkeypatch: pytest.MonkeyPatch, cut_before: str
+) -> None:
+    """Should an owner's clock be behind, its first or next attempt must not be closed as if it had never been."""
+    _left_behind(account, monkeypatch, cut_before)
     claimed = account.event(WEB)
     account.clock.forward(minutes=12)
 

@@ -1,0 +1,68 @@
+"""The command line: options before a command's name, and the commands."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from cli import doctor, events, groups, policy, policy_commands, proxy_command, show, switch
+from cli.context import Options
+from cli.errors import CliError
+
+
+class _Commands(TyperGroup):
+    """Ends with one line and an exit code of its own where a command cannot do what it should."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except CliError as error:
+            show.note(f"troop: {error}", style="red")
+            raise typer.Exit(int(error.code)) from None
+
+
+app = typer.Typer(
+    cls=_Commands,
+    name="troop",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,  # they would print local variables, credentials among them
+    help="Chaos Monkey for AWS: what it did, what it may do, and the switch that stops it.",
+    epilog="Exit codes: 1 failed, 2 usage, 3 no credentials, 4 expired credentials, 5 no such deployment, 6 wrong "
+    "region, 7 no such unit, 8 forbidden, 9 unreachable, 10 refused, 11 changed by somebody else, 12 the API failed, "
+    "13 not confirmed.",
+)
+
+
+@app.callback()
+def options(
+    ctx: typer.Context,
+    deployment: Annotated[
+        str, typer.Option("--deployment", "-d", envvar="TROOP_DEPLOYMENT", help="The deployment's (stack's) name.")
+    ] = "Troop",
+    region: Annotated[str | None, typer.Option(help="AWS region; by default the environment's or profile's.")] = None,
+    profile: Annotated[str | None, typer.Option(help="AWS profile; by default AWS_PROFILE's.")] = None,
+) -> None:
+    """The options that every command shares."""
+    ctx.obj = Options(deployment, region, profile)
+
+
+app.command("events")(events.events)
+app.command("groups")(groups.groups)
+app.command("group")(groups.group)
+app.command("opt-out")(policy.opt_out)
+app.command("opt-in")(policy.opt_in)
+app.command("set")(policy.set_values)
+app.command("leash")(switch.leash)
+app.command("unleash")(switch.unleash)
+app.command("halt")(switch.halt)
+app.command("resume")(switch.resume)
+app.command("doctor")(doctor.doctor)
+app.add_typer(policy_commands.app, name="policy")
+app.command("proxy")(proxy_command.proxy)
+
+
+def main() -> None:
+    """The console script."""
+    app(prog_name="troop")

@@ -1,0 +1,174 @@
+"""The API as the commands use it: what its answers mean, and what a refusal tells the caller to do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from cli import aws
+from cli.api import Answer, Api, UnreachableError
+from cli.errors import CliError, Exit
+from troop.chaos.units import unit_to_url
+
+EVENTS_PAGE = 100
+GROUPS_PAGE = 50
+"""The longest pages the API gives."""
+
+_TRIES = 3
+_TEMPORARY = frozenset({429, 502, 503, 504})
+_SEARCHED = 2000
+"""Groups among which a name is looked for that is no unit's."""
+
+
+@dataclass(frozen=True)
+class TroopClient:
+    """A deployment's API.
+
+    Attributes:
+        api: sends the requests.
+        arn: of the API's stage, for the message about a missing permission.
+        where: the deployment, account and region, for messages.
+        sleep: waits that many seconds between tries.
+    """
+
+    api: Api
+    arn: str
+    where: str
+    sleep: Callable[[float], None] = field(default=time.sleep)
+
+    def events(self, query: Mapping[str, str], limit: int) -> list[dict[str, Any]]:
+        """Up to ``limit`` events, newest first; ``query`` as GET /events takes it, without limit and cursor."""
+        return self._listing("events", query, limit, EVENTS_PAGE)
+
+    def groups(self) -> Iterator[dict[str, Any]]:
+        """All groups of the account and region, page by page."""
+        query: dict[str, str] = {"limit": str(GROUPS_PAGE)}
+        while True:
+            page = self._ok("GET", "groups", query)
+            yield from page["groups"]
+            if not page.get("cursor"):
+                return
+            query = {"limit": str(GROUPS_PAGE), "cursor": page["cursor"]}
+
+    def unit(self, unit: str) -> dict[str, Any] | None:
+        """What GET /groups/{unit} tells; None when nothing is known of it."""
+        answer = self._send("GET", unit_path(unit))
+        if answer.status == 404:
+            return None
+        return self._checked(answer, "GET", unit_path(unit))
+
+    def known_unit(self, name: str, hint: str = "`troop groups` lists those there are") -> dict[str, Any]:
+        """The unit of that name, or the unit that a group of that name belongs to.
+
+        Args:
+            name: of a unit or a group.
+            hint: what to do when no name is near.
+
+        Raises:
+            CliError: NO_SUCH_UNIT, with names that are near.
+        """
+        if found := self.unit(name):
+            return found
+        names: dict[str, str] = {}
+        for index, group in enumerate(self.groups()):
+            if group["group"] == name and (found := self.unit(group["unit"])):
+                return found
+            names |= {group["unit"].lower(): group["unit"], group["group"].lower(): group["group"]}
+            if index >= _SEARCHED:
+                break
+        near = [names[n] for n in get_close_matches(name.lower(), names, n=3, cutoff=0.6)]
+        meant = f"did you mean {' or '.join(near)}?" if near else hint
+        raise CliError(Exit.NO_SUCH_UNIT, f"there is no unit or group {name!r} in {self.where}: {meant}")
+
+    def change_unit(self, unit: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """PATCH /groups/{unit}; None as a value removes the key."""
+        return self._ok("PATCH", unit_path(unit), body=changes)
+
+    def switch(self) -> dict[str, Any]:
+        return self._ok("GET", "switch")
+
+    def change_switch(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        return self._ok("PATCH", "switch", body=changes)
+
+    def health(self) -> dict[str, Any]:
+        return self._ok("GET", "health")
+
+    def _listing(self, name: str, query: Mapping[str, str], limit: int, page_size: int) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        cursor: str | None = None
+        while len(found) < limit:
+            wanted = {**query, "limit": str(min(page_size, limit - len(found)))}
+            page = self._ok("GET", name, wanted | ({"cursor": cursor} if cursor else {}))
+            found += page[name]
+            cursor = page.get("cursor")
+            if not cursor:
+                break
+        return found
+
+    def _ok(
+        self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        return self._checked(self._send(method, path, query, body), method, path)
+
+    def _send(
+        self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
+    ) -> Answer:
+        for left in range(_TRIES - 1, -1, -1):
+            try:
+                with aws.told():
+                    answer = self.api.request(method, path, query, body)
+            except UnreachableError as error:
+                raise CliError(Exit.UNREACHABLE, f"the API of {self.where} cannot be reached: {error}") from error
+            # A throttled request has changed nothing; what a change that failed otherwise has done is not known.
+            temporary = answer.status == 429 or (method == "GET" and answer.status in _TEMPORARY)
+            if not temporary or not left:
+                return answer
+            self.sleep(2.0 ** (_TRIES - 1 - left))
+        raise AssertionError("unreachable")
+
+    def _checked(self, answer: Answer, method: str, path: str) -> dict[str, Any]:
+        if answer.status == 200 and isinstance(answer.body, dict):
+            return answer.body
+        raise self._refusal(answer, method, path)
+
+    def _refusal(self, answer: Answer, method: str, path: str) -> CliError:
+        message = answer.message
+        if answer.status in (401, 403):
+            return self._forbidden(answer, method, path)
+        if answer.status == 409:
+            return CliError(Exit.CONFLICT, message or "somebody has changed it in the meantime: look, and try again")
+        if answer.status in (400, 404, 413, 415):
+            return CliError(Exit.REFUSED, message or f"the API refuses {method} /{path} with {answer.status}")
+        if answer.status == 429:
+            return CliError(Exit.API_FAILED, "the API is asked too often: try again in a minute")
+        shown = f": {message}" if message else ""
+        return CliError(
+            Exit.API_FAILED,
+            f"the API of {self.where} answered {method} /{path} with {answer.status}{shown}; its logs tell more",
+        )
+
+    def _forbidden(self, answer: Answer, method: str, path: str) -> CliError:
+        message, kind = answer.message.lower(), answer.error
+        if "ExpiredToken" in kind or ("expired" in message and "signature" not in message):
+            return CliError(Exit.EXPIRED_CREDENTIALS, aws.EXPIRED)
+        if "signature expired" in message or "signature not yet current" in message:
+            return CliError(Exit.FORBIDDEN, "this machine's clock is wrong: AWS does not accept its signature's time")
+        if "UnrecognizedClient" in kind or "InvalidSignature" in kind or "security token included" in message:
+            return CliError(Exit.NO_CREDENTIALS, f"the API does not accept the credentials: {answer.message}")
+        if "MissingAuthenticationToken" in kind or "missing authentication token" in message:
+            return CliError(
+                Exit.REFUSED,
+                f"the API of {self.where} has no {method} /{path}: it is older than this command",
+            )
+        resource = f"{self.arn}/{method}/{path}"
+        return CliError(
+            Exit.FORBIDDEN,
+            f"you may not do that: your policies must allow execute-api:Invoke on {resource}, and none may deny it",
+        )
+
+
+def unit_path(unit: str) -> str:
+    return f"groups/{unit_to_url(unit)}"

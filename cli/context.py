@@ -1,0 +1,71 @@
+"""What every command starts from: the options before its name, and the deployment they lead to."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import typer
+
+from cli import aws
+from cli.api import SignedApi
+from cli.client import TroopClient
+from cli.deployment import Deployment, find_deployment
+from cli.errors import CliError, Exit
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options before a command's name; None where the environment is to decide."""
+
+    deployment: str = "Troop"
+    region: str | None = None
+    profile: str | None = None
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A deployment, and its API."""
+
+    deployment: Deployment
+    client: TroopClient
+
+
+def connect(options: Options) -> Connection:
+    """Finds the deployment by its stack.
+
+    Raises:
+        CliError: what is wrong with credentials, region, deployment or network.
+    """
+    session = aws.make_session(options.profile, options.region)
+    deployment = find_deployment(session, options.deployment)
+    api = SignedApi(deployment.api_url, session, aws.ca_bundle())
+    return Connection(deployment, TroopClient(api, deployment.api_arn, str(deployment)))
+
+
+def connection(ctx: typer.Context) -> Connection:
+    """The connection of the command that is running."""
+    return connect(ctx.obj)
+
+
+def interactive() -> bool:
+    """Whether there is somebody to ask."""
+    return sys.stdin.isatty()
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Asks before something is done.
+
+    Args:
+        question: ends without a question mark.
+        yes: the answer was given with ``--yes``.
+
+    Raises:
+        CliError: NOT_CONFIRMED; also when there is nobody to ask.
+    """
+    if yes:
+        return
+    if not interactive():
+        raise CliError(Exit.NOT_CONFIRMED, "this asks before it acts, and this is no terminal: add --yes")
+    if not typer.confirm(f"{question}?", err=True):
+        raise CliError(Exit.NOT_CONFIRMED, "nothing was changed")

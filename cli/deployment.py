@@ -1,0 +1,149 @@
+"""Where a deployment is: its stack, by name, in the session's account and region."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from cli import aws
+from cli.errors import CliError, Exit
+
+API_OUTPUT = "ApiUrl"
+DEPLOYMENT_TAG = "troop:deployment"
+_API_URL = re.compile(r"https://(?P<api>\w+)\.execute-api\.[\w-]+\.amazonaws\.com(?:\.cn)?/(?P<stage>\w+)/?")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,30}")
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A deployment that is there.
+
+    Attributes:
+        name: the stack's.
+        region, account: where; the account as its number.
+        outputs: the stack's, by name; ``ApiUrl`` as it can be reached from here.
+        api_arn: what IAM calls the API's stage, for ``execute-api:Invoke``.
+    """
+
+    name: str
+    region: str
+    account: str
+    outputs: Mapping[str, str]
+    api_arn: str
+
+    @property
+    def api_url(self) -> str:
+        return self.outputs[API_OUTPUT]
+
+    def __str__(self) -> str:
+        return f"{self.name} in account {self.account}, region {self.region}"
+
+
+def find_deployment(session: boto3.Session, name: str) -> Deployment:
+    """The deployment of that name.
+
+    Raises:
+        CliError: NO_DEPLOYMENT, WRONG_REGION when another region has it, or what :func:`cli.aws.told` tells.
+    """
+    if not _NAME.fullmatch(name):
+        raise CliError(Exit.NO_DEPLOYMENT, f"{name!r} cannot be a deployment's name: letters, digits and hyphens only")
+    stack = find_stack(session, name)
+    if stack is None:
+        raise _not_here(session, name)
+    outputs = {o["OutputKey"]: o["OutputValue"] for o in stack.get("Outputs", [])}
+    if API_OUTPUT not in outputs:
+        raise CliError(
+            Exit.NO_DEPLOYMENT,
+            f"the stack {name} in {session.region_name} is {stack['StackStatus']} and tells no {API_OUTPUT}: "
+            "deploy it again, or name another with --deployment",
+        )
+    _, partition, _, region, account, *_ = stack["StackId"].split(":")
+    found = _API_URL.fullmatch(outputs[API_OUTPUT])
+    api, stage = (found["api"], found["stage"]) if found else ("*", "*")
+    outputs[API_OUTPUT] = reachable(outputs[API_OUTPUT])
+    arn = f"arn:{partition}:execute-api:{region}:{account}:{api}/{stage}"
+    return Deployment(name, region, account, outputs, arn)
+
+
+def find_stack(session: boto3.Session, name: str, **options: Any) -> dict[str, Any] | None:
+    """DescribeStacks' answer for one stack, None when there is none (or it has been deleted)."""
+    with aws.told():
+        try:
+            stacks = aws.client(session, "cloudformation", **options).describe_stacks(StackName=name)["Stacks"]
+        except ClientError as error:
+            if (
+                error.response["Error"]["Code"] == "ValidationError"
+                and "not exist" in error.response["Error"]["Message"]
+            ):
+                return None
+            raise
+    found: dict[str, Any] | None = next((s for s in stacks if s["StackStatus"] != "DELETE_COMPLETE"), None)
+    return found
+
+
+def reachable(url: str) -> str:
+    """The API's address as it answers: AWS on this machine serves it under its own address."""
+    if not aws.is_local():
+        return url
+    return _API_URL.sub(
+        rf"{os.environ['AWS_ENDPOINT_URL'].rstrip('/')}/restapis/\g<api>/\g<stage>/_user_request_/", url
+    )
+
+
+def _not_here(session: boto3.Session, name: str) -> CliError:
+    region = session.region_name
+    account = aws.account_of(session)
+    where = f"region {region}" + (f" of account {account}" if account else "")
+    if elsewhere := _regions_with(session, name):
+        first = elsewhere[0]
+        return CliError(
+            Exit.WRONG_REGION,
+            f"there is no deployment {name} in {where}, but one in {', '.join(elsewhere)}: add --region {first} "
+            f"or set AWS_REGION={first}",
+        )
+    others = _deployments(session)
+    hint = (
+        f"there is {', '.join(others)}: name it with --deployment"
+        if others
+        else "check the account (AWS_PROFILE) and the region (AWS_REGION), or deploy it with `make deploy`"
+    )
+    return CliError(Exit.NO_DEPLOYMENT, f"there is no deployment {name} in {where}; {hint}")
+
+
+def _regions_with(session: boto3.Session, name: str) -> list[str]:
+    """Other regions of the partition that have a Troop stack of that name; those that cannot be asked have none."""
+    if aws.is_local():
+        return []
+    partition = session.get_partition_for_region(session.region_name)
+    others = [r for r in session.get_available_regions("cloudformation", partition) if r != session.region_name]
+
+    quick = {"connect_timeout": 2, "read_timeout": 4, "retries": {"max_attempts": 1}}
+    clients = [aws.client(session, "cloudformation", region_name=r, **quick) for r in others]  # not safe in threads
+
+    def has(client: Any) -> bool:
+        try:
+            return _is_ours(client.describe_stacks(StackName=name)["Stacks"])
+        except (BotoCoreError, ClientError):
+            return False
+
+    with ThreadPoolExecutor(max_workers=16) as pool:
+        return [region for region, there in zip(others, pool.map(has, clients), strict=True) if there]
+
+
+def _deployments(session: boto3.Session) -> list[str]:
+    try:
+        pages = aws.client(session, "cloudformation").get_paginator("describe_stacks").paginate()
+        return sorted(s["StackName"] for page in pages for s in page["Stacks"] if _is_ours([s]))
+    except (BotoCoreError, ClientError):
+        return []
+
+
+def _is_ours(stacks: Iterable[Mapping[str, Any]]) -> bool:
+    return any(tag["Key"] == DEPLOYMENT_TAG for stack in stacks for tag in stack.get("Tags", []))

@@ -1,0 +1,117 @@
+"""`troop events`: terminations, newest first, or as they happen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+
+from cli import show
+from cli.client import TroopClient
+from cli.context import connection
+from cli.errors import CliError, Exit
+from cli.times import parse_moment
+from troop import moments
+from troop.chaos.events import OPEN, Status
+
+_POLL_SECONDS = 5.0
+_FOLLOWED = 500
+"""Events of a look of --follow: more than a deployment claims between two of them."""
+
+_COLUMNS = ("when", "unit", "group", "status", "instance", "zone", "recovered after", "detail")
+_OPEN = frozenset(str(status) for status in OPEN)
+
+
+def events(
+    ctx: typer.Context,
+    group: Annotated[str | None, typer.Option(help="Of the Auto Scaling group of that name.")] = None,
+    unit: Annotated[str | None, typer.Option(help="Of that unit.")] = None,
+    since: Annotated[str | None, typer.Option(help="From then on: 2026-11-20, 2026-11-20T14:00, 2d, 3h ...")] = None,
+    until: Annotated[str | None, typer.Option(help="Before then, in the same forms.")] = None,
+    status: Annotated[Status | None, typer.Option(case_sensitive=False, help="In that status.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 25,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON document; with --follow, an object a line.")
+    ] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what happens, until Ctrl-C.")] = False,
+) -> None:
+    """Terminations on record, newest first."""
+    now = datetime.now(UTC)
+    query = {"group": group, "unit": unit, "status": status and str(status)}
+    query |= {"since": _moment("--since", since, now), "until": _moment("--until", until, now)}
+    wanted = {key: value for key, value in query.items() if value}
+    client = connection(ctx).client
+    if follow:
+        if until:
+            raise CliError(Exit.USAGE, "--follow has no end: leave --until out")
+        _follow(client, wanted, limit, as_json)
+        return
+    found = client.events(wanted, limit)
+    if as_json:
+        show.document({"events": found})
+    elif found:
+        show.table(_COLUMNS, map(row, found))
+    else:
+        show.note("there are no such events")
+
+
+def row(event: Mapping[str, Any]) -> tuple[Any, ...]:
+    """An event as a line of the table."""
+    seconds = event.get("recovery_seconds")
+    return (
+        show.moment(event["at"]),
+        event["unit"],
+        event["group"],
+        event["status"],
+        event["instance_id"],
+        event["zone"],
+        None if seconds is None else f"{seconds:.1f} s",
+        event["detail"],
+    )
+
+
+def _moment(option: str, text: str | None, now: datetime) -> str | None:
+    if text is None:
+        return None
+    try:
+        return moments.iso(parse_moment(text, now))
+    except ValueError as error:
+        raise CliError(Exit.USAGE, f"{option}: {error}") from None
+
+
+def _follow(client: TroopClient, query: Mapping[str, str], limit: int, as_json: bool) -> None:
+    try:
+        for event in changes(client, query, limit, time.sleep):
+            if as_json:
+                show.line(event)
+            else:
+                when, unit, group, status, instance, _, recovered, detail = (show.plain(v) for v in row(event))
+                after = f" after {recovered}" if recovered != show.NOTHING else ""
+                told = f": {detail}" if detail != show.NOTHING else ""
+                show.say(f"{when}  {unit} ({group})  {status}{after}  {instance}{told}")
+    except KeyboardInterrupt:
+        pass  # that is how following ends
+
+
+def changes(
+    client: TroopClient, query: Mapping[str, str], limit: int, sleep: Callable[[float], None]
+) -> Iterator[dict[str, Any]]:
+    """The latest events, oldest first, and then each one that is new or has changed, for ever."""
+    seen: dict[str, dict[str, Any]] = {}
+    found = client.events(query, limit)
+    began = query.get("since", moments.iso(datetime.now(UTC)))
+    while True:
+        for event in reversed(found):
+            if seen.get(event["event_id"]) != event:
+                seen[event["event_id"]] = event
+                yield event
+        # Nothing before the earliest event in flight changes any more; a leashed one may yet become a claim.
+        unfinished = [e["at"] for e in seen.values() if e["status"] in _OPEN]
+        latest = max((e["at"] for e in seen.values()), default=began)
+        since = min([*unfinished, latest])
+        seen = {key: event for key, event in seen.items() if event["at"] >= since}
+        sleep(_POLL_SECONDS)
+        found = client.events({**query, "since": since}, _FOLLOWED)

@@ -1,0 +1,101 @@
+"""`troop groups` and `troop group`: what takes part, and what holds for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from cli import show
+from cli.context import connection
+from cli.events import row
+
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document.")]
+_COLUMNS = ("unit", "group", "takes part", "probability", "at least", "in service", "calendar", "last", "")
+_EVENT_COLUMNS = ("when", "group", "status", "instance", "recovered after", "detail")
+
+
+def groups(ctx: typer.Context, as_json: AsJson = False) -> None:
+    """All Auto Scaling groups, and what holds for each."""
+    found = list(connection(ctx).client.groups())
+    if as_json:
+        show.document({"groups": found})
+    elif found:
+        show.table(_COLUMNS, map(_group_row, sorted(found, key=lambda g: (g["unit"], g["group"]))))
+    else:
+        show.note("there are no Auto Scaling groups in this account and region")
+
+
+def _group_row(group: Mapping[str, Any]) -> tuple[Any, ...]:
+    remarks = list(group["problems"])
+    if group["unrecovered"]:
+        remarks.insert(0, f"has not recovered from {group['unrecovered']}")
+    return (
+        group["unit"],
+        group["group"],
+        _yes(group["takes_part"]),
+        group["probability"],
+        group["min_healthy"],
+        f"{group['in_service']} of {group['desired']}",
+        group["calendar"],
+        group["last_day"],
+        "; ".join(remarks) or " ",
+    )
+
+
+def group(
+    ctx: typer.Context,
+    unit: Annotated[str, typer.Argument(help="A unit, or a group by its name.")],
+    as_json: AsJson = False,
+) -> None:
+    """One unit: its policy and where each value comes from, what was decided last, its last events."""
+    found = connection(ctx).client.known_unit(unit)
+    if as_json:
+        show.document(found)
+    else:
+        describe(found)
+
+
+def describe(unit: Mapping[str, Any]) -> None:
+    """A unit as GET /groups/{unit} tells it, for people."""
+    groups = [g if isinstance(g, str) else g.get("group", g.get("name")) for g in unit["groups"]]
+    facts = [
+        ("unit", unit["unit"]),
+        ("groups", groups or "none known yet"),
+        ("last terminated on", unit["last_day"]),
+        ("next possible", show.moment(unit["next_possible"])),
+    ]
+    if decision := unit["decision"]:
+        facts.append(("last decision", f"{show.moment(decision['tick'])}: {decision['reason']}: {decision['detail']}"))
+    show.table(("", ""), facts)
+    if unit["unrecovered"]:
+        show.say(
+            f"It has not recovered from {unit['unrecovered']}, and is left alone until `troop opt-in {unit['unit']}`.",
+            style="bold red",
+        )
+    for problem in unit["problems"]:
+        show.say(f"Malformed, so it is left alone: {problem}", style="bold red")
+    policy = [
+        (k, _yes(s["value"]) if k == "takes_part" else s["value"], s["source"]) for k, s in unit["policy"].items()
+    ]
+    if policy:
+        show.table(("policy", "value", "from"), policy, title="\nPolicy")
+    if unit["events"]:
+        show.table(_EVENT_COLUMNS, map(_event, unit["events"]), title="\nLast events")
+    if unit["changes"]:
+        show.table(("when", "by", "changes"), map(_change, unit["changes"]), title="\nLast changes")
+
+
+def _event(event: Mapping[str, Any]) -> tuple[Any, ...]:
+    when, _, group, status, instance, _, recovered, detail = row(event)
+    return (when, group, status, instance, recovered, detail)
+
+
+def _change(change: Mapping[str, Any]) -> tuple[Any, ...]:
+    parts = [f"{key}: {show.plain(c.get('old'))} -> {show.plain(c.get('new'))}" for key, c in change["changes"].items()]
+    return (show.moment(change["at"]), change["caller"], "; ".join(parts))
+
+
+def _yes(value: Any) -> str:
+    return "yes" if value else "no"

@@ -1,0 +1,125 @@
+"""`troop policy export` and `troop policy import`: many units from and to one YAML file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cli import policy_files, show
+from cli.client import TroopClient
+from cli.context import confirm, connection
+from cli.errors import CliError, Exit
+from cli.policy import AHEAD_HINT
+from cli.policy_files import UnitChange
+from cli.policy_values import of_item
+
+_AT_ONCE = 8
+
+app = typer.Typer(no_args_is_help=True, help="Policy of many units, as one YAML file.")
+
+
+@app.command("export")
+def export(
+    ctx: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of YAML.")] = False,
+) -> None:
+    """Print what people have set, for all units of this account and region's groups."""
+    found = connection(ctx)
+    names = sorted({group["unit"] for group in found.client.groups()})
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:  # a listing does not tell items: each unit is asked for
+        told = [unit for unit in pool.map(found.client.unit, names) if unit]
+    units = {unit["unit"]: policy for unit in told if (policy := of_item(unit["item"]))}
+    if as_json:
+        show.document({"units": units})
+    else:
+        comment = f"Policy of {found.deployment}, as set in the table GroupTags.\nTo apply: troop policy import FILE"
+        typer.echo(policy_files.dump(units, comment), nl=False)
+
+
+@app.command("import")
+def import_file(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(help="A file as export prints it; - for stdin.", allow_dash=True)],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the difference, and change nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    ahead: Annotated[bool, typer.Option("--ahead", help="Also units that do not exist yet.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="What was done, as one JSON document.")] = False,
+) -> None:
+    """Give each unit of the file exactly the policy it has there; other units stay as they are.
+
+    The difference is shown first. A unit that fails is reported, and the rest is done.
+    """
+    wanted = policy_files.load(_read(file))
+    client = connection(ctx).client
+    plan, failed = _plan(client, wanted, ahead)
+    if not as_json:
+        _show(plan, failed)
+    changing = [change for change in plan if change.changes]
+    if changing and not dry_run:
+        confirm(f"Change {len(changing)} of {len(wanted)} units", yes)
+        for change in changing:
+            try:
+                client.change_unit(change.unit, change.patch())
+                if not as_json:
+                    show.say(f"{change.unit}: changed")
+            except CliError as error:
+                failed[change.unit] = str(error)
+                if not as_json:
+                    show.note(f"{change.unit}: not changed: {error}", style="red")
+    if as_json:
+        show.document({"dry_run": dry_run, "units": _report(plan, failed, dry_run)})
+    elif not changing and not failed:
+        show.say("nothing to change")
+    if failed:
+        raise CliError(Exit.FAILED, f"{len(failed)} of {len(wanted)} units failed: {', '.join(sorted(failed))}")
+
+
+def _read(file: Path) -> str:
+    try:
+        return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CliError(Exit.USAGE, f"{file} cannot be read: {error}") from None
+
+
+def _plan(
+    client: TroopClient, wanted: Mapping[str, dict[str, Any]], ahead: bool
+) -> tuple[list[UnitChange], dict[str, str]]:
+    """What is to be changed, and for which units that cannot even be told, with the reason."""
+    plan, failed = [], {}
+    for unit, policy in wanted.items():
+        try:
+            told = client.unit(unit) if ahead else client.known_unit(unit, AHEAD_HINT)
+            if told and told["unit"] != unit:
+                raise CliError(Exit.NO_SUCH_UNIT, f"{unit} is a group of the unit {told['unit']}: name that instead")
+        except CliError as error:
+            if error.code not in (Exit.NO_SUCH_UNIT, Exit.REFUSED, Exit.API_FAILED, Exit.FORBIDDEN):
+                raise  # it would be the same for every unit
+            failed[unit] = str(error)
+            continue
+        stored = of_item(told["item"]) if told else {}
+        plan.append(policy_files.compare(unit, stored, policy, told["version"] if told else None))
+    return plan, failed
+
+
+def _show(plan: list[UnitChange], failed: Mapping[str, str]) -> None:
+    for change in plan:
+        for key, (old, new) in change.changes.items():
+            show.say(f"{change.unit}: {key}: {show.plain(old)} -> {show.plain(new)}")
+    for unit, message in failed.items():
+        show.note(f"{unit}: {message}", style="red")
+
+
+def _report(plan: list[UnitChange], failed: Mapping[str, str], dry_run: bool) -> list[dict[str, Any]]:
+    done = "would-change" if dry_run else "changed"
+    report = []
+    for change in plan:
+        status = "failed" if change.unit in failed else done if change.changes else "unchanged"
+        report.append(change.as_json() | {"status": status, "message": failed.get(change.unit, "")})
+    missing = [unit for unit in failed if unit not in {change.unit for change in plan}]
+    report += [{"unit": u, "changes": {}, "status": "failed", "message": failed[u]} for u in missing]
+    return report

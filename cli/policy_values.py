@@ -1,0 +1,70 @@
+"""Policy as people type it: `key=value`, checked by the core's own parsers before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Any
+
+from cli.errors import CliError, Exit
+from troop import values
+from troop.chaos.policy import PARSERS
+
+KEYS = tuple(PARSERS)
+"""What may be set for a unit."""
+
+
+class BadPolicy(ValueError):
+    """A key or value that no policy has; the message says which, and what is allowed."""
+
+
+def normal(key: str, value: Any) -> Any:
+    """A value as JSON for the API: parsed, dates as text, names as a list.
+
+    Raises:
+        BadPolicy: there is no such key, or it takes no such value.
+    """
+    if key not in PARSERS:
+        raise BadPolicy(f"{key} is no key of a policy: must be {values.spelling(key, KEYS)}")
+    try:
+        parsed = PARSERS[key](value)
+    except values.BadValue as error:
+        raise BadPolicy(f"{key} is {str(value)!r}: must be {error}") from None
+    if isinstance(parsed, date):
+        return parsed.isoformat()
+    return list(parsed) if isinstance(parsed, tuple) else parsed
+
+
+def assignments(words: Iterable[str]) -> dict[str, Any]:
+    """``["probability=0.1", "owner="]`` as ``{"probability": 0.1, "owner": None}``.
+
+    Raises:
+        CliError: USAGE.
+    """
+    found: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise CliError(Exit.USAGE, f"{word!r} is no assignment: write KEY=VALUE, or KEY= to remove the key")
+        if key in found:
+            raise CliError(Exit.USAGE, f"{key} is given twice")
+        if value == "" and key in PARSERS:
+            found[key] = None
+            continue
+        try:
+            found[key] = normal(key, value)
+        except BadPolicy as error:
+            raise CliError(Exit.USAGE, str(error)) from None
+    return found
+
+
+def of_item(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The policy among the attributes of a unit's item, in order; what is malformed stays as it is."""
+    found = {}
+    for key in KEYS:
+        if item.get(key) is not None:
+            try:
+                found[key] = normal(key, item[key])
+            except BadPolicy:
+                found[key] = item[key]
+    return found

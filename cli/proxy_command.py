@@ -1,0 +1,50 @@
+"""`troop proxy`: the signed API on 127.0.0.1, for curl and other programs."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from cli import show
+from cli.context import connection
+from cli.errors import CliError, Exit
+from cli.proxy import Proxy, token_file
+
+
+def proxy(
+    ctx: typer.Context,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 0,
+) -> None:
+    """Serve the API to programs of this user on 127.0.0.1, signed with your credentials, until Ctrl-C."""
+    found = connection(ctx)
+    try:
+        server = Proxy(found.client.api, port, show.note)
+    except OSError as error:
+        raise CliError(Exit.FAILED, f"127.0.0.1:{port} cannot be listened on: {error.strerror}") from None
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell starts what it puts into the background deaf to Ctrl-C
+        signal.signal(number, _stop)
+    try:
+        with server, token_file(_folder(), server.server_address[1], server.token) as file:
+            show.say(f"{found.deployment}, for you alone at {server.address}, until Ctrl-C. Try:")
+            show.say(f"  curl -H @{shlex.quote(str(file))} {server.address}/events")
+            server.serve_forever(poll_interval=0.2)
+    except OSError as error:
+        raise CliError(Exit.FAILED, f"the token's file cannot be written: {error}") from None
+    except KeyboardInterrupt:
+        show.note("stopped")
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _folder() -> Path:
+    """Where this user's running programs keep things, else a folder in the home directory."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    return Path(runtime) / "troop" if runtime and Path(runtime).is_dir() else Path.home() / ".troop"

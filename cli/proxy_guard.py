@@ -1,0 +1,149 @@
+"""Who may use the proxy, and for what: decided from a request's head alone, before anything is signed.
+
+The proxy lends the caller's AWS credentials to whatever can reach 127.0.0.1: every web page the user looks at, and
+every other user of the machine. A page cannot know the token, cannot set its header on another site without a
+permission the proxy never gives, and is given away by Host, Origin and Sec-Fetch-Site. Another user cannot read the
+token's file.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from email.message import Message
+from http import HTTPStatus
+from urllib.parse import parse_qsl
+
+TOKEN_HEADER = "X-Troop-Token"
+LARGEST_BODY = 65_536
+"""Bytes; no body of this API comes near."""
+
+_SEGMENT = r"[A-Za-z0-9._~-]+"
+ROUTES: Sequence[tuple[re.Pattern[str], frozenset[str]]] = (
+    (re.compile("/events"), frozenset({"GET"})),
+    (re.compile(f"/events/{_SEGMENT}"), frozenset({"GET"})),
+    (re.compile("/groups"), frozenset({"GET"})),
+    (re.compile(f"/groups/{_SEGMENT}"), frozenset({"GET", "PATCH"})),
+    (re.compile("/switch"), frozenset({"GET", "PATCH"})),
+    (re.compile("/health"), frozenset({"GET"})),
+)
+"""All of the API, and nothing else."""
+
+
+class Refusal(Exception):
+    """A request that goes no further.
+
+    Attributes:
+        status: what it is answered with.
+        allow: methods, for the header Allow.
+    """
+
+    def __init__(self, status: HTTPStatus, message: str, allow: frozenset[str] = frozenset()) -> None:
+        self.status, self.allow = status, allow
+        super().__init__(message)
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """A request that may be signed. ``length``: bytes of its body."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    length: int
+
+
+@dataclass(frozen=True)
+class Guard:
+    """The rules of one proxy. ``port``: the one it listens on; ``token``: what every request has to know."""
+
+    port: int
+    token: str
+
+    def admit(self, method: str, target: str, headers: Message) -> Admitted:
+        """The request, if it may pass.
+
+        Raises:
+            Refusal: with the status and what to do.
+        """
+        self._host(headers)
+        self._site(headers)
+        path, _, query = target.partition("?")
+        parameters = _query(query)
+        self._token(headers)
+        _route(method, path)
+        return Admitted(method, path.removeprefix("/"), parameters, _body_length(method, headers))
+
+    def _host(self, headers: Message) -> None:
+        """A page whose name was pointed at 127.0.0.1 (DNS rebinding) sends its own name."""
+        hosts = headers.get_all("Host", [])
+        if len(hosts) != 1 or hosts[0].strip().lower() not in (f"127.0.0.1:{self.port}", f"localhost:{self.port}"):
+            raise Refusal(
+                HTTPStatus.FORBIDDEN, f"the header Host must be 127.0.0.1:{self.port} or localhost:{self.port}"
+            )
+
+    def _site(self, headers: Message) -> None:
+        """Browsers say where a request comes from. Other ports of this machine are "same-site", and as foreign."""
+        own = (f"http://127.0.0.1:{self.port}", f"http://localhost:{self.port}")
+        if any(origin.strip().lower() not in own for origin in headers.get_all("Origin", [])):
+            raise Refusal(HTTPStatus.FORBIDDEN, "web pages may not use this proxy")
+        sites = {site.strip().lower() for site in headers.get_all("Sec-Fetch-Site", [])}
+        if sites - {"same-origin", "none"}:
+            raise Refusal(HTTPStatus.FORBIDDEN, "web pages may not use this proxy")
+
+    def _token(self, headers: Message) -> None:
+        given = headers.get_all(TOKEN_HEADER, [])
+        bearers = [value.strip() for value in headers.get_all("Authorization", [])]
+        given += [value[7:] for value in bearers if value[:7].lower() == "bearer "]
+        # Compared in constant time, as bytes: text outside ASCII would be refused with an error of its own.
+        matches = [hmac.compare_digest(value.strip().encode(errors="replace"), self.token.encode()) for value in given]
+        if len(given) != 1 or len(bearers) > 1 or not matches[0]:
+            raise Refusal(
+                HTTPStatus.UNAUTHORIZED,
+                f"every request needs the token that `troop proxy` made, as {TOKEN_HEADER} or as Authorization: Bearer",
+            )
+
+
+def _query(query: str) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query), max_num_fields=20, errors="strict")
+    except (ValueError, UnicodeDecodeError):
+        raise Refusal(HTTPStatus.BAD_REQUEST, "the query string is malformed") from None
+    parameters = dict(pairs)
+    if len(parameters) != len(pairs):
+        raise Refusal(HTTPStatus.BAD_REQUEST, "a parameter is given twice")
+    if "token" in parameters:
+        raise Refusal(
+            HTTPStatus.BAD_REQUEST, f"addresses get into logs and histories: send the token as {TOKEN_HEADER}"
+        )
+    return parameters
+
+
+def _route(method: str, path: str) -> None:
+    methods = next((allowed for pattern, allowed in ROUTES if pattern.fullmatch(path)), None)
+    if methods is None or path.endswith(("/.", "/..")):
+        raise Refusal(HTTPStatus.NOT_FOUND, "the API has no such path")
+    if method not in methods:
+        raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "the API has no such method there", methods)
+
+
+def _body_length(method: str, headers: Message) -> int:
+    lengths = headers.get_all("Content-Length", [])
+    if headers.get_all("Transfer-Encoding"):
+        raise Refusal(HTTPStatus.NOT_IMPLEMENTED, "send the body at once, with a Content-Length")
+    if len(lengths) > 1 or any(not re.fullmatch("[0-9]{1,12}", value.strip()) for value in lengths):
+        raise Refusal(HTTPStatus.BAD_REQUEST, "the Content-Length is malformed")
+    length = int(lengths[0]) if lengths else 0
+    if method == "GET":
+        if length:
+            raise Refusal(HTTPStatus.BAD_REQUEST, "GET has no body")
+        return 0
+    if not length:
+        raise Refusal(HTTPStatus.LENGTH_REQUIRED, "a change needs a body: one JSON object")
+    if length > LARGEST_BODY:
+        raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {LARGEST_BODY} bytes")
+    if headers.get_content_type() != "application/json" or "Content-Type" not in headers:
+        raise Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body must be application/json")
+    return length

@@ -1,0 +1,106 @@
+"""Output: tables and sentences for people, JSON for programs; what is said about it goes to stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+_WIDTH_OF_PIPES = 200
+_STYLES = {
+    "ok": "green",
+    "warn": "yellow",
+    "fail": "bold red",
+    "RECOVERED": "green",
+    "LEASHED": "cyan",
+    "CLAIMED": "yellow",
+    "TERMINATED": "yellow",
+    "UNRECOVERED": "bold red",
+    "ABANDONED": "magenta",
+    "yes": "green",
+    "no": "cyan",
+}
+NOTHING = "-"
+
+
+def _console(stderr: bool = False) -> Console:
+    # Made anew each time, as the streams may have been replaced since; nothing is cut off in a pipe.
+    terminal = (sys.stderr if stderr else sys.stdout).isatty()
+    return Console(stderr=stderr, width=None if terminal else _WIDTH_OF_PIPES, highlight=False, soft_wrap=False)
+
+
+def document(value: Any) -> None:
+    """One JSON document on stdout."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def line(value: Any) -> None:
+    """One JSON object as one line on stdout, at once."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def say(message: str, style: str = "") -> None:
+    """A sentence on stdout."""
+    _console().print(Text(clean(message), style=style), soft_wrap=True)
+
+
+def note(message: str, style: str = "") -> None:
+    """A sentence on stderr, where it does not get into what a program reads."""
+    _console(stderr=True).print(Text(clean(message), style=style), soft_wrap=True)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
+    """A table on stdout; known words (statuses, yes and no) get their colour."""
+    grid = Table(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        show_header=any(columns),
+    )
+    for column in columns:
+        grid.add_column(column, header_style="bold", overflow="fold")
+    for row in rows:
+        grid.add_row(*(_cell(value) for value in row))
+    _console().print(grid)
+
+
+def _cell(value: Any) -> Text:
+    text = clean(plain(value))
+    return Text(text, style=_STYLES.get(text, ""))
+
+
+def plain(value: Any) -> str:
+    """A JSON value as a person would write it."""
+    if value is None or value == "" or value == []:
+        return NOTHING
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(plain(v) for v in value)
+    if isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+def clean(text: str) -> str:
+    """Text without control characters: what other people have written must not steer this terminal."""
+    return "".join(c if c == "\n" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def moment(text: Any) -> str:
+    """A moment of the API on this machine's clock, to the second; other text unchanged."""
+    try:
+        return f"{datetime.fromisoformat(str(text)).astimezone():%Y-%m-%d %H:%M:%S %Z}"
+    except ValueError:
+        return plain(text)

@@ -1,0 +1,74 @@
+"""`troop leash`, `unleash`, `halt` and `resume`: the switch of the whole deployment."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from cli import show
+from cli.context import Connection, confirm, connection
+from cli.errors import CliError
+
+Reason = Annotated[str | None, typer.Option(help="Why; it goes on record with who and when.")]
+AsJson = Annotated[bool, typer.Option("--json", help="The switch as one JSON document.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def leash(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) -> None:
+    """From now on decide and record, and terminate nothing."""
+    _change(connection(ctx), {"leashed": True}, reason, as_json)
+
+
+def unleash(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json: AsJson = False) -> None:
+    """Let chaos terminate instances. Asks first."""
+    found = connection(ctx)
+    if not yes:
+        _tell_health(found)
+    confirm(f"Let {found.deployment} terminate instances from its next tick on", yes)
+    _change(found, {"leashed": False}, reason, as_json)
+
+
+def halt(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) -> None:
+    """Stop everything at once: nothing is even rolled."""
+    _change(connection(ctx), {"halted": True}, reason, as_json)
+
+
+def resume(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json: AsJson = False) -> None:
+    """Take a halt back. Asks first."""
+    found = connection(ctx)
+    if not yes:
+        leashed = found.client.switch()["leashed"]
+        show.note(
+            "it is leashed: it will decide and record" if leashed else "it is unleashed: it will terminate instances"
+        )
+    confirm(f"Let {found.deployment} go on from its next tick", yes)
+    _change(found, {"halted": False}, reason, as_json)
+
+
+def _change(found: Connection, change: dict[str, Any], reason: str | None, as_json: bool) -> None:
+    switch = found.client.change_switch(change | ({"reason": reason} if reason else {}))
+    if as_json:
+        show.document(switch)
+    else:
+        show.say(f"{found.deployment}: {describe(switch)}")
+
+
+def describe(switch: dict[str, Any]) -> str:
+    """A sentence about the switch."""
+    if switch["halted"]:
+        return "halted: nothing is rolled, nothing is terminated" + (" (and leashed)" if switch["leashed"] else "")
+    if switch["leashed"]:
+        return "leashed: it decides and records, and terminates nothing"
+    return "unleashed: it terminates instances"
+
+
+def _tell_health(found: Connection) -> None:
+    try:
+        health = found.client.health()
+    except CliError as error:
+        show.note(f"its health is not known: {error}", style="yellow")
+        return
+    bad = [check["name"] for check in health["checks"] if check["status"] != "ok"]
+    if bad:
+        show.note(f"its health is {health['status']} ({', '.join(bad)}): `troop doctor` tells more", style="yellow")

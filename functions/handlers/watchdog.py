@@ -1,0 +1,38 @@
+"""The watchdog: on a schedule of its own it looks at the deployment's health, and says it as metrics for the alarms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from troop import wiring
+from troop.aws.metrics import emit
+from troop.chaos import health
+from troop.chaos.metrics import Metric
+
+logger = Logger()
+
+_MEASURED = {
+    Metric.UNITS_UNRECOVERED: health.UNITS_UNRECOVERED,
+    Metric.MISSING_TICKS: health.TICKS_MISSING,
+    Metric.FAILED_TICKS: health.TICKS_FAILED,
+    Metric.DEAD_LETTERS: health.DEAD_LETTERS,
+}
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Anything -> ``{"status", "failing": [names of checks]}``.
+
+    What could not be read has no metric, but is counted among the checks that fail.
+    """
+    digest = wiring.health().look()
+    for check in digest.checks:
+        if check.status is not health.Grade.OK:
+            logger.warning("check", check=check.name, status=check.status.value, value=check.value, detail=check.detail)
+    found = {metric: value for metric, name in _MEASURED.items() if (value := digest.value(name)) is not None}
+    emit(wiring.settings().deployment, {**found, Metric.FAILING_CHECKS: digest.failing})
+    failing = [check.name for check in digest.checks if check.status is health.Grade.FAIL]
+    return {"status": digest.status.value, "failing": failing}

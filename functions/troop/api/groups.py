@@ -1,0 +1,105 @@
+"""Routes of groups and units: ``GET /groups``, ``GET /groups/{unit}`` and ``PATCH /groups/{unit}``."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler.exceptions import BadRequestError, NotFoundError, ServiceError
+from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
+from aws_lambda_powertools.event_handler.router import APIGatewayRouter
+
+from troop import wiring
+from troop.api import cursors
+from troop.api.errors import answers
+from troop.api.requests import author_of
+from troop.api.unit_models import GroupOut, GroupsOut, UnitOut, UnitPatch
+from troop.aws.groups import BadToken
+from troop.chaos.units import LONGEST_UNIT, unit_from_url, unit_to_url
+from troop.flows.edits import ConflictError
+
+router = APIGatewayRouter()  # type: ignore[no-untyped-call]
+
+LONGEST_PAGE = 50
+
+LISTING = ["groups"]
+
+_UNUSABLE = re.compile("[\x00-\x1f\ufffe\uffff]")
+"""What neither the name of a group nor a tag can hold: Auto Scaling refuses to look for it."""
+
+_Unit = Annotated[str, Path(max_length=4096, description="The unit: percent-encoded, with ~ in place of %")]
+
+
+@router.get(
+    "/groups",
+    operation_id="list_groups",
+    summary="Auto Scaling groups and their policy",
+    responses=answers("A page of groups", 400),
+)
+def list_groups(
+    limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = 25,
+    cursor: Annotated[str | None, Query(max_length=4096)] = None,
+) -> GroupsOut:
+    """A page costs one call to Auto Scaling and one to DynamoDB for at most 100 items, however many groups there are.
+    Groups that are being deleted are left out, so that a page can be short.
+    """
+    try:
+        token = cursors.decode(cursor, LISTING) if cursor else None
+        rows, following = wiring.units().page(limit, token, wiring.now())
+    except cursors.BadCursor as bad:
+        raise BadRequestError(str(bad)) from None
+    except BadToken:
+        raise BadRequestError("cursor has expired: start again without it") from None
+    return GroupsOut(
+        groups=[GroupOut.of(row) for row in rows],
+        cursor=cursors.encode(following, LISTING) if following else None,
+    )
+
+
+@router.get("/groups/<unit>", operation_id="get_unit", summary="One unit", responses=answers("The unit", 400, 404))
+def get_unit(unit: _Unit) -> UnitOut:
+    """By the name of a group, it is the unit that the group belongs to, unless there is a unit of that name. 404 when
+    nothing is known of the unit, and it has no item. Costs at most two items, three queries and four calls to Auto
+    Scaling; for the name of a group, twice that and one call.
+    """
+    name, units, now = _unit(unit), wiring.units(), wiring.now()
+    view = units.look(name, now)
+    if not view.known and not view.item:
+        owner = units.owner(name)
+        if owner in (None, name):
+            raise NotFoundError(f"nothing is known of unit {name!r}: GET /groups lists groups and their units")
+        view = units.look(owner, now)
+    return UnitOut.of(view)
+
+
+@router.patch(
+    "/groups/<unit>",
+    operation_id="change_unit",
+    summary="Change one unit",
+    responses=answers("The unit, changed", 400, 404, 409),
+)
+def change_unit(unit: _Unit, body: Annotated[UnitPatch, Body()]) -> UnitOut:
+    """Changes the unit's item, which wins over tags and settings, and records who has changed what. The same again
+    changes nothing. A unit of which nothing is known is taken, too: its group may be yet to come. The name of a group
+    that belongs to another unit is refused: it would change nothing for the group. Costs what GET /groups/{unit} costs,
+    one call to Auto Scaling, two items and a transaction, the last two up to five times while others change the unit;
+    and GET's once more for the name of a group.
+    """
+    name, event = _unit(unit), router.current_event.raw_event
+    owner = wiring.units().owner(name)
+    if owner is not None and owner != name and not wiring.units().look(name, wiring.now()).groups:
+        raise BadRequestError(f"{name!r} is a group of unit {owner!r}: change /groups/{unit_to_url(owner)}")
+    try:
+        wiring.editor().unit(name, body.wanted, body.put_back, body.version, author_of(event))
+    except ConflictError as conflict:
+        raise ServiceError(409, str(conflict)) from None
+    return UnitOut.of(wiring.units().look(name, wiring.now()))
+
+
+def _unit(segment: str) -> str:
+    unit = unit_from_url(segment)
+    if unit is None:
+        raise BadRequestError(f"unit {segment[:80]!r} is not spelled as GET /groups gives it: percent-encode, ~ for %")
+    if not unit.strip() or len(unit) > LONGEST_UNIT or _UNUSABLE.search(unit):
+        raise BadRequestError(f"a unit has a name of 1 to {LONGEST_UNIT} characters, none of them a control character")
+    return unit

@@ -1,0 +1,57 @@
+"""Route of health: ``GET /health``."""
+
+from __future__ import annotations
+
+from aws_lambda_powertools.event_handler.router import APIGatewayRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from troop import wiring
+from troop.api.errors import answers
+from troop.chaos.health import Check, Digest, Grade
+
+router = APIGatewayRouter()  # type: ignore[no-untyped-call]
+
+
+class CheckOut(BaseModel):
+    """One thing that was looked at."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    status: Grade
+    value: int | None = Field(description="What was found; null when it could not be read")
+    threshold: int = Field(description="What the value should be")
+    detail: str
+    todo: str = Field(description='What to do about it; "" when nothing is')
+
+    @classmethod
+    def of(cls, check: Check) -> CheckOut:
+        return cls(
+            name=check.name,
+            status=check.status,
+            value=check.value,
+            threshold=check.threshold,
+            detail=check.detail,
+            todo=check.todo,
+        )
+
+
+class HealthOut(BaseModel):
+    """How the deployment does: the worst of all checks, and each of them."""
+
+    status: Grade
+    checks: list[CheckOut]
+
+    @classmethod
+    def of(cls, digest: Digest) -> HealthOut:
+        return cls(status=digest.status, checks=[CheckOut.of(check) for check in digest.checks])
+
+
+@router.get(
+    "/health", operation_id="get_health", summary="Whether the deployment works", responses=answers("What was found")
+)
+def get_health() -> HealthOut:
+    """Answers 200 whatever the checks find; what cannot be read is a check that fails. Costs a bounded number of reads:
+    at most 5 pages of schedules, 5 of executions, one call for each table and 3 more.
+    """
+    return HealthOut.of(wiring.health().look())

@@ -1,0 +1,43 @@
+"""Who is asking: what API Gateway says of a request and its caller."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+from troop.chaos.changes import Author
+
+LARGEST_BODY = 64 * 1024
+"""Characters; a hundred times what the longest sensible change needs."""
+
+
+def caller_of(event: Mapping[str, Any]) -> str:
+    """The ARN that IAM knows the caller by; "" when API Gateway has not asked IAM, which it always does here."""
+    identity = (event.get("requestContext") or {}).get("identity") or {}
+    return str(identity.get("userArn") or "")
+
+
+def author_of(event: Mapping[str, Any]) -> Author:
+    """Whom a change is recorded for."""
+    request_id = (event.get("requestContext") or {}).get("requestId") or uuid4()
+    return Author(caller=caller_of(event) or "unknown", request_id=str(request_id))
+
+
+def body_problem(event: Mapping[str, Any]) -> str | None:
+    """What keeps a body from being read as JSON, before anything looks into it; None when nothing does."""
+    body = event.get("body")
+    if not body:
+        return None
+    headers = {str(name).lower(): str(value) for name, value in (event.get("headers") or {}).items()}
+    kind = headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        return f"the body's content type is {kind[:80]!r}: send application/json"
+    if len(body) > LARGEST_BODY:
+        return f"the body is longer than {LARGEST_BODY} characters: send what is to change, and nothing else"
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError):
+        return "the body is no JSON document that can be read: send an object such as {}"
+    return None

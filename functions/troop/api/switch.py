@@ -1,0 +1,88 @@
+"""Routes of the switch: ``GET /switch`` and ``PATCH /switch``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from aws_lambda_powertools.event_handler.exceptions import ServiceError
+from aws_lambda_powertools.event_handler.openapi.params import Body
+from aws_lambda_powertools.event_handler.router import APIGatewayRouter
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
+
+from troop import wiring
+from troop.api.errors import answers
+from troop.api.models import Moment
+from troop.api.requests import author_of
+from troop.api.unit_models import refuse_unknown
+from troop.flows.edits import ConflictError, SwitchView
+
+router = APIGatewayRouter()  # type: ignore[no-untyped-call]
+
+
+class SwitchOut(BaseModel):
+    """The switch of the whole deployment."""
+
+    halted: bool = Field(description="Nothing is decided to be terminated, and no claim is carried out")
+    leashed: bool = Field(description="Decides and records, terminates nothing")
+    changed_at: Moment | None = Field(description="null while the settings hold")
+    changed_by: str = Field(description="The ARN that IAM knows the caller by")
+    reason: str
+
+    @classmethod
+    def of(cls, view: SwitchView) -> SwitchOut:
+        return cls(
+            halted=view.switch.halted,
+            leashed=view.switch.leashed,
+            changed_at=view.changed_at,
+            changed_by=view.changed_by,
+            reason=view.reason,
+        )
+
+
+class SwitchPatch(BaseModel):
+    """What to change. A key that is left out stays, but for the reason: that belongs to the change."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    halted: StrictBool = Field(False, description="Halt, or resume")
+    leashed: StrictBool = Field(False, description="Leash, or unleash")
+    reason: str | None = Field(None, max_length=256, description="Why; null, or left out, for none")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, raw: Any) -> Any:
+        return refuse_unknown(raw, cls)
+
+    @property
+    def wanted(self) -> dict[str, Any]:
+        """The values to store by key, None to remove; empty when nothing is to change."""
+        if not self.model_fields_set:
+            return {}
+        turned = {key: getattr(self, key) for key in ("halted", "leashed") if key in self.model_fields_set}
+        return turned | {"reason": (self.reason or "").strip() or None}
+
+
+@router.get(
+    "/switch", operation_id="get_switch", summary="Whether chaos is halted or leashed", responses=answers("The switch")
+)
+def get_switch() -> SwitchOut:
+    """Costs one item."""
+    return SwitchOut.of(wiring.editor().switch())
+
+
+@router.patch(
+    "/switch",
+    operation_id="change_switch",
+    summary="Halt, resume, leash, unleash",
+    responses=answers("The switch, changed", 400, 409),
+)
+def change_switch(body: Annotated[SwitchPatch, Body()]) -> SwitchOut:
+    """Takes effect at once: claims that were made before are not carried out either when chaos is halted. Records who
+    has changed what; the same again changes nothing. Costs two items and a transaction; these up to five times while
+    others change it.
+    """
+    try:
+        wiring.editor().change_switch(body.wanted, author_of(router.current_event.raw_event))
+    except ConflictError as conflict:
+        raise ServiceError(409, str(conflict)) from None
+    return SwitchOut.of(wiring.editor().switch())

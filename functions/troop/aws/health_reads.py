@@ -1,0 +1,126 @@
+"""Reads what health is judged by: a bounded number of calls, however large the deployment is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from troop.aws.dynamo import plain
+from troop.aws.state import UNIT, UNRECOVERED
+from troop.chaos.health import FAILURES_OF, Observed, Runs, Schedule, Unread
+
+ENDED_BADLY = ("FAILED", "TIMED_OUT", "ABORTED")
+SCHEDULES_READ = 500
+"""Most schedules that are looked at."""
+
+FAILURES_READ = 100
+"""Most executions of each bad end that are counted."""
+
+UNITS_READ = 100
+"""Most unrecovered units whose own state is looked at; DynamoDB reads no more items at a time."""
+
+Read = TypeVar("Read")
+
+
+@dataclass(frozen=True)
+class HealthReads:
+    """Reads a deployment.
+
+    Attributes:
+        machine: the chaos workflow's ARN.
+        schedule_group: name of the group of all schedules.
+        queue: URL of the queue of what could not be delivered.
+        tables: names of all tables.
+        state: name of the table State.
+    """
+
+    scheduler: Any
+    states: Any
+    sqs: Any
+    dynamodb: Any
+    machine: str
+    schedule_group: str
+    queue: str
+    tables: Sequence[str]
+    state: str
+
+    def observe(self, now: datetime) -> Observed:
+        """Everything; what AWS refuses or does not answer is told apart, and does not stop the rest.
+
+        At most 5 pages of schedules, 5 pages of executions, 1 call for each table, 3 more.
+        """
+        return Observed(
+            schedules=_read(self._schedules),
+            runs=_read(lambda: self._runs(now)),
+            dead_letters=_read(self._dead_letters),
+            tables=_read(lambda: {name: self._table(name) for name in self.tables}),
+            unrecovered=_read(self._unrecovered),
+        )
+
+    def _schedules(self) -> tuple[Schedule, ...]:
+        pages = self.scheduler.get_paginator("list_schedules").paginate(
+            GroupName=self.schedule_group, PaginationConfig={"PageSize": 100, "MaxItems": SCHEDULES_READ}
+        )
+        return tuple(
+            Schedule(
+                name=s["Name"],
+                enabled=s["State"] == "ENABLED",
+                ticks=s["Target"]["Arn"] == self.machine,
+                changed=s["LastModificationDate"].astimezone(UTC),
+            )
+            for page in pages
+            for s in page["Schedules"]
+        )
+
+    def _runs(self, now: datetime) -> Runs:
+        since = now - FAILURES_OF
+        failed = [s for status in ENDED_BADLY for s in self._started(FAILURES_READ, statusFilter=status)]
+        return Runs(
+            newest=next(iter(self._started(1)), None),
+            newest_succeeded=next(iter(self._started(1, statusFilter="SUCCEEDED")), None),
+            failed=tuple(sorted((s for s in failed if s > since), reverse=True)),
+        )
+
+    def _started(self, most: int, **which: str) -> list[datetime]:
+        """When executions started, the latest first. Children of a Distributed Map are not among them."""
+        answer = self.states.list_executions(stateMachineArn=self.machine, maxResults=most, **which)
+        return [execution["startDate"].astimezone(UTC) for execution in answer["executions"]]
+
+    def _dead_letters(self) -> int:
+        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+        answer = self.sqs.get_queue_attributes(QueueUrl=self.queue, AttributeNames=names)
+        return sum(int(answer["Attributes"][name]) for name in names)
+
+    def _table(self, name: str) -> str:
+        try:
+            return str(self.dynamodb.describe_table(TableName=name)["Table"]["TableStatus"])
+        except self.dynamodb.exceptions.ResourceNotFoundException:
+            return "gone"
+
+    def _unrecovered(self) -> tuple[str, ...]:
+        """The set of all of them is a list of whom to look at: a unit's own item counts, as it does for a claim."""
+        key = {"key": {"S": UNRECOVERED}}
+        answer = self.dynamodb.get_item(TableName=self.state, Key=key, ConsistentRead=True)
+        units = sorted(plain(answer.get("Item", {})).get("units", ()))
+        if not units:
+            return ()
+        keys = [{"key": {"S": UNIT + unit}} for unit in units[:UNITS_READ]]
+        request = {self.state: {"Keys": keys, "ConsistentRead": True}}
+        answer = self.dynamodb.batch_get_item(RequestItems=request)
+        back = {
+            item["key"].removeprefix(UNIT)
+            for item in map(plain, answer["Responses"].get(self.state, []))
+            if not item.get("unrecovered")
+        }
+        return tuple(unit for unit in units if unit not in back)
+
+
+def _read(read: Callable[[], Read]) -> Read | Unread:
+    try:
+        return read()
+    except (BotoCoreError, ClientError) as error:
+        return Unread(f"{type(error).__name__}: {error}")

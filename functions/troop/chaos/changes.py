@@ -1,0 +1,74 @@
+"""Changes by people: what may be written into a unit's policy, and the record of who has changed what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from troop.chaos.policy import PARSERS
+from troop.values import BadValue
+
+MOST_NAMES = 50
+LONGEST_NAME = 255
+"""Of stop alarms: what CloudWatch allows for a name."""
+
+SMALLEST = 1e-100
+"""Less than that, other than 0, is no number to DynamoDB."""
+
+
+@dataclass(frozen=True)
+class Author:
+    """Who asks for a change: the ARN that IAM knows the caller by, and the id of his request."""
+
+    caller: str
+    request_id: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change on record.
+
+    Attributes:
+        subject: ``unit#<unit>`` or ``switch``.
+        at: when it was made, aware.
+        caller: ARN of whoever made it.
+        values: (old, new) by key, None for a key that was, or then is, not set.
+    """
+
+    subject: str
+    at: datetime
+    caller: str
+    values: Mapping[str, tuple[Any, Any]]
+
+
+def to_store(key: str, value: Any) -> Any:
+    """A policy's value as it is stored: a plain attribute that people can read and edit.
+
+    Args:
+        key: one of :data:`troop.chaos.policy.PARSERS`.
+
+    Raises:
+        BadValue: the value is none that the key can have.
+    """
+    parsed = PARSERS[key](value)
+    if isinstance(parsed, date):
+        return parsed.isoformat()
+    if isinstance(parsed, tuple):
+        if len(parsed) > MOST_NAMES or any(len(name) > LONGEST_NAME for name in parsed):
+            raise BadValue(f"at most {MOST_NAMES} names of at most {LONGEST_NAME} characters each")
+        return list(parsed)
+    if isinstance(parsed, float) and 0 < parsed < SMALLEST:
+        raise BadValue(f"0, or at least {SMALLEST:g}")
+    return parsed
+
+
+def version_of(item: Mapping[str, Any]) -> int:
+    """The version of a unit's item; 0 when it has none: nobody has changed it but by hand."""
+    version = item.get("version")
+    try:
+        number = int(version) if version is not None and not isinstance(version, (bool, str)) else 0
+        return number if number == version and 0 < number < 2**53 else 0
+    except (TypeError, ValueError, ArithmeticError):
+        return 0

@@ -1,0 +1,48 @@
+"""When ticks are to be expected: what the schedules do, as far as chaos depends on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from troop.calendars import Calendar
+
+
+def expected_ticks(
+    calendars: Iterable[Calendar], tick_minutes: int, after: datetime, until: datetime
+) -> list[tuple[datetime, str]]:
+    """The ticks that fall into the open windows of ``calendars``: (moment in UTC, calendar's name), in order.
+
+    Schedules tick on holidays, in freezes and around the window, too; nothing is lost when those ticks are.
+
+    Args:
+        tick_minutes: divides 60: ticks are at full multiples of it on the wall clock.
+        after, until: aware; the first excluded, the second included.
+    """
+    found = []
+    for calendar in calendars:
+        day, last = calendar.local(after).date(), calendar.local(until).date()
+        while day <= last:
+            found += [(tick, calendar.name) for tick in _ticks_of(calendar, day, tick_minutes) if after < tick <= until]
+            day += timedelta(days=1)
+    return sorted(found)
+
+
+def _ticks_of(calendar: Calendar, day: date, tick_minutes: int) -> list[datetime]:
+    if not _is_open(calendar, day):
+        return []
+    midnight = datetime.combine(day, time.min, ZoneInfo(calendar.time_zone))
+    first = -(-calendar.open_minute // tick_minutes) * tick_minutes
+    ticks = []
+    for minute in range(first, calendar.close_minute, tick_minutes):
+        local = midnight + timedelta(minutes=minute)  # on the wall clock
+        tick = local.astimezone(UTC)
+        # A time that the clocks skip that day has no tick.
+        if tick.astimezone(local.tzinfo).replace(tzinfo=None) == local.replace(tzinfo=None):
+            ticks.append(tick)
+    return ticks
+
+
+def _is_open(calendar: Calendar, day: date) -> bool:
+    return calendar.is_business_day(day) and calendar.frozen(day) is None

@@ -1,0 +1,266 @@
+"""Health: what was read of a deployment, digested into checks that say what is wrong and what to do about it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from troop import moments
+from troop.calendars import Calendar
+from troop.chaos.expected import expected_ticks
+
+GRACE = timedelta(minutes=16)
+"""A tick is missing only after this: its schedule may try to deliver it for 15 minutes, and is precise to one."""
+
+LONGEST_GAP = timedelta(days=7)
+"""Ticks are counted back no further."""
+
+FAILURES_OF = timedelta(hours=24)
+AHEAD_DAYS = 21
+"""Within so many days a calendar should have a day that is open to chaos."""
+
+NAMED = 10
+"""How many units or schedules a check names."""
+
+
+class Grade(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        value: what was found; None when it could not be read.
+        threshold: what is still, or first, all right.
+        detail: a sentence with names and moments.
+        todo: what to do about it; "" when nothing is.
+    """
+
+    name: str
+    status: Grade
+    value: int | None
+    threshold: int
+    detail: str
+    todo: str = ""
+
+
+@dataclass(frozen=True)
+class Digest:
+    """All checks, in a fixed order."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def status(self) -> Grade:
+        """The worst of all."""
+        found = {check.status for check in self.checks}
+        return next((grade for grade in (Grade.FAIL, Grade.WARN) if grade in found), Grade.OK)
+
+    @property
+    def failing(self) -> int:
+        return sum(check.status is Grade.FAIL for check in self.checks)
+
+    def value(self, name: str) -> int | None:
+        """What the check of that name has found."""
+        return next(check.value for check in self.checks if check.name == name)
+
+
+@dataclass(frozen=True)
+class Unread:
+    """Stands for what could not be read, and says why."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A schedule of the deployment.
+
+    Attributes:
+        ticks: whether it starts the chaos workflow.
+        changed: when it was made or changed last.
+    """
+
+    name: str
+    enabled: bool
+    ticks: bool
+    changed: datetime
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The workflow's executions, by the moments at which they started.
+
+    Attributes:
+        newest: whatever became of it; None when there was none.
+        newest_succeeded: of those that ended well.
+        failed: of those that did not, within :data:`FAILURES_OF`.
+    """
+
+    newest: datetime | None = None
+    newest_succeeded: datetime | None = None
+    failed: tuple[datetime, ...] = ()
+
+
+@dataclass(frozen=True)
+class Observed:
+    """All that was read. ``tables``: status by name. ``unrecovered``: units that have left chaos."""
+
+    schedules: tuple[Schedule, ...] | Unread
+    runs: Runs | Unread
+    dead_letters: int | Unread
+    tables: Mapping[str, str] | Unread
+    unrecovered: tuple[str, ...] | Unread
+
+
+def digest(observed: Observed, calendars: Mapping[str, Calendar], tick_minutes: int, now: datetime) -> Digest:
+    """Every check.
+
+    Args:
+        observed: as of ``now``.
+        calendars: of the settings, each of which has a schedule.
+    """
+    return Digest(
+        (
+            _schedules(observed, calendars),
+            _ticks_missing(observed, calendars, tick_minutes, now),
+            _ticks_failed(observed),
+            _dead_letters(observed),
+            _tables(observed),
+            _units(observed),
+            _calendars(calendars, now),
+        )
+    )
+
+
+SCHEDULES, TICKS_MISSING, TICKS_FAILED = "schedules", "ticks-missing", "ticks-failed"
+DEAD_LETTERS, TABLES, UNITS_UNRECOVERED, CALENDARS = "dead-letters", "tables", "units-unrecovered", "calendars"
+
+
+def _unread(name: str, threshold: int, unread: Unread) -> Check:
+    todo = "try again in a minute; if it stays so, deploy again: what may read it may have been changed by hand"
+    return Check(name, Grade.FAIL, None, threshold, f"could not be read: {unread.why}", todo)
+
+
+def _schedules(observed: Observed, calendars: Mapping[str, Calendar]) -> Check:
+    wanted = len(calendars) + 1  # and the watchdog's
+    if isinstance(observed.schedules, Unread):
+        return _unread(SCHEDULES, wanted, observed.schedules)
+    enabled = sum(s.enabled for s in observed.schedules)
+    detail = f"{enabled} of {wanted} schedules are enabled"
+    if disabled := [s.name for s in observed.schedules if not s.enabled]:
+        detail += f"; disabled: {_names(disabled)}"
+    missing = wanted - len(observed.schedules)
+    if missing > 0:
+        detail += f"; {missing} not there"
+    if enabled >= wanted:
+        return Check(SCHEDULES, Grade.OK, enabled, wanted, detail)
+    todo = "enable them in EventBridge Scheduler, or deploy again; to stop chaos, halt it: that is on record"
+    return Check(SCHEDULES, Grade.FAIL, enabled, wanted, detail, todo)
+
+
+def _ticks_missing(observed: Observed, calendars: Mapping[str, Calendar], tick_minutes: int, now: datetime) -> Check:
+    """Ticks that have been due since the last one came. A single one that is left out by and by is made good by the
+    next, and tells nothing; that none comes any more does.
+    """
+    if isinstance(observed.runs, Unread):
+        return _unread(TICKS_MISSING, 0, observed.runs)
+    if isinstance(observed.schedules, Unread):
+        return _unread(TICKS_MISSING, 0, observed.schedules)
+    newest = observed.runs.newest
+    since = max([now - LONGEST_GAP, *([newest] if newest else []), *(s.changed for s in observed.schedules if s.ticks)])
+    missing = expected_ticks(calendars.values(), tick_minutes, since, now - GRACE)
+    came = f"the last tick came at {moments.iso(newest)}" if newest else "no tick has come yet"
+    if not missing:
+        return Check(TICKS_MISSING, Grade.OK, 0, 0, f"{came}; none has been due since")
+    detail = f"{came}; {len(missing)} have been due since {moments.iso(missing[0][0])}"
+    todo = "look at the check of the schedules and at the dead letters; docs/runbook.md#ticks-missing"
+    return Check(TICKS_MISSING, Grade.FAIL, len(missing), 0, detail, todo)
+
+
+def _ticks_failed(observed: Observed) -> Check:
+    if isinstance(observed.runs, Unread):
+        return _unread(TICKS_FAILED, 0, observed.runs)
+    failed, succeeded = observed.runs.failed, observed.runs.newest_succeeded
+    hours = int(FAILURES_OF.total_seconds() // 3600)
+    if not failed:
+        return Check(TICKS_FAILED, Grade.OK, 0, 0, f"no tick has failed in the last {hours} hours")
+    detail = f"{len(failed)} failed in the last {hours} hours, the last at {moments.iso(max(failed))}"
+    todo = "read the cause of the failed execution; docs/runbook.md#ticks-failed"
+    if succeeded and succeeded > max(failed):
+        return Check(TICKS_FAILED, Grade.WARN, len(failed), 0, f"{detail}; later ones succeeded", todo)
+    return Check(TICKS_FAILED, Grade.FAIL, len(failed), 0, f"{detail}; none has succeeded since", todo)
+
+
+def _dead_letters(observed: Observed) -> Check:
+    count = observed.dead_letters
+    if isinstance(count, Unread):
+        return _unread(DEAD_LETTERS, 0, count)
+    if not count:
+        return Check(DEAD_LETTERS, Grade.OK, 0, 0, "everything that was scheduled was delivered")
+    todo = "read the messages' attributes ERROR_CODE and ERROR_MESSAGE, mend the cause, and purge the queue"
+    return Check(DEAD_LETTERS, Grade.FAIL, count, 0, f"{count} could not be delivered", todo)
+
+
+_USABLE = frozenset({"ACTIVE", "UPDATING"})
+
+
+def _tables(observed: Observed) -> Check:
+    tables = observed.tables
+    if isinstance(tables, Unread):
+        return _unread(TABLES, 0, tables)
+    other = {name: status for name, status in tables.items() if status != "ACTIVE"}
+    active = len(tables) - len(other)
+    if not other:
+        return Check(TABLES, Grade.OK, active, len(tables), f"all {active} tables are ACTIVE")
+    detail = "; ".join(f"{name} is {status}" for name, status in sorted(other.items()))
+    if set(other.values()) <= _USABLE:
+        return Check(TABLES, Grade.WARN, active, len(tables), detail, "wait: a table that is updated can be used")
+    todo = "restore what is gone from its point-in-time backup, and deploy again"
+    return Check(TABLES, Grade.FAIL, active, len(tables), detail, todo)
+
+
+def _units(observed: Observed) -> Check:
+    units = observed.unrecovered
+    if isinstance(units, Unread):
+        return _unread(UNITS_UNRECOVERED, 0, units)
+    if not units:
+        return Check(UNITS_UNRECOVERED, Grade.OK, 0, 0, "every unit recovered, or was put back")
+    todo = "mend the unit, then put it back into chaos; docs/runbook.md#unit-unrecovered"
+    return Check(UNITS_UNRECOVERED, Grade.FAIL, len(units), 0, f"out of chaos: {_names(sorted(units))}", todo)
+
+
+def _calendars(calendars: Mapping[str, Calendar], now: datetime) -> Check:
+    closed = {name: why for name, calendar in calendars.items() if (why := _closed_ahead(calendar, now))}
+    opened = len(calendars) - len(closed)
+    if not closed:
+        detail = f"each of {opened} has an open day within {AHEAD_DAYS} days"
+        return Check(CALENDARS, Grade.OK, opened, len(calendars), detail)
+    detail = f"no open day within {AHEAD_DAYS} days: " + "; ".join(f"{n} ({w})" for n, (_, w) in closed.items())
+    grade = max((grade for grade, _ in closed.values()), key=list(Grade).index)
+    todo = "if that is not meant, mend the setting troop:calendars, and deploy again"
+    return Check(CALENDARS, grade, opened, len(calendars), detail, todo)
+
+
+def _closed_ahead(calendar: Calendar, now: datetime) -> tuple[Grade, str] | None:
+    """Why nothing will happen on a calendar for weeks: somebody froze it (which is meant), or it has no such days."""
+    today = calendar.local(now).date()
+    days = [today + timedelta(days=n) for n in range(AHEAD_DAYS)]
+    business = [day for day in days if calendar.is_business_day(day)]
+    if not business:
+        return Grade.FAIL, "not one is a business day"
+    if any(calendar.frozen(day) is None for day in business):
+        return None
+    freeze = calendar.frozen(business[0])
+    return Grade.WARN, f"frozen: {freeze.detail if freeze else ''}"
+
+
+def _names(names: list[str]) -> str:
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")

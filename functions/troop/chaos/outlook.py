@@ -1,0 +1,77 @@
+"""When a unit can be hit next, as far as rules tell that anybody may know: the roll and its minute stay untold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from troop.calendars import Calendar
+from troop.chaos.facts import UnitState
+from troop.chaos.groups import Group
+from troop.chaos.policy import Policy, effective_policy
+from troop.settings import Settings
+
+HORIZON = timedelta(days=6 * 366)
+"""How far ahead is looked; 250 business days of a calendar with one day a week are within it."""
+
+_DAY = timedelta(days=1)
+_NOBODY = (Group("", 0),)
+
+
+def policy_at(groups: Sequence[Group], item: Mapping[str, Any], settings: Settings, now: datetime) -> Policy:
+    """The policy of a unit at a moment; that of its item and the settings when it has no groups (yet)."""
+    return effective_policy(groups or _NOBODY, item, settings, lambda c: settings.calendars[c].at(now).day)
+
+
+def next_possible(
+    groups: Sequence[Group], item: Mapping[str, Any], settings: Settings, state: UnitState, now: datetime
+) -> datetime | None:
+    """The earliest moment, from ``now`` on, at which neither calendar nor policy keeps the unit from being hit.
+
+    Looks at the calendar's window, holidays and freezes, at an opt-out's last day, at the distance from the last time.
+    None when somebody must do something first (the policy is malformed, an opt-out has no end, the unit has not
+    recovered, the probability is 0), or no day comes within :data:`HORIZON`. Says nothing of the roll, of the group's
+    health, or of the switch.
+
+    Args:
+        groups: the unit's; may be empty.
+        item: the unit's item in the table ``GroupTags``, as stored; empty when there is none.
+    """
+    policy = policy_at(groups, item, settings, now)
+    if policy.problems or state.unrecovered is not None or policy.probability.value == 0:
+        return None
+    calendar = settings.calendars[policy.calendar.value]
+    today = calendar.at(now).day
+    last = today + HORIZON
+    day = max(today, _after_the_last(calendar, state.last_day, policy.min_days_between.value, last))
+    while not policy.takes_part.value:
+        until = policy.until.value
+        if until is None or until >= last:
+            return None
+        day = max(day, until + _DAY)
+        policy = _policy_on(day, groups, item, settings)  # past its end, what it has covered may be an opt-out, too
+    while day <= last:
+        opens, closes = calendar.window(day)
+        moment = max(opens, now)
+        if moment < closes and calendar.at(moment).closure is None:
+            return moment
+        day += _DAY
+    return None
+
+
+def _policy_on(day: date, groups: Sequence[Group], item: Mapping[str, Any], settings: Settings) -> Policy:
+    return effective_policy(groups or _NOBODY, item, settings, lambda _: day)
+
+
+def _after_the_last(calendar: Calendar, earlier: date | None, needed: int, last: date) -> date:
+    """The first day, no later than the one after ``last``, that is far enough from ``earlier``."""
+    if earlier is None or earlier < last - 2 * HORIZON:
+        return date.min
+    day = earlier
+    if not needed:
+        return day + _DAY if day <= last else last + _DAY
+    while needed and day <= last:
+        day += _DAY
+        needed -= calendar.is_business_day(day)
+    return day

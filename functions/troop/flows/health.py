@@ -1,0 +1,26 @@
+"""A look at the deployment's health, for GET /health and for the watchdog alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from troop.aws.health_reads import HealthReads
+from troop.chaos.health import Digest, digest
+from troop.settings import Settings
+
+
+@dataclass(frozen=True)
+class Health:
+    """Looks, and judges what it sees."""
+
+    settings: Settings
+    tick_minutes: int
+    reads: HealthReads
+    clock: Callable[[], datetime]
+
+    def look(self) -> Digest:
+        """Every check, as of now."""
+        now = self.clock()
+        return digest(self.reads.observe(now), self.settings.calendars, self.tick_minutes, now)

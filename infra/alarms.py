@@ -1,0 +1,149 @@
+"""Alarms of the class "act now": each means that somebody has to do something, and says where it is written what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+from infra.settings import DeploymentSettings
+from infra.watchdog import MINUTES
+from infra.watched import Watched
+from troop.chaos.metrics import DIMENSION, NAMESPACE, Metric
+
+SILENT_PERIODS = 3
+"""So many quarters of an hour without a word of the watchdog are an alarm."""
+
+_SOON = cdk.Duration.minutes(5)
+
+
+@dataclass(frozen=True)
+class ActNow:
+    """An alarm.
+
+    Attributes:
+        name: the construct's.
+        what: a sentence that says what has happened.
+        anchor: of its paragraph in the runbook.
+        metric: with its statistic and period.
+        missing: what it means when there is no value.
+        silence: whether it is an alarm that there are too few values, and not that one of them is 1 or more.
+    """
+
+    name: str
+    what: str
+    anchor: str
+    metric: cloudwatch.Metric
+    missing: cloudwatch.TreatMissingData
+    silence: bool = False
+
+
+class Alarms(Construct):
+    """The alarms, and the topic that they go to, when they begin and when they are over.
+
+    Attributes:
+        act_now: the topic. Nobody is subscribed until somebody subscribes.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, settings: DeploymentSettings, watched: Watched) -> None:
+        super().__init__(scope, construct_id)
+        self.act_now = sns.Topic(self, "ActNow", enforce_ssl=True)
+        # A topic with a policy has that policy alone: without this, alarms could not publish.
+        self.act_now.add_to_resource_policy(
+            iam.PolicyStatement(
+                principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+                actions=["sns:Publish"],
+                resources=[self.act_now.topic_arn],
+                conditions={"StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID}},
+            )
+        )
+        tell = actions.SnsAction(self.act_now)
+        for act_now in _alarms(watched):
+            alarm = cloudwatch.Alarm(
+                self,
+                act_now.name,
+                alarm_description=f"{act_now.what} What to do: {settings.runbook_url}#{act_now.anchor}",
+                metric=act_now.metric,
+                threshold=1,
+                comparison_operator=(
+                    cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
+                    if act_now.silence
+                    else cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
+                ),
+                evaluation_periods=SILENT_PERIODS if act_now.silence else 1,
+                treat_missing_data=act_now.missing,
+            )
+            alarm.add_alarm_action(tell)
+            alarm.add_ok_action(tell)
+
+
+def _alarms(watched: Watched) -> Iterator[ActNow]:
+    # The watchdog speaks every quarter of an hour: in between, what it said last holds.
+    until_it_speaks = cloudwatch.TreatMissingData.IGNORE
+    yield ActNow(
+        "UnitUnrecovered",
+        "A unit was not whole again in time after a termination, and has left chaos.",
+        "unit-unrecovered",
+        _of_watchdog(Metric.UNITS_UNRECOVERED),
+        until_it_speaks,
+    )
+    yield ActNow(
+        "TicksMissing",
+        "Chaos is due by its calendars, and the workflow is not started.",
+        "ticks-missing",
+        _of_watchdog(Metric.MISSING_TICKS),
+        until_it_speaks,
+    )
+    for kind, how in {"Failed": "has failed", "TimedOut": "took too long", "Aborted": "was stopped"}.items():
+        yield ActNow(
+            f"Ticks{kind}",
+            f"An execution of the chaos workflow {how}.",
+            "ticks-failed",
+            cloudwatch.Metric(
+                namespace="AWS/States",
+                metric_name=f"Executions{kind}",
+                dimensions_map={"StateMachineArn": watched.machine.state_machine_arn},
+                statistic=cloudwatch.Stats.SUM,
+                period=_SOON,
+            ),
+            cloudwatch.TreatMissingData.NOT_BREACHING,
+        )
+    yield ActNow(
+        "DeadLetters",
+        "A schedule could not deliver what it is for.",
+        "dead-letters",
+        cloudwatch.Metric(
+            namespace="AWS/SQS",
+            metric_name="ApproximateNumberOfMessagesVisible",
+            dimensions_map={"QueueName": watched.undelivered.queue_name},
+            statistic=cloudwatch.Stats.MAXIMUM,
+            period=_SOON,
+        ),
+        cloudwatch.TreatMissingData.NOT_BREACHING,
+    )
+    yield ActNow(
+        "WatchdogSilent",
+        "The watchdog has said nothing for a while: whatever happens now, no other alarm may tell.",
+        "watchdog-silent",
+        _of_watchdog(Metric.FAILING_CHECKS, cloudwatch.Stats.SAMPLE_COUNT, cdk.Duration.minutes(MINUTES)),
+        cloudwatch.TreatMissingData.BREACHING,
+        silence=True,
+    )
+
+
+def _of_watchdog(
+    metric: Metric, statistic: str = cloudwatch.Stats.MAXIMUM, period: cdk.Duration = _SOON
+) -> cloudwatch.Metric:
+    return cloudwatch.Metric(
+        namespace=NAMESPACE,
+        metric_name=metric.value,
+        dimensions_map={DIMENSION: cdk.Aws.STACK_NAME},
+        statistic=statistic,
+        period=period,
+    )

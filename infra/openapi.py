@@ -1,0 +1,67 @@
+"""The API's description, generated from its code without a call to anything: ``python -m infra.openapi`` writes it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import Any
+
+from handlers.api import ROUTES, app
+from infra import ROOT
+
+PATH = ROOT / "docs" / "openapi.json"
+
+_VERSION = "1"
+_ABOUT = (
+    "What Troop does to Auto Scaling groups, and how to have a say in it. Every request is signed with AWS credentials "
+    "(SigV4, service execute-api); IAM decides who may call what, path by path. Moments are ISO 8601 in UTC."
+)
+_SIGNED = {
+    "type": "apiKey",
+    "name": "Authorization",
+    "in": "header",
+    "description": "AWS Signature Version 4",
+    "x-amazon-apigateway-authtype": "awsSigv4",
+}
+_NEVER_GIVEN = ("HTTPValidationError", "ValidationError", "ResponseValidationError")
+"""Powertools' own refusals: the API answers with others."""
+
+
+def document() -> dict[str, Any]:
+    """The OpenAPI document."""
+    found: dict[str, Any] = json.loads(
+        app.get_openapi_json_schema(title="Troop", version=_VERSION, description=_ABOUT, openapi_version="3.1.0")
+    )
+    del found["servers"]  # an address is the deployment's: the stack's output ApiUrl
+    described = {name: function for module in ROUTES for name, function in vars(module).items()}
+    for operations in found["paths"].values():
+        for operation in operations.values():
+            operation["description"] = inspect.getdoc(described[operation["operationId"]])
+            operation["security"] = [{"sigv4": []}]
+            operation["responses"] = {c: r for c, r in sorted(operation["responses"].items()) if c != "422"}
+            for parameter in operation.get("parameters", []):
+                parameter["schema"] = _without_null(parameter["schema"])
+    found["paths"] = dict(sorted(found["paths"].items()))
+    schemas = found["components"]["schemas"]
+    found["components"] = {
+        "schemas": {name: schema for name, schema in sorted(schemas.items()) if name not in _NEVER_GIVEN},
+        "securitySchemes": {"sigv4": _SIGNED},
+    }
+    return found
+
+
+def text() -> str:
+    """The document as it is committed."""
+    return json.dumps(document(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter is given or left out: there is no null in a URL."""
+    match schema.get("anyOf"):
+        case [one, {"type": "null"}]:
+            return {**one, **{key: value for key, value in schema.items() if key != "anyOf"}}
+    return schema
+
+
+if __name__ == "__main__":
+    PATH.write_text(text(), encoding="utf-8")

@@ -1,0 +1,158 @@
+"""`python -m lifecycle.deploy`: says where it goes, asks, and runs `cdk deploy`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.exceptions import ClientError
+
+from cli import aws
+from cli.deployment import find_stack
+from cli.errors import CliError, Exit
+from infra.settings import DeploymentSettings
+from lifecycle import retained
+from lifecycle.console import ask, run, say
+from lifecycle.project import cdk, settings_with
+
+_NOT_THERE = (None, "REVIEW_IN_PROGRESS")
+
+
+def deploy(given: argparse.Namespace) -> None:
+    """All of it, in the order in which a person wants to be asked."""
+    with tempfile.TemporaryDirectory(prefix="troop-") as assembly:
+        _deploy(given, Path(assembly))
+
+
+def _deploy(given: argparse.Namespace, assembly: Path) -> None:
+    overrides = [*given.context, *([f"troop:deployment={given.deployment}"] if given.deployment else [])]
+    settings = settings_with(overrides)
+    name = settings.chaos.deployment
+    session = aws.make_session(None, None)
+    with aws.told():
+        caller = aws.client(session, "sts").get_caller_identity()
+    status = _status(session, name)
+    say(f"Deployment {name}, account {caller['Account']}, region {session.region_name}, as {caller['Arn']}")
+    say("It is there, and is brought up to date." if status not in _NOT_THERE else "It is new.")
+    template = _synthesise(session, name, overrides, assembly)
+    tables = _to_adopt(session, settings, template, given.adopt) if status in _NOT_THERE else {}
+    _say_switch(session, settings, tables, new=status in _NOT_THERE)
+    bootstrap = _bootstrap_missing(session, template)
+    if bootstrap:
+        say(
+            "This account and region have not been bootstrapped for the CDK (a bucket for what is deployed, and roles):"
+        )
+        say(f"  cdk bootstrap aws://{caller['Account']}/{session.region_name}  is run first.")
+    ask(f"Deploy {name} into account {caller['Account']}, region {session.region_name}", given.yes, "YES=1")
+    if bootstrap:
+        cdk(session, "bootstrap", f"aws://{caller['Account']}/{session.region_name}", "--app", "")
+    if tables:
+        say("Taking the retained tables over ...")
+        retained.adopt(session, name, template, tables)
+    approval = "never" if given.yes else "broadening"
+    cdk(session, "deploy", name, "--app", str(assembly), "--require-approval", approval)
+    option = "" if name == "Troop" else f" --deployment {name}"
+    say(f"\nNext: troop{option} doctor; troop{option} groups; and when all is well: troop{option} unleash")
+
+
+def _status(session: boto3.Session, name: str) -> str | None:
+    stack = find_stack(session, name)
+    status: str | None = stack["StackStatus"] if stack else None
+    if status and status.endswith("_IN_PROGRESS") and status not in _NOT_THERE:
+        raise CliError(Exit.FAILED, f"the stack {name} is {status}: wait until that is over")
+    if status in ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED"):
+        raise CliError(
+            Exit.FAILED, f"the stack {name} is {status}, and can only be removed: make destroy DEPLOYMENT={name}"
+        )
+    return status
+
+
+def _synthesise(session: boto3.Session, name: str, overrides: list[str], assembly: Path) -> dict[str, Any]:
+    context = [part for override in overrides for part in ("-c", override)]
+    cdk(session, "synth", name, "--quiet", "--output", str(assembly), *context, quiet=True)
+    template: dict[str, Any] = json.loads((assembly / f"{name}.template.json").read_text(encoding="utf-8"))
+    return template
+
+
+def _to_adopt(
+    session: boto3.Session, settings: DeploymentSettings, template: Mapping[str, Any], how: str
+) -> dict[str, retained.RetainedTable]:
+    """Retained tables by logical id; empty when there are none, or none are wanted."""
+    if how == "none":
+        return {}
+    name = settings.chaos.deployment
+    found = retained.find_retained(session, name)
+    if not found:
+        return {}
+    if not settings.retain_data:
+        raise CliError(
+            Exit.USAGE,
+            f"an earlier deployment {name} has left tables, and this one (troop:retain_data=false) would delete them "
+            "when it goes: keep the data, or start with empty tables with ADOPT=none",
+        )
+    tables = retained.imports(template, retained.choose(found, newest=how == "newest"))
+    say("An earlier deployment of this name has left these tables, which this one takes over (not with ADOPT=none):")
+    for table in tables.values():
+        say(f"  {table.part}: {table.name}, made {table.created:%Y-%m-%d %H:%M}")
+    say("The salt is a new one: rolls of earlier days are checked with the earlier secret.")
+    return tables
+
+
+def _say_switch(
+    session: boto3.Session,
+    settings: DeploymentSettings,
+    tables: Mapping[str, retained.RetainedTable],
+    *,
+    new: bool,
+) -> None:
+    """Whether anything will be terminated, before anybody says yes to it."""
+    leashed, whence = settings.chaos.leashed, "troop:leashed"
+    state = next((t for t in tables.values() if t.part == "State"), None)
+    if state:
+        with aws.told():
+            answer = aws.client(session, "dynamodb").get_item(TableName=state.name, Key={"key": {"S": "switch"}})
+        if "leashed" in (item := answer.get("Item", {})):
+            leashed, whence = bool(item["leashed"].get("BOOL")), "the switch in the retained table"
+    if new:
+        say(
+            f"It starts leashed ({whence}): it decides and records, and terminates nothing."
+            if leashed
+            else f"It starts UNLEASHED ({whence}): it terminates instances from its first tick on."
+        )
+
+
+def _bootstrap_missing(session: boto3.Session, template: Mapping[str, Any]) -> bool:
+    """Whether the parameter in which `cdk bootstrap` notes its version is missing."""
+    parameter = template.get("Parameters", {}).get("BootstrapVersion", {}).get("Default")
+    if not parameter:
+        return False
+    with aws.told():
+        try:
+            aws.client(session, "ssm").get_parameter(Name=parameter)
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ParameterNotFound":
+                return True
+            raise
+    return False
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make deploy", description="Deploys into the account of the AWS credentials.")
+    parser.add_argument("--deployment", help="the deployment's name; else what the settings say")
+    parser.add_argument("--yes", action="store_true", help="do not ask, also not about wider permissions")
+    parser.add_argument(
+        "--adopt", choices=("ask", "newest", "none"), default="ask", help="tables of an earlier deployment"
+    )
+    parser.add_argument("-c", dest="context", metavar="KEY=VALUE", action="append", default=[], help="a setting")
+    given = parser.parse_args()
+    return run(lambda: deploy(given))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""What a stack leaves behind when it is deleted, and the commands that remove each thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_RETAINED = frozenset({"Retain", "RetainExceptOnCreate"})
+_KINDS = {
+    "AWS::DynamoDB::Table": "table",
+    "AWS::S3::Bucket": "bucket",
+    "AWS::SecretsManager::Secret": "secret",
+    "AWS::Logs::LogGroup": "log group",
+}
+
+
+@dataclass(frozen=True)
+class Remain:
+    """A resource that outlives its stack.
+
+    Attributes:
+        kind: for people.
+        physical_id: its name, or ARN.
+        commands: remove it, in this order.
+    """
+
+    kind: str
+    physical_id: str
+    commands: tuple[str, ...]
+
+
+def remains(template: Mapping[str, Any], physical_ids: Mapping[str, str], region: str) -> list[Remain]:
+    """What stays when a stack goes: tables first, log groups last.
+
+    Args:
+        template: the deployed one.
+        physical_ids: by logical id, as far as the resources exist.
+        region: for the commands.
+    """
+    order = list(_KINDS)
+    found = []
+    for logical_id, resource in template["Resources"].items():
+        if resource.get("DeletionPolicy") in _RETAINED and logical_id in physical_ids:
+            kind = resource["Type"]
+            commands = tuple(_commands(kind, physical_ids[logical_id], resource.get("Properties", {}), region))
+            rank = order.index(kind) if kind in order else len(order)
+            found.append((rank, Remain(_KINDS.get(kind, kind), physical_ids[logical_id], commands)))
+    return [remain for _, remain in sorted(found, key=lambda f: (f[0], f[1].physical_id))]
+
+
+def buckets_to_empty(template: Mapping[str, Any], physical_ids: Mapping[str, str]) -> list[str]:
+    """Buckets that go with their stack: CloudFormation deletes only empty ones."""
+    return [
+        physical_ids[logical_id]
+        for logical_id, resource in template["Resources"].items()
+        if resource["Type"] == "AWS::S3::Bucket"
+        and resource.get("DeletionPolicy") not in _RETAINED
+        and logical_id in physical_ids
+    ]
+
+
+def _commands(kind: str, name: str, properties: Mapping[str, Any], region: str) -> Iterator[str]:
+    where = f"--region {region}"
+    if kind == "AWS::DynamoDB::Table":
+        if properties.get("DeletionProtectionEnabled"):
+            yield f"aws dynamodb update-table {where} --table-name {name} --no-deletion-protection-enabled"
+            yield f"aws dynamodb wait table-exists {where} --table-name {name}"
+        yield f"aws dynamodb delete-table {where} --table-name {name}"
+    elif kind == "AWS::S3::Bucket":
+        yield f"aws s3 rb {where} --force s3://{name}"
+    elif kind == "AWS::SecretsManager::Secret":
+        yield f"aws secretsmanager delete-secret {where} --secret-id {name} --recovery-window-in-days 7"
+    elif kind == "AWS::Logs::LogGroup":
+        yield f"aws logs delete-log-group {where} --log-group-name {name}"

@@ -1,0 +1,153 @@
+"""How long the pure core takes to decide for very many units, and in how much memory.
+
+    python perf/decide.py [--units 100000] [--instances 4] [--repeat 3]
+
+Every scenario runs in a process of its own, on one thread, so that its peak of memory is its own. "account" is the
+memory that the groups take which a tick has read; "peak" is everything, the interpreter included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import hmac
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections import Counter
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "functions"))
+
+from troop.chaos.decisions import Account, decide_all, facts_of_units
+from troop.chaos.facts import Counts, Switch, UnitState
+from troop.chaos.groups import Group, Instance
+from troop.settings import KEYS, Settings, parse_settings
+
+SALT = b"a salt of the measurement, not of any deployment"
+OPEN = datetime(2026, 11, 20, 20, 45, tzinfo=UTC)
+"""A Friday, 12:45 in Los Angeles: about half of the day's rolls are due."""
+
+SCENARIOS = {
+    "defaults": "no tags, no items, one calendar",
+    "mixed": "a third each: no policy, tags, items; patterns; a history",
+    "all due": "probability 1 at the window's end, so that every unit is judged twice",
+    "night": "outside the window",
+}
+
+
+def settings(probability: float, patterns: dict[str, str]) -> Settings:
+    """The defaults of cdk.json, but for two."""
+    context = json.loads((Path(__file__).resolve().parents[1] / "cdk.json").read_text(encoding="utf-8"))["context"]
+    raw: dict[str, Any] = {key: context[f"troop:{key}"] for key in KEYS}
+    return parse_settings({**raw, "leashed": False, "probability": probability, "units": patterns})
+
+
+def groups(units: int, instances: int, tagged: bool) -> list[Group]:
+    """As an adapter builds them: every string is one of its own."""
+    return [
+        Group(
+            name=f"service-{n:06d}-v{n % 40:03d}",
+            desired=instances,
+            instances=tuple(Instance(f"i-{n:012x}{k:05x}", zone=f"us-west-2{'abc'[k % 3]}") for k in range(instances)),
+            tags={"Name": f"service-{n:06d}", "team": f"team-{n % 500}", **(_policy_tags(n) if tagged else {})},
+        )
+        for n in range(units)
+    ]
+
+
+def _policy_tags(n: int) -> dict[str, str]:
+    return {"troop:probability": "0.1", "troop:min_healthy": "3", "troop:owner": f"team-{n}"} if n % 3 == 1 else {}
+
+
+def scenario(name: str, units: int, instances: int) -> tuple[Account, Settings, datetime]:
+    mixed = name == "mixed"
+    found = groups(units, instances, tagged=mixed)
+    items = {g.name: {"opt_out": n % 2 == 0, "reason": "a migration"} for n, g in enumerate(found) if n % 3 == 2}
+    account = Account(
+        groups=found,
+        items=items if mixed else {},
+        states={g.name: UnitState(last_day=date(2026, 10, 1 + n % 28)) for n, g in enumerate(found)} if mixed else {},
+        switch=Switch(halted=False, leashed=False),
+        counts=Counts(),
+    )
+    patterns = {f"prefix-{n}-*": f"prefix-{n}" for n in range(5)} if mixed else {}
+    now = {"all due": datetime(2026, 11, 20, 22, 45, tzinfo=UTC), "night": datetime(2026, 11, 20, 4, 0, tzinfo=UTC)}
+    return account, settings(1.0 if name == "all due" else 0.2, patterns), now.get(name, OPEN)
+
+
+def measure(name: str, units: int, instances: int, repeat: int) -> dict[str, Any]:
+    """One scenario, in this process."""
+    before = _peak_mb()
+    account, chosen, now = scenario(name, units, instances)
+    read = _peak_mb()
+    times = []
+    for _ in range(repeat):
+        start = time.process_time()
+        decisions = decide_all(facts_of_units(account, chosen, SALT, now))
+        times.append(time.process_time() - start)
+        reasons = Counter(d.reason for d in decisions)
+        del decisions
+    return {
+        "scenario": name,
+        "units": units,
+        "seconds": min(times),
+        "account_mb": read - before,
+        "peak_mb": _peak_mb(),
+        "reasons": dict(reasons.most_common(4)),
+    }
+
+
+def _yardstick() -> float:
+    """Seconds that a fixed piece of work takes: other load on the machine slows it as it slows the rest."""
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        for n in range(100_000):
+            hmac.digest(SALT, b"roll|2026-11-20|%d" % n, hashlib.sha256)
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def _peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--units", type=int, default=100_000)
+    parser.add_argument("--instances", type=int, default=4, help="of each group")
+    parser.add_argument("--repeat", type=int, default=3, help="the fastest counts")
+    parser.add_argument("--scenario", choices=SCENARIOS, help="only this one, in this process, as JSON")
+    wanted = parser.parse_args()
+    if wanted.scenario:
+        print(json.dumps(measure(wanted.scenario, wanted.units, wanted.instances, wanted.repeat)))
+        return
+    print(f"{wanted.units:,} units of one group with {wanted.instances} instances; seconds of one core, MB")
+    print(f"for scale: 100,000 HMACs, one a unit, take {_yardstick():.2f} s here and now")
+    print(f"{'scenario':<10}{'seconds':>8}{'account':>9}{'peak':>7}  reasons")
+    for name in SCENARIOS:
+        row = _in_own_process(name, wanted)
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in row["reasons"].items())
+        print(
+            f"{name:<10}{row['seconds']:>8.2f}{row['account_mb']:>9.0f}{row['peak_mb']:>7.0f}  {reasons}",
+            flush=True,
+        )
+    for name, meaning in SCENARIOS.items():
+        print(f"{name}: {meaning}")
+
+
+def _in_own_process(name: str, wanted: argparse.Namespace) -> dict[str, Any]:
+    arguments = ["--scenario", name, "--units", str(wanted.units), "--instances", str(wanted.instances)]
+    command = [sys.executable, __file__, *arguments, "--repeat", str(wanted.repeat)]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    row: dict[str, Any] = json.loads(answer)
+    return row
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""Plays histories of the model test, as many as one likes.
+
+python -m perf.model --histories 1000000 --workers 2
+python -m perf.model --seed 485            one history, line by line
+python -m perf.model --mutants             defects put in on purpose: which are found, and how soon
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "functions")]
+
+from tests.model.history import Failed, run  # noqa: E402 - after the path is set
+
+CHUNK = 250
+
+
+def _chunk(first: int) -> tuple[Counter[str], int, str]:
+    seen: Counter[str] = Counter()
+    calls = 0
+    for seed in range(first, first + CHUNK):
+        try:
+            told = run(seed)
+        except Failed as failed:
+            return seen, calls, str(failed)
+        seen += told.seen
+        calls += told.calls
+    return seen, calls, ""
+
+
+def histories(count: int, first: int, workers: int) -> int:
+    """Plays ``count`` histories; says how it goes; the exit code."""
+    started, done, calls = time.monotonic(), 0, 0
+    seen: Counter[str] = Counter()
+    with multiprocessing.Pool(workers) as pool:
+        for told, made, failure in pool.imap_unordered(_chunk, range(first, first + count, CHUNK)):
+            if failure:
+                print(f"\n{failure}")
+                return 1
+            done, calls, seen = done + CHUNK, calls + made, seen + told
+            if done % (CHUNK * 20) == 0:
+                print(f"{done:>9} histories, {calls:>11} AWS calls, {time.monotonic() - started:7.0f} s", flush=True)
+    print(f"\n{done} histories, {calls} AWS calls, {time.monotonic() - started:.0f} s: no rule broken")
+    for what, times in sorted(seen.items()):
+        print(f"  {times:>9}  {what}")
+    return 0
+
+
+def replay(seed: int) -> int:
+    """Plays one history, and prints every line of it."""
+    try:
+        print("\n".join(run(seed, traced=True).trace))
+    except Failed as failed:
+        print("\n".join(failed.trace))
+        print(f"\n{failed}")
+        return 1
+    return 0
+
+
+def mutants(most: int) -> int:
+    """Looks for every defect of the model's list; the exit code says whether all were found."""
+    import pytest
+
+    from tests.model.mutants import MUTANTS
+
+    missed = 0
+    for mutant, focus in MUTANTS.items():
+        with pytest.MonkeyPatch.context() as patch:
+            mutant(patch)
+            found = ""
+            for seed in range(most):
+                try:
+                    run(seed, prepare=focus)
+                except Failed as failed:
+                    found = str(failed).splitlines()[0]
+                    break
+        missed += not found
+        print(f"{mutant.__name__:<48} {found or f'NOT FOUND in {most} histories'}", flush=True)
+    return 1 if missed else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m perf.model", description=__doc__.splitlines()[0])
+    parser.add_argument("--histories", type=int, default=100_000, help="how many (default 100000)")
+    parser.add_argument("--first", type=int, default=0, help="the first seed (default 0)")
+    parser.add_argument("--workers", type=int, default=multiprocessing.cpu_count(), help="processes (default: cores)")
+    parser.add_argument("--seed", type=int, help="play this one history, line by line")
+    parser.add_argument("--mutants", action="store_true", help="look for defects put in on purpose")
+    chosen = parser.parse_args()
+    if chosen.seed is not None:
+        return replay(chosen.seed)
+    if chosen.mutants:
+        return mutants(5000)
+    return histories(chosen.histories, chosen.first, chosen.workers)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""The deployed API holds to its description, whatever it is asked: no 5xx, and answers as described."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import requests
+import schemathesis
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+from requests.auth import AuthBase
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from infra import ROOT
+from infra.api import ROUTES
+from local.launcher import LocalAccount
+from tests.e2e.conftest import Deployment
+from troop.aws.event_items import to_item
+from troop.chaos.events import Event, Status
+
+KNOWN = ("contract-web", "contract-db")
+LONGEST_ADDRESS = 8000
+"""What is longer is cut off by servers before anything of ours sees it; API Gateway takes 10,240 bytes."""
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+BOUNDED = settings(
+    max_examples=40,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+"""Few examples, the same ones each time: a request takes tens of milliseconds, and the suite is run often."""
+
+DESCRIPTION = schemathesis.openapi.from_dict(json.loads((ROOT / "docs" / "openapi.json").read_text()))
+
+
+class Signed(AuthBase):
+    """Signs as the AWS SDKs do, what the test has made of the request."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._session = deployment.account.session()
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        assert request.method
+        assert request.url
+        unsigned = AWSRequest(request.method, request.url, data=request.body or b"")
+        SigV4Auth(self._session.get_credentials(), "execute-api", self._session.region_name).add_auth(unsigned)
+        request.headers.update(dict(unsigned.headers))
+        return request
+
+
+@pytest.fixture(scope="module")
+def deployment(account: LocalAccount) -> Iterator[Deployment]:
+    """Two groups without instances, so that nothing can be terminated, a decision and an event of each."""
+    deployment = Deployment(account, "Contract", leashed=False)
+    for unit in KNOWN:
+        deployment.groups.create(unit, 0)
+        deployment.dynamodb.put_item(TableName=deployment.outputs["EventsTable"], Item=to_item(_event(unit)))
+    assert deployment.tick()["status"] == "SUCCEEDED"
+    yield deployment
+    for unit in KNOWN:
+        deployment.groups.delete(unit)
+
+
+def _event(unit: str) -> Event:
+    now = datetime.now(UTC)
+    return Event(
+        event_id=f"{now.date()}#{unit}",
+        unit=unit,
+        day=now.date(),
+        status=Status.RECOVERED,
+        at=now,
+        group=unit,
+        instance_id="i-00000000000000001",
+        zone="us-east-1a",
+        method="crash",
+        rolled=0.5,
+        probability=1.0,
+        desired=2,
+    )
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_no_server_error_and_answers_as_described(deployment: Deployment, route: str) -> None:
+    method, _, path = route.partition(" ")
+    url, trusted = deployment.outputs["ApiUrl"].rstrip("/"), deployment.account.exports["AWS_CA_BUNDLE"]
+    session = requests.Session()
+    session.auth = Signed(deployment)
+    known = {"unit": st.sampled_from(KNOWN), "id": st.sampled_from([_id(unit) for unit in KNOWN])}
+    seen = set()
+
+    operation = DESCRIPTION[path][method]
+    cases = operation.as_strategy()
+    if "{" in path or method == "PATCH" or path in ("/events", "/groups"):  # what can be asked wrongly
+        cases |= operation.as_strategy(generation_mode=GenerationMode.NEGATIVE)
+
+    @BOUNDED
+    @given(case=cases, data=st.data())
+    def ask(case: Any, data: st.DataObject) -> None:
+        # Names that are drawn from nowhere are seldom those of anything: half of the time, take one that is.
+        for name in case.path_parameters:
+            if data.draw(st.booleans()):
+                case.path_parameters[name] = data.draw(known[name])
+        assume(len(quote(f"{case.path_parameters}{case.query}")) < LONGEST_ADDRESS)
+        answer = case.call_and_validate(base_url=url, session=session, verify=trusted, checks=CHECKS)
+        seen.add(answer.status_code)
+
+    ask()
+    assert 200 in seen, seen
+
+
+def _id(unit: str) -> str:
+    return f"{datetime.now(UTC).date()}~{unit}"

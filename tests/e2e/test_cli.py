@@ -1,0 +1,193 @@
+"""The command as a person runs it, in an environment that knows nothing of the project, against a deployed API."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.errors import Exit
+from local.launcher import LocalAccount
+from local.project import BIN
+from tests.e2e.conftest import Deployment
+
+NAME = "Commanded"
+WEB, LEDGER = "cli-web", "cli/ledger"
+
+
+@pytest.fixture(scope="module")
+def deployment(account: LocalAccount) -> Iterator[Deployment]:
+    deployment = Deployment(account, NAME, leashed=True)
+    for name in (WEB, LEDGER):
+        deployment.group(name)
+    yield deployment
+    for name in (WEB, LEDGER):
+        deployment.groups.delete(name)
+
+
+class Command:
+    """`troop`, from a folder of its own, with the account's credentials and nothing of the project."""
+
+    def __init__(self, account: LocalAccount, folder: Path) -> None:
+        self.folder = folder
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "TROOP_DEPLOYMENT": NAME,
+            **account.exports,
+        }
+
+    def __call__(self, *words: str, code: int = 0, given: str = "", **environment: str) -> str:
+        done = subprocess.run(
+            [str(BIN / "troop"), *words],
+            cwd=self.folder,
+            env=self.environment | environment,
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
+        return done.stderr if code else done.stdout
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self(*words, "--json"))
+
+
+@pytest.fixture(scope="module")
+def troop(deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Command:
+    return Command(deployment.account, tmp_path_factory.mktemp("cli"))
+
+
+def test_groups_and_one_of_them(troop: Command) -> None:
+    units = {group["unit"]: group for group in troop.json("groups")["groups"]}
+    assert units[WEB]["takes_part"] is True
+    assert (units[WEB]["in_service"], units[WEB]["desired"]) == (2, 2)
+    assert WEB in troop("groups")
+    assert "probability" in troop("group", WEB)
+    assert troop.json("group", LEDGER)["unit"] == LEDGER
+
+
+def test_an_opt_out_holds_at_the_next_tick(troop: Command, deployment: Deployment) -> None:
+    told = troop("opt-out", LEDGER, "--reason", "month-end closing", "--until", "2099-12-31", "--owner", "accounting")
+    assert "left alone" in told
+    assert deployment.tick()["status"] == "SUCCEEDED"
+    assert deployment.view.decisions(LEDGER)[0]["reason"] == "opted-out"
+    unit = troop.json("group", LEDGER)
+    assert unit["policy"]["reason"] == {"value": "month-end closing", "source": "item"}
+    assert unit["changes"][0]["changes"]["opt_out"] == {"old": None, "new": True}
+    assert "takes part" in troop("opt-in", LEDGER)
+    assert troop.json("group", LEDGER)["policy"]["takes_part"]["value"] is True
+
+
+def test_events_of_a_leashed_tick(troop: Command, deployment: Deployment) -> None:
+    assert deployment.tick()["status"] == "SUCCEEDED"
+    events = troop.json("events", "--unit", WEB, "--status", "leashed", "--since", "1h")["events"]
+    assert [(event["group"], event["status"]) for event in events] == [(WEB, "LEASHED")]
+    assert troop.json("events", "--group", WEB)["events"] == events
+    assert troop.json("events", "--unit", WEB, "--until", "1h")["events"] == []
+    assert "LEASHED" in troop("events", "--group", WEB)
+
+
+def test_values_are_set_and_taken_away(troop: Command) -> None:
+    policy = troop.json("set", WEB, "probability=0.25", "min_healthy=3", "stop_alarms=one,two")["policy"]
+    assert policy["probability"] == {"value": 0.25, "source": "item"}
+    assert policy["stop_alarms"]["value"] == ["one", "two"]
+    policy = troop.json("set", WEB, "probability=", "min_healthy=", "stop_alarms=")["policy"]
+    assert policy["probability"]["source"] == "settings"
+    assert "calendar" in troop("set", WEB, "calendar=nowhere", code=Exit.REFUSED)
+    assert "spelled probability" in troop("set", WEB, "probabilty=1", code=Exit.USAGE)
+
+
+def test_a_unit_that_has_not_recovered_is_put_back(troop: Command, deployment: Deployment) -> None:
+    tables = deployment.outputs
+    for item in (
+        {"key": {"S": f"unit#{WEB}"}, "unrecovered": {"S": f"2026-11-20#{WEB}"}},
+        {"key": {"S": "unrecovered"}, "units": {"SS": [WEB]}},
+    ):
+        deployment.dynamodb.put_item(TableName=tables["StateTable"], Item=item)
+    assert "has not recovered" in troop("group", WEB)
+    troop("opt-in", WEB)
+    assert troop.json("group", WEB)["unrecovered"] is None
+
+
+def test_the_switch(troop: Command) -> None:
+    assert troop.json("halt", "--reason", "incident")["halted"] is True
+    assert "--yes" in troop("resume", code=Exit.NOT_CONFIRMED)
+    assert "--yes" in troop("unleash", code=Exit.NOT_CONFIRMED)
+    assert troop.json("resume", "--yes")["halted"] is False
+    assert troop.json("unleash", "--yes")["leashed"] is False
+    switch = troop.json("leash")
+    assert (switch["halted"], switch["leashed"]) == (False, True)
+
+
+def test_doctor(troop: Command) -> None:
+    health = json.loads(troop("doctor", "--json"))
+    assert health["status"] in ("ok", "warn")
+    assert {check["name"] for check in health["checks"]} >= {"tables", "schedules"}
+    assert "leashed" in troop("doctor")
+
+
+def test_policy_goes_out_and_comes_back(troop: Command) -> None:
+    troop("set", WEB, "owner=web team", "probability=0.5", "until=2099-01-01", "opt_out=false")
+    exported = troop("policy", "export")
+    assert "nothing to change" in troop("policy", "import", "-", given=exported)
+    changed = exported.replace("0.5", "0.125").replace("web team", "platform")
+    assert f"{WEB}: probability: 0.5 -> 0.125" in troop("policy", "import", "-", "--dry-run", given=changed)
+    assert troop("policy", "export") == exported
+    told = troop("policy", "import", "-", "--yes", given=changed + "  nobodys-unit: {owner: x}\n", code=Exit.FAILED)
+    assert "nobodys-unit" in told
+    assert troop("policy", "export") == changed
+
+
+def test_what_is_not_there(troop: Command, deployment: Deployment) -> None:
+    near = troop("group", "cli-wbe", code=Exit.NO_SUCH_UNIT)
+    assert f"did you mean {WEB}" in near
+    missing = troop("groups", TROOP_DEPLOYMENT="Nobodys", code=Exit.NO_DEPLOYMENT)
+    assert "no deployment Nobodys in region us-east-1 of account 000000000000" in missing
+    assert NAME in missing
+
+
+def test_who_may_not(troop: Command, deployment: Deployment) -> None:
+    iam = deployment.account.client("iam")
+    iam.create_user(UserName="looker")
+    key = iam.create_access_key(UserName="looker")["AccessKey"]
+    looker = {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
+    assert "cloudformation:DescribeStacks" in troop("events", code=Exit.FORBIDDEN, **looker)
+    allowed = [
+        {"Effect": "Allow", "Action": "cloudformation:DescribeStacks", "Resource": "*"},
+        {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": "arn:aws:execute-api:*:*:*/*/GET/*"},
+    ]
+    document = json.dumps({"Version": "2012-10-17", "Statement": allowed})
+    iam.put_user_policy(UserName="looker", PolicyName="look", PolicyDocument=document)
+    troop("events", **looker)
+    told = troop("halt", code=Exit.FORBIDDEN, **looker)
+    assert "execute-api:Invoke" in told
+    assert "/PATCH/switch" in told
+
+
+def test_the_proxy_serves_programs_that_cannot_sign(troop: Command) -> None:
+    process = subprocess.Popen(
+        [str(BIN / "troop"), "proxy"], env=troop.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(2)]
+        _, _, header_file, address = lines[1].split()
+        file = Path(header_file.removeprefix("@"))
+        name, _, token = file.read_text().strip().partition(": ")
+        request = urllib.request.Request(address, headers={name: token})
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            assert "events" in json.load(answer)
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+        process.communicate()
+    assert not file.exists()

@@ -1,0 +1,103 @@
+"""`make deploy` and `make destroy`: what stays is said and taken over, and what is thrown away leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from cli.errors import Exit
+from local.launcher import LocalAccount
+from local.project import ROOT
+
+KEPT, THROWN = "Kept", "Thrown"
+
+
+class Lifecycle:
+    """The two commands, as the Makefile runs them, without a terminal."""
+
+    def __init__(self, account: LocalAccount) -> None:
+        self.account = account
+        python_path = f"{ROOT}{os.pathsep}{ROOT / 'functions'}"
+        self.environment = os.environ | account.exports | {"PYTHONPATH": python_path}
+
+    def run(self, command: str, *words: str, code: int = 0) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", f"lifecycle.{command}", *words],
+            cwd=ROOT,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def deploy(self, name: str, *words: str, code: int = 0) -> str:
+        return self.run("deploy", "--deployment", name, "-c", "troop:bundle=machine", *words, code=code)
+
+    def outputs(self, name: str) -> dict[str, str]:
+        (stack,) = self.account.client("cloudformation").describe_stacks(StackName=name)["Stacks"]
+        return {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+
+    def tables(self, name: str) -> set[str]:
+        names = self.account.client("dynamodb").list_tables()["TableNames"]
+        return {table for table in names if table.startswith(f"{name}-")}
+
+
+@pytest.fixture(scope="module")
+def lifecycle(account: LocalAccount) -> Lifecycle:
+    return Lifecycle(account)
+
+
+def test_a_second_deployment_takes_over_what_the_first_has_left(lifecycle: Lifecycle) -> None:
+    assert "add YES=1" in lifecycle.deploy(KEPT, code=Exit.NOT_CONFIRMED)
+    told = lifecycle.deploy(KEPT, "--yes")
+    assert f"Deployment {KEPT}, account 000000000000, region us-east-1" in told
+    assert "It is new" in told
+    assert "It starts leashed" in told
+    first, tables = lifecycle.outputs(KEPT), lifecycle.tables(KEPT)
+    dynamodb = lifecycle.account.client("dynamodb")
+    switch: dict[str, Any] = {"key": {"S": "switch"}, "leashed": {"BOOL": False}, "halted": {"BOOL": True}}
+    dynamodb.put_item(TableName=first["StateTable"], Item=switch)
+
+    assert f"add CONFIRM={KEPT}" in lifecycle.run("destroy", "--deployment", KEPT, code=Exit.NOT_CONFIRMED)
+    assert "nothing was removed" in lifecycle.run(
+        "destroy", "--deployment", KEPT, "--confirm", "Kep", code=Exit.NOT_CONFIRMED
+    )
+    assert lifecycle.outputs(KEPT) == first
+    told = lifecycle.run("destroy", "--deployment", KEPT, "--confirm", KEPT)
+    for table in tables:
+        assert f"--table-name {table} --no-deletion-protection-enabled" in told
+        assert f"delete-table --region us-east-1 --table-name {table}" in told
+    assert f"s3://{first['WorkBucket']}" in told
+    assert lifecycle.tables(KEPT) == tables
+    lifecycle.run("destroy", "--deployment", KEPT, "--confirm", KEPT, code=Exit.NO_DEPLOYMENT)
+
+    told = lifecycle.deploy(KEPT, "--yes")
+    assert "UNLEASHED (the switch in the retained table)" in told
+    for table in tables:
+        assert table in told
+    assert lifecycle.tables(KEPT) == tables
+    second = lifecycle.outputs(KEPT)
+    named = {key for key in first if key.endswith("Table")}
+    assert {second[key] for key in named} == {first[key] for key in named} == tables
+    assert dynamodb.get_item(TableName=second["StateTable"], Key={"key": {"S": "switch"}})["Item"] == switch
+    table = dynamodb.describe_table(TableName=second["EventsTable"])["Table"]
+    assert table["DeletionProtectionEnabled"] is True
+    assert len(table["GlobalSecondaryIndexes"]) == 3
+
+
+def test_a_throw_away_deployment_goes_with_all_it_has(lifecycle: Lifecycle) -> None:
+    lifecycle.deploy(THROWN, "--yes", "-c", "troop:retain_data=false")
+    s3 = lifecycle.account.client("s3")
+    bucket = lifecycle.outputs(THROWN)["WorkBucket"]
+    s3.put_object(Bucket=bucket, Key="ticks/one.json", Body=b"[]")
+    assert "Nothing of it stays" in lifecycle.run("destroy", "--deployment", THROWN, "--confirm", THROWN)
+    assert lifecycle.tables(THROWN) == set()
+    assert bucket not in {found["Name"] for found in s3.list_buckets()["Buckets"]}

@@ -1,0 +1,132 @@
+"""Alarms that call somebody: on what, to whom, and that each says where it is written what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from infra import ROOT
+from tests.infra.cfn import of_type, text
+from troop.chaos.metrics import DIMENSION, NAMESPACE, Metric
+
+Template = Mapping[str, Any]
+
+RUNBOOK = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
+
+OURS = {"deployment": "<AWS::StackName>"}
+MACHINE = {"StateMachineArn": "<ChaosMachine>"}
+ALARMS: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
+    "UnitUnrecovered": ("unit-unrecovered", "Troop", "UnitsUnrecovered", OURS, "Maximum", 300, "ignore"),
+    "TicksMissing": ("ticks-missing", "Troop", "MissingTicks", OURS, "Maximum", 300, "ignore"),
+    "TicksFailed": ("ticks-failed", "AWS/States", "ExecutionsFailed", MACHINE, "Sum", 300, "notBreaching"),
+    "TicksTimedOut": ("ticks-failed", "AWS/States", "ExecutionsTimedOut", MACHINE, "Sum", 300, "notBreaching"),
+    "TicksAborted": ("ticks-failed", "AWS/States", "ExecutionsAborted", MACHINE, "Sum", 300, "notBreaching"),
+    "DeadLetters": (
+        "dead-letters",
+        "AWS/SQS",
+        "ApproximateNumberOfMessagesVisible",
+        {"QueueName": "<SchedulesUndelivered.QueueName>"},
+        "Maximum",
+        300,
+        "notBreaching",
+    ),
+    "WatchdogSilent": ("watchdog-silent", "Troop", "FailingChecks", OURS, "SampleCount", 900, "breaching"),
+}
+"""Anchor in the runbook, metric's namespace, name and dimensions, statistic, seconds, what missing data means."""
+
+
+def alarms(template: Template) -> dict[str, dict[str, Any]]:
+    found = of_type(template, "AWS::CloudWatch::Alarm")
+    return {name.removeprefix("Alarms"): alarm["Properties"] for name, alarm in found.items()}
+
+
+def test_there_are_no_other_alarms(template: Template) -> None:
+    assert set(alarms(template)) == set(ALARMS)
+
+
+@pytest.mark.parametrize("name", ALARMS)
+def test_on_what(template: Template, name: str) -> None:
+    alarm = alarms(template)[name]
+    _, namespace, metric, dimensions, statistic, period, missing = ALARMS[name]
+    assert (alarm["Namespace"], alarm["MetricName"]) == (namespace, metric)
+    assert {d["Name"]: text(d["Value"]) for d in alarm["Dimensions"]} == dimensions
+    assert (alarm["Statistic"], alarm["Period"], alarm["TreatMissingData"]) == (statistic, period, missing)
+    silence = name == "WatchdogSilent"
+    assert alarm["ComparisonOperator"] == ("LessThanThreshold" if silence else "GreaterThanOrEqualToThreshold")
+    assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (1, 3 if silence else 1)
+
+
+@pytest.mark.parametrize("name", ALARMS)
+def test_its_beginning_and_its_end_go_to_the_topic(template: Template, name: str) -> None:
+    alarm = alarms(template)[name]
+    assert text(alarm["AlarmActions"]) == text(alarm["OKActions"]) == ["<AlarmsActNow>"]
+    assert alarm.get("ActionsEnabled", True) is True
+    assert text(template["Outputs"]["ActNowTopicArn"]["Value"]) == "<AlarmsActNow>"
+
+
+def anchors() -> dict[str, str]:
+    """The runbook's paragraphs by the anchor that GitHub and others make of their headings."""
+    parts = re.split(r"^## (.+)$", RUNBOOK, flags=re.MULTILINE)[1:]
+    return {
+        re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-"): body
+        for heading, body in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+@pytest.mark.parametrize("name", ALARMS)
+def test_its_description_links_to_its_paragraph(template: Template, name: str) -> None:
+    description = alarms(template)[name]["AlarmDescription"]
+    anchor = ALARMS[name][0]
+    assert description.endswith(f"What to do: docs/runbook.md#{anchor}")
+    paragraph = anchors()[anchor]
+    assert f"`{name}`" in paragraph, "the paragraph names its alarm"
+    assert re.search(r"^1\. ", paragraph, re.MULTILINE), "the paragraph says what to do, step by step"
+
+
+def test_the_links_lead_to_where_the_runbook_can_be_read(green: Template) -> None:
+    found = {alarm["AlarmDescription"].rpartition(" ")[2] for alarm in alarms(green).values()}
+    assert found == {f"https://wiki.example.com/troop#{alarm[0]}" for alarm in ALARMS.values()}
+
+
+def test_links_within_the_docs_lead_somewhere() -> None:
+    """Those of the runbook to itself, and those that the functions' checks give."""
+    checks = (ROOT / "functions" / "troop" / "chaos" / "health.py").read_text(encoding="utf-8")
+    links = [*re.findall(r"\]\(#([\w-]+)\)", RUNBOOK), *re.findall(r"docs/runbook\.md#([\w-]+)", checks)]
+    assert len(links) > 5
+    assert set(links) <= set(anchors())
+
+
+def test_every_metric_is_documented(template: Template) -> None:
+    table = anchors()["metrics"]
+    documented = set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
+    assert documented == {metric.value for metric in Metric}
+    assert f"Namespace `{NAMESPACE}`" in table
+    assert f"dimension `{DIMENSION}`" in table
+
+
+def test_the_topic_takes_alarms_of_the_account_and_nothing_unencrypted(template: Template) -> None:
+    assert set(of_type(template, "AWS::SNS::Topic")) == {"AlarmsActNow"}
+    (policy,) = of_type(template, "AWS::SNS::TopicPolicy").values()
+    statements = {s["Effect"]: s for s in policy["Properties"]["PolicyDocument"]["Statement"]}
+    allow, deny = statements["Allow"], statements["Deny"]
+    assert (allow["Principal"], allow["Action"]) == ({"Service": "cloudwatch.amazonaws.com"}, "sns:Publish")
+    assert text(allow["Condition"]) == {"StringEquals": {"aws:SourceAccount": "<AWS::AccountId>"}}
+    assert text(allow["Resource"]) == text(deny["Resource"]) == "<AlarmsActNow>"
+    assert (deny["Principal"], deny["Condition"]) == ("*", {"Bool": {"aws:SecureTransport": "false"}})
+
+
+def test_the_watchdog_runs_every_quarter_of_an_hour(template: Template) -> None:
+    schedule = of_type(template, "AWS::Scheduler::Schedule")["WatchdogSchedule"]["Properties"]
+    assert schedule["ScheduleExpression"] == "rate(15 minutes)"
+    assert schedule["FlexibleTimeWindow"] == {"Mode": "OFF"}
+    assert text(schedule["GroupName"]) == "<SchedulesGroup>"
+    assert text(schedule["Target"]) == {
+        "Arn": "<Watchdog.Arn>",
+        "RoleArn": "<WatchdogScheduleRole.Arn>",
+        "Input": "{}",
+        "RetryPolicy": {"MaximumEventAgeInSeconds": 900, "MaximumRetryAttempts": 3},
+        "DeadLetterConfig": {"Arn": "<SchedulesUndelivered.Arn>"},
+    }

@@ -1,0 +1,65 @@
+"""What the real templates leave behind, and what a later deployment takes over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from infra.data import DATA_TAG
+from lifecycle.remains import buckets_to_empty, remains
+from lifecycle.retained import RetainedTable, imports
+from tests.infra.cfn import of_type
+
+Template = Mapping[str, Any]
+TABLE = "AWS::DynamoDB::Table"
+
+
+def ids(template: Template) -> dict[str, str]:
+    return {logical_id: f"physical-{logical_id}" for logical_id in template["Resources"]}
+
+
+def test_every_table_says_what_it_holds(template: Template) -> None:
+    for name, table in of_type(template, TABLE).items():
+        assert {"Key": DATA_TAG, "Value": name} in table["Properties"]["Tags"]
+
+
+def test_all_data_stays_and_comes_with_the_commands_that_remove_it(template: Template) -> None:
+    found = remains(template, ids(template), "eu-west-1")
+    tables = [remain for remain in found if remain.kind == "table"]
+    assert len(tables) == len(of_type(template, TABLE))
+    assert found[: len(tables)] == tables
+    for table in tables:
+        protection_off, wait, delete = table.commands
+        where = f"--region eu-west-1 --table-name {table.physical_id}"
+        assert protection_off == f"aws dynamodb update-table {where} --no-deletion-protection-enabled"
+        assert wait == f"aws dynamodb wait table-exists {where}"
+        assert delete == f"aws dynamodb delete-table {where}"
+    kinds = {remain.kind for remain in found}
+    assert kinds == {"table", "bucket", "secret", "log group"}
+    assert all(remain.commands for remain in found)
+    assert buckets_to_empty(template, ids(template)) == []
+
+
+def test_what_was_never_made_does_not_stay(template: Template) -> None:
+    assert remains(template, {}, "eu-west-1") == []
+
+
+def test_a_throw_away_deployment_leaves_nothing_and_its_bucket_is_emptied(green: Template) -> None:
+    assert remains(green, ids(green), "eu-west-1") == []
+    (bucket,) = buckets_to_empty(green, ids(green))
+    assert "WorkBucket" in bucket
+
+
+def test_tables_fit_their_own_template(template: Template) -> None:
+    """Names, keys and indices as a table of this very version has them."""
+    chosen = {}
+    for name, table in of_type(template, TABLE).items():
+        properties = table["Properties"]
+        schema = {
+            index.get("IndexName", ""): tuple(sorted((k["KeyType"], k["AttributeName"]) for k in index["KeySchema"]))
+            for index in [properties, *properties.get("GlobalSecondaryIndexes", [])]
+        }
+        chosen[name] = RetainedTable(f"old-{name}", name, datetime(2026, 11, 20, tzinfo=UTC), 1, schema)
+    assert {table.part for table in imports(template, chosen).values()} == set(chosen)
+    assert all(template["Resources"][key]["Type"] == TABLE for key in imports(template, chosen))

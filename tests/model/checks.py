@@ -1,0 +1,233 @@
+"""What must be true of every history, judged by other code than the product's: by what the tables and instances were
+at the moment something happened, not by what a function believed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from tests.model.fleet import Instance
+
+if TYPE_CHECKING:
+    from tests.model.world import World
+
+ZONE = ZoneInfo("America/Los_Angeles")
+OPENS, CLOSES = 9 * 60, 10 * 60
+DAYS_OFF = {date(2026, 11, 26): "Thanksgiving", date(2026, 11, 30): "freeze"}
+SKEW = timedelta(seconds=1)
+"""How far a function's clock is off that is right."""
+
+A_FUNCTIONS_LIFE = timedelta(seconds=61)
+
+LEGAL = {
+    None: {"LEASHED", "CLAIMED"},
+    "LEASHED": {"CLAIMED"},
+    "CLAIMED": {"TERMINATED", "GONE_ELSEWHERE", "ABANDONED"},
+    "TERMINATED": {"RECOVERED", "UNRECOVERED", "GROUP_DELETED"},
+}
+FINAL = {"RECOVERED", "UNRECOVERED", "GROUP_DELETED", "GONE_ELSEWHERE", "ABANDONED"}
+
+
+class Violation(AssertionError):
+    """A history in which something happened that must not."""
+
+
+def closed(moment: datetime) -> str:
+    """Why no chaos may happen at a moment; "" when it may."""
+    local = moment.astimezone(ZONE)
+    if local.weekday() >= 5:
+        return "weekend"
+    if local.date() in DAYS_OFF:
+        return DAYS_OFF[local.date()]
+    minute = local.hour * 60 + local.minute
+    return "" if OPENS <= minute < CLOSES else f"{local:%H:%M} is outside the window"
+
+
+class Checks:
+    """Watches a world."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.claims: dict[str, dict[str, Any]] = {}
+        self.ours: dict[str, str] = {}
+        self.taken_out: set[str] = set()
+        self.seen: Counter[str] = Counter()
+        self._halted_since: float | None = None
+
+    def fail(self, words: str) -> None:
+        raise Violation(words)
+
+    # What a function was told, for "when it last looked"
+
+    def answered(self, operation: str, answer: Any) -> None:
+        seen = self._world.notes.get("seen")
+        if seen is not None:
+            if operation == "describe_auto_scaling_groups":
+                seen["groups"] = {g["AutoScalingGroupName"]: g for g in answer["AutoScalingGroups"]}
+            elif operation == "describe_instances":
+                seen["protected"] = {i["InstanceId"] for r in answer["Reservations"] for i in r["Instances"]}
+            elif operation in ("describe_instance_refreshes", "describe_alarms"):
+                seen.setdefault(operation, []).append(answer)
+
+    # What happened to the tables
+
+    def changed(self, table: str, old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> None:
+        if table == "Events":
+            self._event(old, new)
+        elif table == "State" and new["key"]["S"] == "switch":
+            halted = new.get("halted", {"BOOL": False})["BOOL"]
+            self._halted_since = (self._halted_since or self._world.stage.now) if halted else None
+        elif table == "State" and "unrecovered" in new:
+            self.taken_out.add(new["key"]["S"] + " after " + new["unrecovered"]["S"])
+        elif table == "State" and new["key"]["S"] == "in-flight" and int(new["count"]["N"]) < 0:
+            self.fail("fewer than none in flight")
+
+    def _event(self, old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> None:
+        before, after = old["status"]["S"] if old else None, new["status"]["S"]
+        if after != before:
+            self.seen[after] += 1
+            if after not in LEGAL.get(before, set()):
+                self.fail(f"{new['event_id']['S']} went from {before} to {after}")
+            if after == "CLAIMED":
+                self._claim(new)
+            if after == "UNRECOVERED":
+                self._unrecovered(new)
+        elif before in FINAL and {k: v for k, v in (old or {}).items() if k != "open"} != dict(new):
+            self.fail(f"{new['event_id']['S']} was changed after its end")
+        elif old and old["instance_id"] != new["instance_id"] and after != "LEASHED":
+            self.fail(f"{new['event_id']['S']} changed its instance")
+
+    def _claim(self, event: Mapping[str, Any]) -> None:
+        world = self._world
+        plain = {key: next(iter(value.values())) for key, value in event.items()}
+        event_id, unit = plain["event_id"], plain["unit"]
+        now, table = world.now(), world.dynamo.tables
+        if event_id in self.claims:
+            self.fail(f"{event_id} is claimed for the second time")
+        self.claims[event_id] = plain
+        looked = datetime.fromisoformat(plain["at"].partition("#")[0])  # the claim comes a little later
+        if words := closed(looked + SKEW) and closed(looked - SKEW):
+            self.fail(f"{event_id} is claimed: {words}")
+        if not looked - SKEW <= now <= looked + A_FUNCTIONS_LIFE:
+            self.fail(f"{event_id} is claimed at {now} for {looked}")
+        if plain["day"] != str(now.astimezone(ZONE).date()) or event_id != f"{plain['day']}#{unit}":
+            self.fail(f"{event_id} is claimed on {now}")
+        deadline = datetime.fromisoformat(plain["deadline"])
+        if deadline > now + timedelta(minutes=10) + SKEW or closed(deadline - timedelta(seconds=1)):
+            self.fail(f"{event_id} may be carried out until {deadline}")
+        switch = world.dynamo.item("State", "switch")
+        leashed = switch.get("leashed", {"BOOL": world.settings.leashed})["BOOL"]
+        if leashed or switch.get("halted", {"BOOL": False})["BOOL"]:
+            self.fail(f"{event_id} is claimed after the switch was set")
+        self._policy(event_id, unit, plain)
+        if "unrecovered" in world.dynamo.item("State", f"unit#{unit}"):
+            self.fail(f"{event_id} is claimed of a unit that has not recovered")
+        others = [e for e in table["Events"].values() if e["event_id"]["S"] != event_id]
+        if sum(e["status"]["S"] in ("CLAIMED", "TERMINATED") for e in others) >= world.settings.max_in_flight:
+            self.fail(f"{event_id} is one in flight too many")
+        of_day = [c for c in self.claims.values() if c["day"] == plain["day"]]
+        if len(of_day) > world.settings.max_per_day:
+            self.fail(f"{event_id} is one too many for the day")
+
+    def _unrecovered(self, event: Mapping[str, Any]) -> None:
+        patience = timedelta(minutes=self._world.settings.recovery_timeout_minutes)
+        if self._world.now() + SKEW < datetime.fromisoformat(event["terminated_at"]["S"]) + patience:
+            self.fail(f"{event['event_id']['S']} is UNRECOVERED before its time was up")
+
+    def _policy(self, event_id: str, unit: str, plain: Mapping[str, Any]) -> None:
+        """The table's policy as it is now; the group as this try has last read it."""
+        item = self._world.dynamo.item("GroupTags", unit)
+        seen = self._world.notes["seen"]
+        group = seen.get("groups", {}).get(plain["group"])
+        if group is None:
+            self.fail(f"{event_id} is claimed without a look at its group")
+        tags = [{t["Key"]: t["Value"] for t in g["Tags"]} for g in seen["groups"].values()]
+        own = {t["Key"]: t["Value"] for t in group["Tags"]}
+        out = item.get("opt_out", {}).get("BOOL")
+        if out or (out is None and any(t.get("troop:opt_out") == "true" for t in tags)):
+            self.fail(f"{event_id} is claimed of a unit that is opted out")
+        if item.get("probability", {}).get("N") == "0":
+            self.fail(f"{event_id} is claimed at probability 0")
+        if "troop:protected" in own or "troop:fleet" in own:
+            self.fail(f"{event_id} is claimed of a protected group")
+        serving = [i for i in group["Instances"] if i["LifecycleState"] == "InService"]
+        minimum = int(item.get("min_healthy", {"N": str(self._world.settings.min_healthy)})["N"])
+        weight = sum(int(i.get("WeightedCapacity", 1)) for i in serving)
+        if len(serving) < minimum or weight < group["DesiredCapacity"]:
+            self.fail(f"{event_id} is claimed below its minimum: {len(serving)} in service")
+        victim = next((i for i in serving if i["InstanceId"] == plain["instance_id"]), None)
+        if victim is None or victim["ProtectedFromScaleIn"]:
+            self.fail(f"{event_id} names an instance that is out of service or protected")
+        if "protected" not in seen or plain["instance_id"] in seen["protected"]:
+            self.fail(f"{event_id} names an instance that is tagged protected, or nobody has looked")
+        if group["SuspendedProcesses"]:
+            self.fail(f"{event_id} is claimed of a group with suspended processes")
+        answers = seen.get("describe_instance_refreshes")
+        if not answers or any(r["Status"] == "InProgress" for a in answers for r in a["InstanceRefreshes"]):
+            self.fail(f"{event_id} is claimed during an instance refresh, or nobody has looked")
+        if "stop_alarms" in item and not any(
+            a["StateValue"] == "OK" for answer in seen.get("describe_alarms", []) for a in answer["MetricAlarms"]
+        ):
+            self.fail(f"{event_id} is claimed though its alarm is not OK")
+
+    # What happened to instances
+
+    def terminated(self, instance: Instance, how: str) -> None:
+        """A call of ours terminates an instance that was not on its way out."""
+        world, name = self._world, instance.instance_id
+        self.seen[f"terminated by {how}"] += 1
+        found = [c for c in self.claims.values() if c["instance_id"] == name]
+        if len(found) != 1:
+            self.fail(f"{name} is terminated, named by {len(found)} events")
+        event_id = found[0]["event_id"]
+        stored = world.dynamo.item("Events", event_id)
+        if stored["status"]["S"] != "CLAIMED" or "attempted_at" not in stored:
+            self.fail(f"{name} is terminated, its event is {stored['status']['S']}")
+        if event_id in self.ours.values():
+            self.fail(f"{event_id} terminates a second instance")
+        self.ours[name] = event_id
+        if words := closed(world.now()):
+            self.fail(f"{name} is terminated: {words}")
+        if world.now() > datetime.fromisoformat(found[0]["deadline"]):
+            self.fail(f"{name} is terminated past the deadline")
+        if self._halted_since is not None and self._halted_since < world.notes["began"]:
+            self.fail(f"{name} is terminated by a try that began after a halt")
+
+    # What must be true when all is quiet
+
+    def at_rest(self) -> None:
+        world = self._world
+        events = {e["event_id"]["S"]: e for e in world.dynamo.tables["Events"].values()}
+        for event_id, event in events.items():
+            if event["status"]["S"] not in FINAL | {"LEASHED"}:
+                self.fail(f"{event_id} is still {event['status']['S']}")
+            if "open" in event:
+                self.fail(f"{event_id} is over and still counted as open")
+        count = int(world.dynamo.item("State", "in-flight").get("count", {"N": "0"})["N"])
+        if count != 0:
+            self.fail(f"{count} in flight, none open")
+        for day, claims in Counter(c["day"] for c in self.claims.values()).items():
+            counted = int(world.dynamo.item("State", f"day#{day}")["count"]["N"])
+            if counted != claims:
+                self.fail(f"{counted} counted on {day}, {claims} claimed")
+        for name, event_id in self.ours.items():
+            if events[event_id]["status"]["S"] not in ("RECOVERED", "UNRECOVERED", "GROUP_DELETED"):
+                self.fail(f"{name} was terminated by us, its event says {events[event_id]['status']['S']}")
+        for event_id, event in events.items():
+            status = event["status"]["S"]
+            if status in ("RECOVERED", "UNRECOVERED", "GROUP_DELETED"):
+                if "terminated_at" not in event or "attempted_at" not in event:
+                    self.fail(f"{event_id} is {status} and was never terminated")
+                if status == "RECOVERED" and float(event["recovery_seconds"]["N"]) < 0:
+                    self.fail(f"{event_id} recovered before it was terminated")
+            if status == "UNRECOVERED" and f"unit#{event['unit']['S']} after {event_id}" not in self.taken_out:
+                self.fail(f"{event_id} is UNRECOVERED and its unit goes on")
+            if status == "UNRECOVERED" and not any(f'"{event_id}"' in said for said in world.announced):
+                self.fail(f"{event_id} is UNRECOVERED and nobody was told")
+        for event_id in self.claims:
+            if event_id not in events:
+                self.fail(f"{event_id} is lost")

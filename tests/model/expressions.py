@@ -1,0 +1,205 @@
+"""DynamoDB's expressions, as far as Troop uses them; compiled once each. Values are in DynamoDB's own types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+Item = Mapping[str, Any]
+Names = Mapping[str, str]
+Values = Mapping[str, Any]
+Condition = Callable[[Item, Names, Values], bool]
+Operand = Callable[[Item, Names, Values], Any]
+
+_TOKEN = re.compile(r"\s*([=<>(),]|[#:]?\w+)")
+_CLAUSE = re.compile(r"\b(SET|ADD|REMOVE)\b")
+
+
+class BadExpression(Exception):
+    """What DynamoDB answers with ValidationException."""
+
+
+def tokens(text: str) -> list[str]:
+    found, at = [], 0
+    text = text.rstrip()
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if not match:
+            raise BadExpression(f"{text!r} at {at}")
+        found.append(match[1])
+        at = match.end()
+    return found
+
+
+def check_used(request: Mapping[str, Any]) -> None:
+    """DynamoDB refuses names and values that are not defined, and those that are not used."""
+    text = " ".join(str(value) for key, value in request.items() if key.endswith("Expression"))
+    names, values = frozenset(request.get("ExpressionAttributeNames", ())), frozenset(
+        request.get("ExpressionAttributeValues", ())
+    )  # fmt: skip
+    if _used(text) != names | values:
+        raise BadExpression(f"{text}: given {sorted(names | values)}")
+
+
+@cache
+def _used(text: str) -> frozenset[str]:
+    return frozenset(token for token in tokens(text) if token[0] in "#:")
+
+
+@cache
+def condition(text: str) -> Condition:
+    """Compiles a condition: comparisons, ``attribute_not_exists``, BETWEEN, AND, OR and parentheses."""
+    left = tokens(text)
+    left.reverse()
+    result = _or(left)
+    if left:
+        raise BadExpression(text)
+    return result
+
+
+def _or(left: list[str]) -> Condition:
+    parts = [_and(left)]
+    while left and left[-1] == "OR":
+        left.pop()
+        parts.append(_and(left))
+    return parts[0] if len(parts) == 1 else lambda i, n, v: any(p(i, n, v) for p in parts)
+
+
+def _and(left: list[str]) -> Condition:
+    parts = [_single(left)]
+    while left and left[-1] == "AND":
+        left.pop()
+        parts.append(_single(left))
+    return parts[0] if len(parts) == 1 else lambda i, n, v: all(p(i, n, v) for p in parts)
+
+
+def _single(left: list[str]) -> Condition:
+    token = left.pop()
+    if token == "(":
+        inner = _or(left)
+        _expect(left, ")")
+        return inner
+    if token == "attribute_not_exists":
+        _expect(left, "(")
+        wanted = _operand(left.pop())
+        _expect(left, ")")
+        return lambda i, n, v: wanted(i, n, v) is None
+    first, operator, second = _operand(token), left.pop(), _operand(left.pop())
+    if operator == "=":
+        return lambda i, n, v: _equal(first(i, n, v), second(i, n, v))
+    if operator == "<":
+        return lambda i, n, v: _less(first(i, n, v), second(i, n, v))
+    if operator == "BETWEEN":
+        _expect(left, "AND")
+        third = _operand(left.pop())
+        return lambda i, n, v: not (
+            _less(first(i, n, v), second(i, n, v)) or _less(third(i, n, v), first(i, n, v))
+        )  # fmt: skip
+    raise BadExpression(operator)
+
+
+def _expect(left: list[str], token: str) -> None:
+    if not left or left.pop() != token:
+        raise BadExpression(f"{token} expected")
+
+
+def _operand(token: str) -> Operand:
+    if token[0] == ":":
+        return lambda i, n, v: v[token]
+    if token[0] == "#":
+        return lambda i, n, v: i.get(n[token])
+    return lambda i, n, v: i.get(token)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if a is None or b is None:
+        return False
+    if "N" in a and "N" in b:
+        return Decimal(a["N"]) == Decimal(b["N"])
+    return bool(a == b)
+
+
+def _less(a: Any, b: Any) -> bool:
+    if a is None or b is None or a.keys() != b.keys():
+        return False
+    ((kind, x),), ((_, y),) = a.items(), b.items()
+    return Decimal(x) < Decimal(y) if kind == "N" else bool(x < y)
+
+
+@cache
+def update(text: str) -> Callable[[Item, Names, Values], dict[str, Any]]:
+    """Compiles an update (SET with ``if_not_exists``, ADD of numbers and sets, REMOVE): old item to new."""
+    steps = list(_steps(text))
+
+    def apply(item: Item, names: Names, values: Values) -> dict[str, Any]:
+        new = dict(item)
+        for step in steps:
+            step(item, new, names, values)
+        return new
+
+    return apply
+
+
+Step = Callable[[Item, dict[str, Any], Names, Values], None]
+
+
+def _steps(text: str) -> Iterator[Step]:
+    parts = _CLAUSE.split(text)
+    if parts[0].strip():
+        raise BadExpression(text)
+    for clause, body in zip(parts[1::2], parts[2::2], strict=True):
+        for action in re.split(r",(?![^(]*\))", body):
+            yield {"SET": _set, "ADD": _add, "REMOVE": _remove}[clause](tokens(action))
+
+
+def _name(token: str) -> Callable[[Names], str]:
+    return (lambda n: n[token]) if token[0] == "#" else (lambda n: token)
+
+
+def _set(action: list[str]) -> Step:
+    name = _name(action[0])
+    if action[1] != "=":
+        raise BadExpression(str(action))
+    if action[2] == "if_not_exists":
+        present, value = _operand(action[4]), _operand(action[6])
+
+        def keep(item: Item, new: dict[str, Any], names: Names, values: Values) -> None:
+            old = present(item, names, values)
+            new[name(names)] = value(item, names, values) if old is None else old
+
+        return keep
+    value = _operand(action[2])
+    if len(action) > 3:
+        raise BadExpression(str(action))
+
+    def assign(item: Item, new: dict[str, Any], names: Names, values: Values) -> None:
+        new[name(names)] = value(item, names, values)
+
+    return assign
+
+
+def _add(action: list[str]) -> Step:
+    name, value = _name(action[0]), _operand(action[1])
+
+    def add(item: Item, new: dict[str, Any], names: Names, values: Values) -> None:
+        given = value(item, names, values)
+        if "SS" in given:
+            old = item.get(name(names), {"SS": []})
+            new[name(names)] = {"SS": sorted({*old["SS"], *given["SS"]})}
+            return
+        old = item.get(name(names), {"N": "0"})
+        new[name(names)] = {"N": str(Decimal(old["N"]) + Decimal(given["N"]))}
+
+    return add
+
+
+def _remove(action: list[str]) -> Step:
+    name = _name(action[0])
+
+    def remove(item: Item, new: dict[str, Any], names: Names, values: Values) -> None:
+        new.pop(name(names), None)
+
+    return remove

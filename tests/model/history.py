@@ -1,0 +1,258 @@
+"""Histories: everything in one follows from its seed."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from functools import cache, partial
+from typing import Any
+
+from tests.model.checks import ZONE
+from tests.model.fleet import Group
+from tests.model.people import People
+from tests.model.world import Aborted, Faults, Violation, World
+from troop import moments
+from troop.aws.decisions import put_work
+from troop.aws.events import StepRefused
+from troop.chaos.events import Status
+from troop.chaos.recovery import wait_before
+from troop.flows.terminate import Outcome, Work
+from troop.flows.watch import Look
+from troop.settings import Settings, parse_settings
+
+DAYS = (
+    *[date(2026, 11, 20)] * 17,
+    date(2026, 11, 21),  # a Saturday
+    date(2026, 11, 26),  # a holiday
+    date(2026, 11, 30),  # a freeze
+)
+UNITS = {"web-v*": "web"}
+
+
+@cache
+def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool) -> Settings:
+    """Settings of a deployment with a window of one hour, in which everything is rolled."""
+    calendar = {
+        "time_zone": "America/Los_Angeles",
+        "open": "09:00",
+        "close": "10:00",
+        "country": "US",
+        "freezes": [{"from": "2026-11-30", "to": "2026-11-30", "reason": "release"}],
+    }
+    return parse_settings(
+        {
+            "deployment": "Model",
+            "leashed": leashed,
+            "participation": "opt-out",
+            "probability": 1,
+            "min_healthy": 2,
+            "min_days_between": 0,
+            "method": method,
+            "max_per_day": max_per_day,
+            "max_in_flight": max_in_flight,
+            "units": UNITS,
+            "calendars": {"default": calendar},
+            "recovery_timeout_minutes": 5,
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a history was: how often what happened, and (when asked for) what, line by line."""
+
+    seed: int
+    seen: Counter[str]
+    calls: int
+    trace: list[str]
+
+
+class Failed(AssertionError):
+    """A history that broke a rule; says how to see it again."""
+
+    def __init__(self, seed: int, violation: BaseException, trace: list[str]) -> None:
+        self.seed, self.violation, self.trace = seed, violation, trace
+        super().__init__(f"seed {seed}: {violation}\nreplay: python -m perf.model --seed {seed}")
+
+
+def run(seed: int, traced: bool = False, prepare: Callable[[World], None] | None = None) -> Told:
+    """Plays the history of a seed to its end, and judges it.
+
+    Args:
+        seed: of everything that is random in it.
+        traced: keeps what happened, line by line.
+        prepare: changes the world before it starts (mutants do).
+
+    Raises:
+        Failed: it broke a rule.
+    """
+    dice = random.Random(seed)
+    world = _world(dice)
+    world.trace = [] if traced else None
+    if prepare:
+        prepare(world)
+    try:
+        _day(world, dice)
+        _rest(world)
+        world.checks.at_rest()
+    except Exception as error:
+        raise Failed(seed, error, world.trace or []) from error
+    return Told(seed, world.checks.seen, world.calls, world.trace or [])
+
+
+def _world(dice: random.Random) -> World:
+    rate = dice.choice((0.0, 0.01, 0.05, 0.15))
+    faults = Faults(
+        call=rate,
+        kill=rate / 3,
+        switch=dice.choice((0.1, 0.5, 0.9)),
+        people=dice.choice((0.0, 0.01, 0.05)),
+        slow=dice.choice((0.0, 0.01, 0.1)),
+        clock=dice.choice((0.0, 0.0, 0.05)),
+        abort=dice.choice((0.0, 0.1, 0.5)),
+        twin=dice.choice((0.0, 0.3)),
+    )
+    opens = datetime.combine(dice.choice(DAYS), time(9), ZONE).astimezone(UTC)
+    chosen = settings(
+        dice.choice((1, 2, 20)), dice.choice((1, 2, 5)), dice.choice(("crash", "drain")), dice.random() < 0.1
+    )
+    world = World(dice, chosen, opens - timedelta(minutes=1), faults, alarms={"errors": "OK"})
+    world.people = People(world, dice.choice((1, 3, 8))).change
+    for name in ("web-v041", "db", "api")[: dice.choice((1, 2, 3))]:
+        weight = dice.choice((1, 1, 2))
+        tags = {"troop:method": dice.choice(("crash", "drain"))} if dice.random() < 0.5 else {}
+        group = Group(name, weight * dice.choice((2, 3, 4)), tags, weight=weight, boots=dice.random() < 0.9)
+        group.hook = dice.choice((0.0, 30.0, 3000.0))
+        group.target_groups = ["tg-" + name] if dice.random() < 0.2 else []
+        world.fleet.add(group)
+        if dice.random() < 0.15:
+            alarms = {"unit": {"S": name.partition("-")[0]}, "stop_alarms": {"S": "errors"}}
+            world.dynamo.write("GroupTags", alarms)
+    return world
+
+
+def _day(world: World, dice: random.Random) -> None:
+    """The ticks of a day: some lost, doubled or late, one now and then where none should be."""
+    opens = world.start.timestamp() + 60
+    for number in range(6):
+        at = opens + 900 * number + dice.choice((0, 0, dice.uniform(0, 800)))
+        for _ in range(dice.choice((0, 1, 1, 1, 1, 2))):
+            stalled = dice.choice((0.0,) * 8 + (dice.uniform(0, 1200),))
+            _start(world, at + dice.uniform(0, 2), stalled)
+    if dice.random() < 0.3:  # in the window's last minutes
+        _start(world, opens + 3600 - dice.uniform(20, 120), 0.0)
+    for name in list(world.fleet.groups):
+        if dice.random() < 0.2:  # what nobody has decided, as if somebody had started a child by hand
+            at = opens + dice.choice((1800.0, 2700.0, 3500.0)) + dice.uniform(0, 3)
+            world.stage.spawn(f"hand/{name}", partial(_by_hand, world, name, at), at)
+    world.stage.run()
+
+
+def _start(world: World, at: float, stalled: float) -> None:
+    number = len(world.stage.actors)
+    world.stage.spawn(f"tick{number}", partial(_execution, world, at, stalled), at)
+    if world.dice.random() < 0.3:
+        world.stage.spawn(f"sweep{number}", partial(_only_sweep, world), at + world.dice.uniform(0, 5))
+
+
+def _only_sweep(world: World) -> None:
+    """Of an execution whose Decide then fails."""
+    with suppress(Aborted):
+        world.invoke("sweep", 120, 1, lambda: _sweep(world, world.now()))
+
+
+def _by_hand(world: World, group: str, at: float) -> None:
+    day = datetime.fromtimestamp(at, ZONE).date()
+    unit = group.partition("-")[0]
+    item = {"event_id": f"{day}#{unit}", "unit": unit, "day": str(day), "groups": [group]}
+    _child(world, item | {"tick": moments.iso(datetime.fromtimestamp(at, UTC)), "execution": "hand"}, watching=True)
+
+
+def _rest(world: World) -> None:
+    """Nothing fails any more, and nobody changes anything: halted ticks sweep up what is left."""
+    world.faults = replace(world.faults, call=0, kill=0, people=0, slow=0, clock=0, abort=0, twin=0)
+    world.dynamo.write(
+        "State", world.dynamo.item("State", "switch") | {"key": {"S": "switch"}, "halted": {"BOOL": True}}
+    )
+    for _ in range(4):
+        world.stage.now += 900
+        world.stage.alone("rest", lambda: world.invoke("sweep", 120, 4, lambda: _sweep(world, world.now())))
+
+
+def _execution(world: World, at: float, stalled: float) -> None:
+    """One run of the workflow, as statemachines/chaos.asl.json has it."""
+    started = datetime.fromtimestamp(at, UTC)
+    name = world.stage.running.name if world.stage.running else ""
+    try:
+        world.stage.pause(stalled)
+        world.invoke("sweep", 120, 4, lambda: _sweep(world, started))
+        world.stage.pause(world.dice.choice((0.0, 0.0, 5.0)))
+        items = world.invoke("decide", 300, 4, lambda: _decide(world, name, started))
+        for item in items or ():
+            twins = 2 if world.dice.random() < world.faults.twin else 1
+            for twin in range(twins):
+                play = partial(_child, world, json.loads(json.dumps(item)), watching=twin == 0)
+                world.stage.spawn(f"{name}/{item['unit']}{twin}", play, world.stage.now)
+    except Aborted:
+        world.say("aborted")
+
+
+def _sweep(world: World, started: datetime) -> None:
+    for one in world.sweeper.run(started):
+        world.say(f"swept {one.event_id} {one.status} {one.error}")
+        kind = one.error.partition(":")[0]
+        if kind and kind not in (
+            "ClientError",
+            "ReadTimeoutError",
+            "NotAnnounced",
+            "ClockError",
+        ):
+            raise Violation(f"sweep: {one.error}")
+
+
+def _decide(world: World, execution: str, started: datetime) -> list[dict[str, Any]]:
+    decisions, work = world.tick.run("default", execution, started)
+    for decision in decisions:
+        world.checks.seen[decision.reason] += 1
+        world.say(f"{decision.unit}: {decision.reason} ({decision.detail})")
+    if not work:
+        return []
+    key = f"ticks/{moments.iso(started)}-{execution}.json"
+    put_work(world.s3, "bucket", key, work)
+    items: list[dict[str, Any]] = json.loads(world.objects[key])
+    return items
+
+
+def _child(world: World, item: dict[str, Any], watching: bool) -> None:
+    """One child: terminate, then look until it is over. A twin is a try that Lambda made twice: it does not watch."""
+    try:
+        outcome: Outcome | None = world.invoke("terminate", 60, 5, lambda: world.termination.run(Work.parse(item)))
+        if outcome is None:
+            return
+        if outcome.event is None:
+            world.checks.seen[f"refused: {outcome.reason}"] += 1
+            world.say(f"refused: {outcome.reason} {outcome.detail}")
+            return
+        status, wait = outcome.event.status, wait_before(0)
+        while watching and status is Status.TERMINATED:
+            world.stage.pause(wait)
+            entered = world.now()
+            look: Look | None = world.invoke("look", 60, 7, partial(_look, world, item["event_id"], entered))
+            if look is None:
+                return
+            status, wait = look.event.status, look.wait_seconds
+            world.say(f"{status}: {look.detail}")
+    except Aborted:
+        world.say("aborted")
+
+
+def _look(world: World, event_id: str, entered: datetime) -> Look:
+    try:
+        return world.watcher.look(event_id, entered)
+    except StepRefused:
+        return world.watcher.look(event_id, entered)

@@ -1,0 +1,302 @@
+"""Defects put into the product on purpose: each breaks one of the rules that the model test checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from tests.model.people import People
+from tests.model.world import World
+from troop.aws import claim, events, groups, termination
+from troop.chaos import claims
+from troop.chaos.events import Event, Status
+from troop.chaos.guards import candidates, judge
+from troop.chaos.roll import by_rank
+from troop.flows import clocks, sweep, terminate
+
+Patch = pytest.MonkeyPatch
+
+
+def _without(patch: Patch, owner: Any, method: str, *parts: str) -> None:
+    """Takes parts out of the condition that a method puts into a transaction."""
+    real = getattr(owner, method)
+
+    def weak(*args: Any) -> dict[str, Any]:
+        ((kind, body),) = real(*args).items()
+        text = body["ConditionExpression"]
+        for part in parts:
+            assert part in text, (part, text)
+            text = text.replace(part, "attribute_not_exists(zzz)")
+        return {kind: _tidy({**body, "ConditionExpression": text})}
+
+    patch.setattr(owner, method, weak)
+
+
+def _tidy(request: dict[str, Any]) -> dict[str, Any]:
+    """Without the names and values that its expressions no longer use."""
+    text = " ".join(str(v) for k, v in request.items() if k.endswith("Expression")) + " "
+    for field in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
+        if field in request:
+            request[field] = {k: v for k, v in request[field].items() if any(f"{k}{end}" in text for end in " ,)")}
+    return request
+
+
+def nothing_says_that_the_day_has_had_its_claim(patch: Patch) -> None:
+    """Two conditions say so, each of which would do: the event's, and the unit's last day."""
+    _without(patch, claim.Claims, "_unit", "attribute_not_exists(last_day)")
+    _without(patch, claim.Claims, "_event", "attribute_not_exists(event_id) OR #status = :leashed")
+
+
+def no_halt_condition(patch: Patch) -> None:
+    _without(patch, claim.Claims, "_switch", "attribute_not_exists(halted) OR halted = :no")
+
+
+def no_leash_condition(patch: Patch) -> None:
+    _without(patch, claim.Claims, "_switch", "leashed = :no")
+
+
+def no_policy_condition(patch: Patch) -> None:
+    def anything(self: Any, unit: str, item: Mapping[str, Any]) -> dict[str, Any]:
+        key, holds = {"unit": {"S": unit}}, "attribute_not_exists(zzz)"
+        return {"ConditionCheck": {"TableName": self.group_tags, "Key": key, "ConditionExpression": holds}}
+
+    patch.setattr(claim.Claims, "_policy", anything)
+
+
+def no_cap_condition(patch: Patch) -> None:
+    _without(patch, claim.Claims, "_counter", "attribute_not_exists(#count) OR #count < :most")
+
+
+def no_unit_condition(patch: Patch) -> None:
+    _without(patch, claim.Claims, "_unit", "attribute_not_exists(unrecovered)")
+
+
+def no_guards_at_the_claim(patch: Patch) -> None:
+    patch.setattr(terminate, "judge", lambda facts: judge(facts, ()))
+
+
+def another_instance_at_a_retry(patch: Patch) -> None:
+    def run(self: terminate.Termination, work: terminate.Work) -> terminate.Outcome:
+        event = self.events.get(work.event_id)
+        if event is None or event.status is not Status.CLAIMED or event.execution != work.execution:
+            return real(self, work)
+        facts = self._facts(work, groups.read_groups(self.autoscaling, [event.group]), {}, self.clock())
+        others = [i for g in facts.groups for i in candidates(facts, g) if i.instance_id != event.instance_id]
+        chosen = by_rank(facts.salt, facts.day, others)
+        if chosen:
+            event = replace(event, instance_id=chosen[0].instance_id)
+        return terminate.Outcome(self._carry_out(event))
+
+    real = terminate.Termination.run
+    patch.setattr(terminate.Termination, "run", run)
+    real_attempt = events.EventTable.attempt
+
+    def attempt(self: Any, event: Event, now: datetime) -> Event:
+        return replace(real_attempt(self, event, now), instance_id=event.instance_id)
+
+    patch.setattr(events.EventTable, "attempt", attempt)
+
+
+def late_ticks_are_carried_out(patch: Patch) -> None:
+    patch.setattr(terminate, "is_stale", lambda tick, now: False)
+    patch.setattr(claims, "deadline", lambda now, calendar: now + claims.LONGEST_CLAIM)
+    patch.setattr(terminate, "deadline", claims.deadline)
+
+
+def claims_never_end(patch: Patch) -> None:
+    patch.setattr(terminate, "may_carry_out", lambda event, now: event.status is Status.CLAIMED)
+
+
+def time_is_checked_only_before_the_attempt(patch: Patch) -> None:
+    real: Callable[[Event, datetime], bool] = claims.may_carry_out
+    patch.setattr(terminate, "may_carry_out", lambda event, now: event.attempts > 0 or real(event, now))
+
+
+def halt_is_not_looked_at_before_the_call(patch: Patch) -> None:
+    def carry_out(self: terminate.Termination, event: Event) -> Event:
+        calm = replace(self, state=_Calm())  # type: ignore[arg-type]
+        return real(calm, event)
+
+    real = terminate.Termination._carry_out
+    patch.setattr(terminate.Termination, "_carry_out", carry_out)
+
+
+class _Calm:
+    def switch(self) -> Any:
+        return type("Switch", (), {"halted": False})
+
+
+def no_attempt_on_record(patch: Patch) -> None:
+    patch.setattr(events.EventTable, "attempt", lambda self, event, now: replace(event, attempted_at=now, attempts=1))
+
+
+def every_try_is_the_first(patch: Patch) -> None:
+    real = events.EventTable.attempt
+    patch.setattr(events.EventTable, "attempt", lambda self, event, now: replace(real(self, event, now), attempts=1))
+    attempts_do_not_hold_up_an_end(patch)
+
+
+def attempts_do_not_hold_up_an_end(patch: Patch) -> None:
+    def closing(self: Any, event: Event, closed: Event) -> dict[str, Any]:
+        body = real(self, event, closed)["Update"]
+        body["ConditionExpression"] = "#status = :from"
+        return {"Update": _tidy(body)}
+
+    real = events.EventTable._closing
+    patch.setattr(events.EventTable, "_closing", closing)
+
+
+def a_repeated_call_finds_its_own_work_foreign(patch: Patch) -> None:
+    patch.setattr(termination, "_gone", lambda answer: termination.Answer.GONE)
+
+
+def place_never_given_back(patch: Patch) -> None:
+    def nothing(self: Any) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self.state,
+                "Key": {"key": {"S": "other"}},
+                "UpdateExpression": "SET a = :a",
+                "ExpressionAttributeValues": {":a": {"N": "1"}},
+            }
+        }
+
+    patch.setattr(events.EventTable, "_place_given_back", nothing)
+
+
+def closing_needs_no_status(patch: Patch) -> None:
+    def closing(self: Any, event: Event, closed: Event) -> dict[str, Any]:
+        body = real(self, event, closed)["Update"]
+        del body["ConditionExpression"]
+        return {"Update": _tidy(body)}
+
+    real = events.EventTable._closing
+    patch.setattr(events.EventTable, "_closing", closing)
+
+
+def unit_stays_in_chaos_unrecovered(patch: Patch) -> None:
+    patch.setattr(
+        events.EventTable,
+        "_unit_taken_out",
+        lambda self, event: {
+            "Update": {
+                "TableName": self.state,
+                "Key": {"key": {"S": "unit#" + event.unit + "?"}},
+                "UpdateExpression": "SET unrecovered = :event",
+                "ExpressionAttributeValues": {":event": {"S": event.event_id}},
+            }
+        },
+    )
+
+
+def an_announcement_is_tried_once(patch: Patch) -> None:
+    def closing(self: Any, event: Event, closed: Event) -> dict[str, Any]:
+        body = real(self, event, closed)["Update"]
+        if "REMOVE" not in body["UpdateExpression"]:
+            body["UpdateExpression"] += " REMOVE #open"
+            body["ExpressionAttributeNames"]["#open"] = "open"
+        return {"Update": body}
+
+    real = events.EventTable._closing
+    patch.setattr(events.EventTable, "_closing", closing)
+
+
+def sweep_is_hasty(patch: Patch) -> None:
+    patch.setattr(sweep, "is_stale", lambda event, now: event.status is Status.CLAIMED)
+
+
+def sweep_trusts_its_clock(patch: Patch) -> None:
+    patch.setattr(clocks, "is_stale", lambda stamped, now: False)
+
+
+def sweep_does_not_look_at_the_instance(patch: Patch) -> None:
+    patch.setattr(sweep, "instance_gone", lambda ec2, autoscaling, instance_id: False)
+
+
+def sweep_knows_no_lifecycle_hooks(patch: Patch) -> None:
+    patch.setattr(groups, "LEAVING", "Terminated")
+
+
+def sweep_takes_over_no_watch(patch: Patch) -> None:
+    patch.setattr(sweep, "watch_lost", lambda event, now: False)
+
+
+def no_sweep_at_all(patch: Patch) -> None:
+    patch.setattr(sweep.Sweeper, "run", lambda self, started: [])
+
+
+def looks_trust_their_clock(patch: Patch) -> None:
+    patch.setattr(clocks, "check", lambda entered, now: None)
+
+
+# Where to look: histories in which a defect would show more often than in any.
+
+Focus = Callable[[World], None]
+
+
+def _only(*names: str) -> Focus:
+    """People do only this, and often."""
+
+    def focus(world: World) -> None:
+        people = People(world, 8)
+        people.changes = tuple(getattr(people, name) for name in names)
+        world.people, world.faults = people.change, replace(world.faults, people=0.05)
+
+    return focus
+
+
+def _faults(**faults: float) -> Focus:
+    def focus(world: World) -> None:
+        world.faults = replace(world.faults, **faults)
+
+    return focus
+
+
+def _held_for_long(world: World) -> None:
+    world.faults = replace(world.faults, call=0.15, kill=0.1, abort=0.5)
+    for group in world.fleet.groups.values():
+        group.hook, group.tags["troop:method"] = 3000.0, "drain"
+
+
+def _nothing_boots(world: World) -> None:
+    world.faults = replace(world.faults, call=0.15, abort=0.5)
+    for group in world.fleet.groups.values():
+        group.boots = False
+
+
+Mutant = Callable[[Patch], None]
+
+MUTANTS: dict[Mutant, Focus] = {
+    nothing_says_that_the_day_has_had_its_claim: _faults(),
+    no_halt_condition: _only("halt", "unhalt"),
+    no_leash_condition: _only("leash", "unleash"),
+    no_policy_condition: _only("opt_out", "opt_in", "improbable"),
+    no_cap_condition: _faults(switch=0.9),
+    no_unit_condition: _only("take_out", "put_back"),
+    no_guards_at_the_claim: _faults(),
+    another_instance_at_a_retry: _faults(),
+    late_ticks_are_carried_out: _faults(),
+    claims_never_end: _faults(),
+    time_is_checked_only_before_the_attempt: _faults(slow=0.5),
+    halt_is_not_looked_at_before_the_call: _only("halt", "unhalt"),
+    no_attempt_on_record: _faults(),
+    every_try_is_the_first: _faults(),
+    attempts_do_not_hold_up_an_end: _faults(twin=1.0, switch=0.9),
+    a_repeated_call_finds_its_own_work_foreign: _faults(call=0.15),
+    place_never_given_back: _faults(),
+    closing_needs_no_status: _faults(),
+    unit_stays_in_chaos_unrecovered: _nothing_boots,
+    an_announcement_is_tried_once: _nothing_boots,
+    sweep_is_hasty: _faults(switch=0.9),
+    sweep_trusts_its_clock: _faults(),
+    sweep_does_not_look_at_the_instance: _faults(),
+    sweep_knows_no_lifecycle_hooks: _held_for_long,
+    sweep_takes_over_no_watch: _faults(),
+    no_sweep_at_all: _faults(),
+    looks_trust_their_clock: _faults(clock=0.05),
+}
+"""Each defect, and where to look for it."""

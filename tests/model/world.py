@@ -1,0 +1,277 @@
+"""The world of one history: an account, its faults, and the flows that run in it.
+
+Every AWS call may fail before it acts, act and lose its answer, be throttled, be made twice, or be the last of its
+function; between any two calls others may run, time may pass, and people may change their minds.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError, ReadTimeoutError
+
+from tests.model.baton import Actor, Stage, Stopped
+from tests.model.checks import Checks, Violation
+from tests.model.dynamo import Dynamo, refusal
+from tests.model.fleet import Fleet, Instance
+from troop.aws.bus import Bus, NotAnnounced
+from troop.aws.claim import Claims
+from troop.aws.decisions import DecisionTable
+from troop.aws.events import EventTable, StepRefused
+from troop.aws.state import PolicyTable, StateTable
+from troop.aws.termination import Terminator
+from troop.flows.clocks import ClockError
+from troop.flows.sweep import Sweeper
+from troop.flows.terminate import Termination
+from troop.flows.tick import Tick
+from troop.flows.watch import Watcher
+from troop.settings import Settings
+
+SALT = b"model"
+DECISIVE = {"transact_write_items", "update_item", "terminate_instances", "terminate_instance_in_auto_scaling_group"}
+"""Calls between which and their neighbours the narrow places are."""
+
+EXPECTED = (ClientError, BotoCoreError, StepRefused, NotAnnounced, ClockError)
+"""What a step may raise under faults; anything else is a bug."""
+
+
+class Killed(BaseException):
+    """A function's end in the middle: its time ran out, or its machine died."""
+
+
+class Aborted(BaseException):
+    """An execution's end in the middle."""
+
+
+@dataclass
+class Faults:
+    """Probabilities, for each call (``abort``: each step that failed)."""
+
+    call: float = 0.0
+    kill: float = 0.0
+    switch: float = 0.3
+    people: float = 0.0
+    slow: float = 0.0
+    clock: float = 0.0
+    abort: float = 0.0
+    twin: float = 0.0
+
+
+@dataclass
+class World:
+    """``people`` is called now and then, to change something; ``leashed`` and all limits are the settings'."""
+
+    dice: random.Random
+    settings: Settings
+    start: datetime
+    faults: Faults
+    people: Callable[[], None] = lambda: None
+    alarms: dict[str, str] = field(default_factory=dict)
+    announced: list[str] = field(default_factory=list)
+    objects: dict[str, bytes] = field(default_factory=dict)
+    trace: list[str] | None = None
+    calls: int = 0
+
+    def __post_init__(self) -> None:
+        self.stage = Stage(self.start.timestamp(), self._pick)
+        self.checks = Checks(self)
+        self.dynamo = Dynamo(self._seconds, lambda: self.dice.random() < 0.5, self.checks.changed)
+        self.fleet = Fleet(self._seconds, self.dice, self._terminated)
+        dynamodb, ec2, autoscaling = Client(self, self.dynamo), Client(self, self.fleet), Client(self, self.fleet)
+        other = Client(self, Others(self))
+        events = EventTable(dynamodb, "Events", "State", self.stage_sleep)
+        policies = PolicyTable(dynamodb, "GroupTags")
+        state = StateTable(dynamodb, "State", self.settings.leashed)
+        seen: dict[str, Any] = {"settings": self.settings, "autoscaling": autoscaling, "cloudwatch": other, "ec2": ec2}
+        seen |= {"events": events, "policies": policies, "state": state, "salt": self._salt, "clock": self.clock}
+        self.s3, self.events = other, events
+        self.tick = Tick(decisions=DecisionTable(dynamodb, "Decisions", self.stage_sleep), **seen)
+        self.termination = Termination(
+            claims=Claims(dynamodb, "Events", "State", "GroupTags", self.settings.leashed, self.stage_sleep),
+            terminator=Terminator(ec2, autoscaling),
+            **seen,
+        )
+        timeout = timedelta(minutes=self.settings.recovery_timeout_minutes)
+        self.watcher = Watcher(autoscaling, other, events, Bus(other, "bus"), timeout, self.clock)
+        self.sweeper = Sweeper(ec2, autoscaling, events, self.watcher, self.clock, self.stage_sleep)
+
+    # Time
+
+    def _seconds(self) -> float:
+        return self.stage.now
+
+    def now(self) -> datetime:
+        """The true time."""
+        return datetime.fromtimestamp(self.stage.now, UTC)
+
+    def clock(self) -> datetime:
+        """What the running function's clock shows."""
+        skew: float = self.notes.get("skew", 0.0)
+        return datetime.fromtimestamp(self.stage.now + skew, UTC)
+
+    def stage_sleep(self, seconds: float) -> None:
+        self.stage.pause(seconds)
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What is known of the running function."""
+        return self.stage.running.notes if self.stage.running else {}
+
+    def _pick(self, current: Actor, awake: list[Actor]) -> Actor:
+        if current in awake and self.dice.random() >= self.faults.switch:
+            return current
+        return self.dice.choice(awake)
+
+    # Steps of the workflow
+
+    def invoke(self, step: str, timeout: float, tries: int, run: Callable[[], Any]) -> Any:
+        """A step with its retries; None when all have failed.
+
+        Raises:
+            Aborted: the execution ends here.
+            Violation: the step raised what no fault explains.
+        """
+        for attempt in range(tries):
+            self.notes.update(step=step, attempt=attempt, ends=self.stage.now + timeout, began=self.stage.now, seen={})
+            self.notes["skew"] = self.dice.uniform(-1, 1)
+            if self.dice.random() < self.faults.clock:
+                self.notes["skew"] = self.dice.choice((-3600.0, 3600.0))
+            self.say(f"{step} try {attempt}, clock {self.notes['skew']:+.1f}")
+            try:
+                return run()
+            except Killed:
+                self.say(f"{step} killed")
+            except EXPECTED as error:
+                self.say(f"{step} failed: {type(error).__name__}: {error}")
+            except RuntimeError as error:
+                if "could not be written" not in str(error):
+                    raise
+            except Exception as error:
+                if isinstance(error, Violation):
+                    raise
+                raise Violation(f"{step} raised {type(error).__name__}: {error}") from error
+            finally:
+                self.notes["ends"] = float("inf")
+            if self.dice.random() < self.faults.abort:
+                raise Aborted
+            late = self.dice.random() < self.faults.slow
+            self.stage.pause(self.dice.uniform(0, 900 if late else min(60, 2.0 * 2**attempt)))
+        return None
+
+    def say(self, words: str) -> None:
+        if self.trace is not None:
+            who = self.stage.running.name if self.stage.running else "-"
+            self.trace.append(f"{self.now():%d %H:%M:%S} {who}: {words}")
+
+    # Calls
+
+    def call(self, backend: Any, operation: str, request: dict[str, Any]) -> Any:
+        """One call of a function to AWS, with whatever may come between."""
+        self._between(operation)
+        fault = self._fault()
+        if fault == "before":
+            raise self._refusal(operation)
+        act = getattr(backend, operation)
+        answer = act(**request)
+        self.checks.answered(operation, answer)
+        if fault == "twice" and operation not in ("transact_write_items", "put_object"):
+            answer = dict(act(**request))
+            answer["ResponseMetadata"] = {"RetryAttempts": 1}
+        if fault == "lost":
+            self.say(f"{operation}: answer lost")
+            raise ReadTimeoutError(endpoint_url="https://aws")
+        if self.dice.random() < self.faults.kill:
+            raise Killed
+        return answer
+
+    def _between(self, operation: str) -> None:
+        self.calls += 1
+        if self.calls > 20_000:
+            raise Violation("it never ends")
+        slow = self.dice.random() < self.faults.slow
+        self.stage.pause(self.dice.uniform(1, 25) if slow else self.dice.uniform(0, 0.2))
+        if self.dice.random() < self.faults.people * (5 if operation in DECISIVE else 1):
+            self.people()
+        if self.stage.now > self.notes.get("ends", float("inf")):
+            raise Killed
+        if self.trace is not None:
+            self.say(operation)
+
+    def _fault(self) -> str:
+        if self.dice.random() >= self.faults.call:
+            return ""
+        return self.dice.choice(("before", "before", "lost", "twice"))
+
+    def _refusal(self, operation: str) -> Exception:
+        kind = self.dice.choice(("throttled", "conflict", "timeout", "internal"))
+        self.say(f"{operation}: {kind}")
+        if kind == "conflict" and operation == "transact_write_items":
+            reasons = [{"Code": "None"}, {"Code": "TransactionConflict"}]
+            return refusal("TransactionCanceledException", operation, CancellationReasons=reasons)
+        if kind == "conflict" and operation in ("update_item", "put_item"):
+            return refusal("TransactionConflictException", operation)
+        if kind == "timeout":
+            return ReadTimeoutError(endpoint_url="https://aws")
+        return refusal({"throttled": "ThrottlingException"}.get(kind, "InternalServerError"), operation)
+
+    def _salt(self) -> bytes:
+        return SALT
+
+    def _terminated(self, instance: Instance, how: str) -> None:
+        self.checks.terminated(instance, how)
+
+
+class Client:
+    """A boto3 client of the world."""
+
+    exceptions = SimpleNamespace(TargetGroupNotFoundException=KeyError)
+
+    def __init__(self, world: World, backend: Any) -> None:
+        self._world, self._backend = world, backend
+
+    def __getattr__(self, operation: str) -> Callable[..., Any]:
+        def call(**request: Any) -> Any:
+            return self._world.call(self._backend, operation, request)
+
+        self.__dict__[operation] = call
+        return call
+
+    def get_paginator(self, operation: str) -> Any:
+        def paginate(**request: Any) -> Iterator[Any]:
+            request.pop("PaginationConfig", None)
+            yield self._world.call(self._backend, operation, request)
+
+        return SimpleNamespace(paginate=paginate)
+
+
+class Others:
+    """CloudWatch, EventBridge, S3 and load balancers."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def describe_alarms(self, AlarmNames: list[str], AlarmTypes: list[str]) -> Any:
+        known = {name: self._world.alarms[name] for name in AlarmNames if name in self._world.alarms}
+        return {"MetricAlarms": [{"AlarmName": name, "StateValue": state} for name, state in known.items()]}
+
+    def put_events(self, Entries: list[dict[str, Any]]) -> Any:
+        world = self._world
+        if world.dice.random() < world.faults.call:
+            return {"FailedEntryCount": 1, "Entries": [{"ErrorCode": "InternalFailure"}]}
+        world.announced += [entry["Detail"] for entry in Entries]
+        return {"FailedEntryCount": 0, "Entries": [{}]}
+
+    def put_object(self, Bucket: str, Key: str, Body: bytes, ContentType: str) -> Any:
+        self._world.objects[Key] = Body
+        return {}
+
+    def describe_target_health(self, **request: Any) -> Any:
+        return self._world.fleet.describe_target_health(**request)
+
+
+__all__ = ["Aborted", "Client", "Faults", "Killed", "Stopped", "Violation", "World"]

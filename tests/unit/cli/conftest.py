@@ -1,0 +1,194 @@
+"""The command against an API in memory that answers as the deployed one does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli import context
+from cli.api import Answer
+from cli.app import app
+from cli.client import TroopClient
+from cli.context import Connection
+from cli.deployment import Deployment
+
+ARN = "arn:aws:execute-api:eu-central-1:111122223333:abc123/v1"
+SOURCES = ("takes_part", "until", "probability", "reason", "owner")
+
+
+def event(unit: str, day: str = "2026-11-20", status: str = "RECOVERED", **more: Any) -> dict[str, Any]:
+    return {
+        "id": f"{day}~{unit}",
+        "event_id": f"{day}#{unit}",
+        "unit": unit,
+        "day": day,
+        "status": status,
+        "at": f"{day}T10:00:00.000Z",
+        "group": f"{unit}-v1",
+        "instance_id": "i-0abc",
+        "zone": "eu-central-1a",
+        "method": "crash",
+        "recovery_seconds": 12.5 if status == "RECOVERED" else None,
+        "detail": "",
+    } | more
+
+
+@dataclass
+class FakeApi:
+    """Units (by name: item, groups, unrecovered), events (newest first), the switch and health.
+
+    Attributes:
+        calls: (method, path, query or body) of every request.
+        refusals: what to answer instead, by (method, path); a list is answered one by one.
+    """
+
+    units: dict[str, dict[str, Any]] = field(default_factory=dict)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    switch: dict[str, Any] = field(default_factory=lambda: {"halted": False, "leashed": True})
+    checks: list[dict[str, Any]] = field(default_factory=list)
+    calls: list[tuple[str, str, Any]] = field(default_factory=list)
+    refusals: dict[tuple[str, str], list[Answer]] = field(default_factory=dict)
+
+    def add(self, unit: str, *, groups: int = 1, unrecovered: str | None = None, **item: Any) -> None:
+        self.units[unit] = {"item": item, "groups": groups, "unrecovered": unrecovered, "version": len(item)}
+
+    def request(
+        self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
+    ) -> Answer:
+        self.calls.append((method, path, dict(body or query or {})))
+        if refusals := self.refusals.get((method, path)):
+            return refusals.pop(0) if len(refusals) > 1 else refusals[0]
+        kind, _, rest = path.partition("/")
+        name = unquote(rest.replace("~", "%"))
+        if kind == "events":
+            return self._page("events", [e for e in self.events if _matches(e, query or {})], query or {})
+        if kind == "groups" and not rest:
+            rows = [self._row(unit, n) for unit, told in self.units.items() for n in range(1, told["groups"] + 1)]
+            return self._page("groups", rows, query or {})
+        if kind == "groups":
+            return self._unit(method, name, dict(body or {}))
+        if kind == "switch":
+            self.switch |= {k: v for k, v in (body or {}).items() if k != "reason"}
+            return Answer(200, dict(self.switch))
+        grades = [check["status"] for check in self.checks]
+        worst = next((grade for grade in ("fail", "warn") if grade in grades), "ok")
+        return Answer(200, {"status": worst, "checks": self.checks})
+
+    def changes(self) -> list[tuple[str, Any]]:
+        """The changes that were asked for: (path, body)."""
+        return [(path, body) for method, path, body in self.calls if method == "PATCH"]
+
+    def _page(self, name: str, rows: list[Any], query: Mapping[str, str]) -> Answer:
+        start, limit = int(query.get("cursor", 0)), int(query["limit"])
+        following = str(start + limit) if start + limit < len(rows) else None
+        return Answer(200, {name: rows[start : start + limit], "cursor": following})
+
+    def _unit(self, method: str, name: str, body: dict[str, Any]) -> Answer:
+        if method == "PATCH":
+            stored = self.units.setdefault(name, {"item": {}, "groups": 0, "unrecovered": None, "version": 0})
+            if body.pop("version", stored["version"]) != stored["version"]:
+                return Answer(409, {"statusCode": 409, "message": f"{name} was changed by somebody else"})
+            if body.pop("unrecovered", None) is False:
+                stored["unrecovered"] = None
+            stored["item"] = {k: v for k, v in (stored["item"] | body).items() if v is not None}
+            stored["version"] += 1
+        if name not in self.units:
+            return Answer(404, {"statusCode": 404, "message": f"nothing is known of {name}"})
+        told = self.units[name]
+        item = told["item"]
+        values: dict[str, Any] = {"takes_part": not item.get("opt_out"), "until": None, "probability": 0.2}
+        values |= {key: item[key] for key in SOURCES if key in item}
+        policy = {k: {"value": v, "source": "item" if k in item else "settings"} for k, v in values.items()}
+        return Answer(
+            200,
+            {
+                "unit": name,
+                "id": name,
+                "known": bool(told["groups"]),
+                "groups": [{"group": f"{name}-v{n}", "desired": 3} for n in range(1, told["groups"] + 1)],
+                "policy": policy,
+                "problems": [],
+                "version": told["version"],
+                "item": {"unit": name, "schema": 1, **item} if item else {},
+                "unrecovered": told["unrecovered"],
+                "last_day": None,
+                "next_possible": "2026-11-23T14:00:00.000Z",
+                "decision": {"tick": "2026-11-20T10:00:00.000Z", "reason": "not-rolled", "detail": "0.9 >= 0.2"},
+                "events": [e for e in self.events if e["unit"] == name][:5],
+                "changes": [
+                    {
+                        "at": "2026-11-19T10:00:00.000Z",
+                        "caller": "arn:aws:iam::111122223333:user/ada",
+                        "changes": {"owner": {"old": None, "new": "ada"}},
+                    }
+                ],
+            },
+        )
+
+    def _row(self, unit: str, number: int) -> dict[str, Any]:
+        told = self.units[unit]
+        return {
+            "group": f"{unit}-v{number}",
+            "unit": unit,
+            "takes_part": not told["item"].get("opt_out"),
+            "probability": 0.2,
+            "min_healthy": 2,
+            "calendar": "default",
+            "method": "crash",
+            "sources": {},
+            "problems": [],
+            "desired": 3,
+            "in_service": 3,
+            "unrecovered": told["unrecovered"],
+            "last_day": None,
+        }
+
+
+def _matches(event: Mapping[str, Any], query: Mapping[str, str]) -> bool:
+    wanted = {key: value for key, value in query.items() if key in ("unit", "group", "status")}
+    return all(event[key] == value for key, value in wanted.items()) and event["at"] >= query.get("since", "")
+
+
+@pytest.fixture
+def api() -> FakeApi:
+    return FakeApi()
+
+
+@pytest.fixture
+def client(api: FakeApi) -> TroopClient:
+    return TroopClient(api, ARN, "Troop in account 111122223333, region eu-central-1", sleep=lambda _: None)
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(client: TroopClient, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the command: words, and ``typed`` for what a person types (None: nobody is there)."""
+    deployment = Deployment("Troop", "eu-central-1", "111122223333", {"ApiUrl": "https://api/v1/"}, ARN)
+    monkeypatch.setattr(context, "connect", lambda options: Connection(deployment, client))
+    monkeypatch.setenv("TZ", "UTC")
+
+    def run(*words: str, typed: str | None = None) -> Result:
+        monkeypatch.setattr(context, "interactive", lambda: typed is not None)
+        return CliRunner().invoke(app, list(words), input=typed)
+
+    return run
+
+
+@pytest.fixture
+def ok(run: Run) -> Callable[..., Any]:
+    """Runs the command with --json, which must succeed: the document it prints."""
+
+    def ok(*words: str) -> Any:
+        result = run(*words, "--json")
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    return ok

@@ -1,0 +1,123 @@
+"""`troop events`: filters, tables and JSON, and following what happens."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from cli.client import TroopClient
+from cli.errors import Exit
+from cli.events import changes
+from cli.times import parse_moment
+from tests.unit.cli.conftest import FakeApi, Run, event
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+
+def test_a_table_for_people(run: Run, api: FakeApi) -> None:
+    api.events = [event("web"), event("search", status="UNRECOVERED", detail="2 of 3 in service")]
+    result = run("events")
+    assert result.exit_code == 0
+    for text in ("web-v1", "RECOVERED", "12.5 s", "UNRECOVERED", "2 of 3 in service", "i-0abc"):
+        assert text in result.stdout
+
+
+def test_one_document_for_programs_over_many_pages(ok: Callable[..., Any], api: FakeApi) -> None:
+    api.events = [event(f"u{n}") for n in range(130)]
+    found = ok("events", "--limit", "120")
+    assert [e["unit"] for e in found["events"]] == [f"u{n}" for n in range(120)]
+    assert [query["limit"] for _, _, query in api.calls] == ["100", "20"]
+
+
+def test_filters_reach_the_api(ok: Callable[..., Any], api: FakeApi) -> None:
+    ok("events", "--group", "web-v1", "--unit", "web", "--status", "recovered", "--since", "2026-11-01T00:00Z",
+       "--until", "2026-11-20T00:00+01:00")  # fmt: skip
+    assert api.calls[0][2] == {
+        "group": "web-v1",
+        "unit": "web",
+        "status": "RECOVERED",
+        "since": "2026-11-01T00:00:00.000Z",
+        "until": "2026-11-19T23:00:00.000Z",
+        "limit": "25",
+    }
+
+
+def test_nothing_is_an_empty_document_and_a_sentence(run: Run, ok: Callable[..., Any]) -> None:
+    assert ok("events") == {"events": []}
+    assert "no such events" in run("events").stderr
+
+
+@pytest.mark.parametrize("words", [("--since", "yesterdayish"), ("--until", "2026-13-01"), ("--until", "1d", "-f")])
+def test_wrong_usage(run: Run, api: FakeApi, words: tuple[str, ...]) -> None:
+    result = run("events", *words)
+    assert result.exit_code == Exit.USAGE
+    assert "--" in result.stderr
+    assert api.calls == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("3h", "2026-11-20T09:00:00+00:00"),
+        ("2d", "2026-11-18T12:00:00+00:00"),
+        ("45m", "2026-11-20T11:15:00+00:00"),
+        ("1w", "2026-11-13T12:00:00+00:00"),
+        ("2026-11-20T09:00+01:00", "2026-11-20T08:00:00+00:00"),
+        ("2026-11-20T09:00Z", "2026-11-20T09:00:00+00:00"),
+    ],
+)
+def test_moments(text: str, expected: str) -> None:
+    assert parse_moment(text, NOW).isoformat() == expected
+
+
+@pytest.mark.parametrize("text", ["", "d", "3x", "-3h", "999999w", "2026-02-30"])
+def test_what_is_no_moment(text: str) -> None:
+    with pytest.raises(ValueError):
+        parse_moment(text, NOW)
+
+
+def test_following_tells_what_is_new_and_what_changes_and_nothing_twice(client: TroopClient, api: FakeApi) -> None:
+    api.events = [event("b", status="CLAIMED"), event("a", "2026-11-19")]
+    looks = iter(
+        [
+            lambda: None,
+            lambda: api.events.__setitem__(0, event("b", status="RECOVERED")),
+            lambda: api.events.insert(0, event("c", "2026-11-21", "LEASHED")),
+        ]
+    )
+    followed = changes(client, {}, 25, lambda _: next(looks)())
+    told = [(e["unit"], e["status"]) for e in itertools.islice(followed, 4)]
+    assert told == [("a", "RECOVERED"), ("b", "CLAIMED"), ("b", "RECOVERED"), ("c", "LEASHED")]
+    assert api.calls[1][2]["since"] == "2026-11-20T10:00:00.000Z"  # of the earliest that may still change
+
+
+def test_following_looks_back_to_what_may_still_change(client: TroopClient, api: FakeApi) -> None:
+    api.events = [event("new", "2026-11-21"), event("slow", "2026-11-20", "TERMINATED"), event("old", "2026-11-19")]
+    looks = iter([lambda: api.events.__setitem__(1, event("slow", "2026-11-20", "UNRECOVERED"))])
+    told = list(itertools.islice(changes(client, {}, 25, lambda _: next(looks)()), 4))
+    assert told[-1]["status"] == "UNRECOVERED"
+    assert api.calls[1][2]["since"] == "2026-11-20T10:00:00.000Z"
+
+
+def test_followed_events_are_one_object_a_line(run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ctrl_c(_seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", ctrl_c)
+    api.events = [event("b"), event("a")]
+    result = run("events", "--follow", "--json")
+    assert result.exit_code == 0
+    assert [json.loads(line)["unit"] for line in result.stdout.splitlines()] == ["a", "b"]
+    assert "a (a-v1)  RECOVERED after 12.5 s" in run("events", "-f").stdout
+
+
+def test_what_others_wrote_does_not_steer_the_terminal(run: Run, api: FakeApi) -> None:
+    api.events = [event("web", detail="\x1b]0;owned\x07[red]x[/red]")]
+    result = run("events")
+    assert "\x1b" not in result.stdout
+    assert "[red]x" in result.stdout

@@ -1,0 +1,246 @@
+"""What can be wrong before the API is even asked, and what its refusals mean: one line, and an exit code, for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import (
+    ClientError,
+    ConnectTimeoutError,
+    CredentialRetrievalError,
+    EndpointConnectionError,
+    UnauthorizedSSOTokenError,
+)
+from typer.testing import CliRunner, Result
+
+from cli import aws, deployment
+from cli.api import Answer, UnreachableError
+from cli.app import app
+from cli.client import TroopClient
+from cli.errors import CliError, Exit
+from tests.unit.cli.conftest import ARN, FakeApi, Run
+
+STACK_ID = "arn:aws-cn:cloudformation:cn-north-1:111122223333:stack/Troop/uuid"
+URL = "https://abc123.execute-api.cn-north-1.amazonaws.com.cn/v1/"
+
+
+def refused(code: str, message: str = "", operation: str = "DescribeStacks") -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": message}}, operation)
+
+
+class Cloud:
+    """CloudFormation and STS of several regions: stacks by (region, name), or what is raised instead."""
+
+    def __init__(self) -> None:
+        self.stacks: dict[tuple[str, str], dict[str, Any]] = {}
+        self.error: Exception | None = None
+
+    def add(self, region: str, name: str = "Troop", status: str = "CREATE_COMPLETE", url: str | None = URL) -> None:
+        outputs = [{"OutputKey": "ApiUrl", "OutputValue": url}] if url else []
+        self.stacks[region, name] = {
+            "StackName": name,
+            "StackId": STACK_ID,
+            "StackStatus": status,
+            "Outputs": outputs,
+            "Tags": [{"Key": "troop:deployment", "Value": name}],
+        }
+
+    def client(self, session: boto3.Session, service: str, **options: Any) -> Any:
+        region = options.get("region_name") or session.region_name
+        cloud = self
+
+        class Client:
+            def describe_stacks(self, StackName: str) -> dict[str, Any]:
+                if cloud.error:
+                    raise cloud.error
+                if (region, StackName) not in cloud.stacks:
+                    raise refused("ValidationError", f"Stack with id {StackName} does not exist")
+                return {"Stacks": [cloud.stacks[region, StackName]]}
+
+            def get_caller_identity(self) -> dict[str, str]:
+                return {"Account": "111122223333"}
+
+            def get_paginator(self, _name: str) -> Any:
+                return self
+
+            def paginate(self) -> list[dict[str, Any]]:
+                return [{"Stacks": [stack for (r, _), stack in cloud.stacks.items() if r == region]}]
+
+        return Client()
+
+
+@pytest.fixture
+def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cloud:
+    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    cloud = Cloud()
+    monkeypatch.setattr(aws, "client", cloud.client)
+    return cloud
+
+
+def troop(*words: str) -> Result:
+    return CliRunner().invoke(app, [*words, "events"])
+
+
+@pytest.mark.usefixtures("cloud")
+def test_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    result = troop("--region", "eu-central-1")
+    assert result.exit_code == Exit.NO_CREDENTIALS
+    assert "there are no AWS credentials: set AWS_PROFILE" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.usefixtures("cloud")
+def test_no_such_profile() -> None:
+    result = troop("--profile", "nobody")
+    assert result.exit_code == Exit.NO_CREDENTIALS
+    assert "nobody" in result.stderr
+
+
+@pytest.mark.usefixtures("cloud")
+@pytest.mark.parametrize(
+    ("words", "told"), [((), "no AWS region is set"), (("--region", "eu-centrl-1"), "'eu-centrl-1' is no AWS region")]
+)
+def test_no_region(words: tuple[str, ...], told: str) -> None:
+    result = troop(*words)
+    assert result.exit_code == Exit.WRONG_REGION
+    assert told in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (refused("ExpiredToken", "The security token included in the request is expired"), 4, "have expired"),
+        (UnauthorizedSSOTokenError(), 4, "have expired"),
+        (CredentialRetrievalError(provider="p", error_msg="token expired"), 4, "have expired"),
+        (refused("InvalidClientTokenId"), 3, "does not accept the credentials"),
+        (CredentialRetrievalError(provider="p", error_msg="no such file"), 3, "no such file"),
+        (refused("AccessDenied", "User ada is not authorized"), 8, "must allow cloudformation:DescribeStacks"),
+        (EndpointConnectionError(endpoint_url="https://x"), 9, "AWS cannot be reached"),
+        (ConnectTimeoutError(endpoint_url="https://x"), 9, "AWS cannot be reached"),
+        (refused("Throttling", "Rate exceeded"), 1, "DescribeStacks failed: Throttling"),
+    ],
+)
+def test_what_aws_refuses(cloud: Cloud, error: Exception, code: int, told: str) -> None:
+    cloud.error = error
+    result = troop("--region", "eu-central-1")
+    assert result.exit_code == code
+    assert told in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_no_deployment_of_that_name(cloud: Cloud) -> None:
+    result = troop("--region", "eu-central-1")
+    assert result.exit_code == Exit.NO_DEPLOYMENT
+    assert "there is no deployment Troop in region eu-central-1 of account 111122223333" in result.stderr
+    cloud.add("eu-central-1", "Troop-Staging")
+    assert "there is Troop-Staging: name it with --deployment" in troop("--region", "eu-central-1").stderr
+
+
+def test_it_is_in_another_region(cloud: Cloud) -> None:
+    cloud.add("eu-west-1")
+    result = troop("--region", "eu-central-1")
+    assert result.exit_code == Exit.WRONG_REGION
+    assert "one in eu-west-1: add --region eu-west-1" in result.stderr
+
+
+@pytest.mark.parametrize("status", ["CREATE_IN_PROGRESS", "REVIEW_IN_PROGRESS", "ROLLBACK_COMPLETE"])
+def test_a_stack_that_is_not_there_yet(cloud: Cloud, status: str) -> None:
+    cloud.add("eu-central-1", status=status, url=None)
+    result = troop("--region", "eu-central-1")
+    assert result.exit_code == Exit.NO_DEPLOYMENT
+    assert status in result.stderr
+
+
+@pytest.mark.usefixtures("cloud")
+def test_a_name_that_cannot_be() -> None:
+    assert troop("--region", "eu-central-1", "-d", "a/b").exit_code == Exit.NO_DEPLOYMENT
+
+
+def test_a_deployment_that_is_there(cloud: Cloud) -> None:
+    cloud.add("cn-north-1")
+    session = aws.make_session(None, "cn-north-1")
+    found = deployment.find_deployment(session, "Troop")
+    assert found.api_url == URL
+    assert found.api_arn == "arn:aws-cn:execute-api:cn-north-1:111122223333:abc123/v1"
+    assert str(found) == "Troop in account 111122223333, region cn-north-1"
+
+
+def test_aws_on_this_machine_serves_the_api_itself(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    cloud.add("us-east-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "https://127.0.0.1:4566")
+    session = aws.make_session(None, "us-east-1")
+    found = deployment.find_deployment(session, "Troop")
+    assert found.api_url == "https://127.0.0.1:4566/restapis/abc123/v1/_user_request_/"
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "told"),
+    [
+        (Answer(403, {"Message": "User: x is not authorized to perform: execute-api:Invoke"}), 8, "/GET/health, and"),
+        (Answer(403, {"message": "Forbidden"}, "AccessDeniedException"), 8, f"execute-api:Invoke on {ARN}/GET/health"),
+        (Answer(403, {"message": "The security token included in the request is expired"}), 4, "have expired"),
+        (Answer(403, {"message": "x"}, "ExpiredTokenException"), 4, "have expired"),
+        (Answer(403, {"message": "The security token included in the request is invalid."}), 3, "does not accept"),
+        (
+            Answer(403, {"message": "Signature expired: 1 is before 2"}, "InvalidSignatureException"),
+            8,
+            "clock",
+        ),
+        (Answer(403, {"message": "Missing Authentication Token"}), 10, "older than this command"),
+        (Answer(404, {"message": "there is no such thing"}), 10, "there is no such thing"),
+        (Answer(429, {"message": "Too Many Requests"}), 12, "asked too often"),
+        (Answer(500, {"message": "Internal server error"}), 12, "with 500: Internal server error"),
+        (Answer(200, None), 12, "with 200"),
+        (Answer(502, None), 12, "with 502"),
+    ],
+)
+def test_what_the_api_refuses(run: Run, api: FakeApi, answer: Answer, code: int, told: str) -> None:
+    api.refusals["GET", "health"] = [answer]
+    result = run("doctor")
+    assert result.exit_code == code
+    assert told in result.stderr
+
+
+def test_the_api_is_out_of_reach(monkeypatch: pytest.MonkeyPatch, run: Run, api: FakeApi) -> None:
+    def nobody(*_: Any, **__: Any) -> Answer:
+        raise UnreachableError("connection refused")
+
+    monkeypatch.setattr(api, "request", nobody)
+    result = run("groups")
+    assert result.exit_code == Exit.UNREACHABLE
+    assert "cannot be reached: connection refused" in result.stderr
+
+
+def test_what_passes_is_tried_again(client: TroopClient, api: FakeApi) -> None:
+    api.refusals["GET", "switch"] = [Answer(429, None), Answer(503, None), Answer(200, {"leashed": True})]
+    assert client.switch() == {"leashed": True}
+
+
+def test_a_change_is_tried_again_only_when_it_was_not_made(client: TroopClient, api: FakeApi) -> None:
+    api.refusals["PATCH", "switch"] = [Answer(429, None), Answer(503, None), Answer(200, {})]
+    with pytest.raises(CliError, match="with 503"):
+        client.change_switch({"halted": True})
+    assert len(api.changes()) == 2
+
+
+def test_every_exit_code_is_told_by_help() -> None:
+    text = " ".join(CliRunner().invoke(app, ["--help"]).stdout.split())
+    for code in sorted(set(Exit) - {Exit.OK}):
+        assert f" {int(code)} " in text
+
+
+@pytest.mark.parametrize("command", [[], ["policy"]])
+def test_help_without_a_command(command: list[str], run: Callable[..., Result]) -> None:
+    assert "Usage" in run(*command).output

@@ -1,0 +1,159 @@
+"""`troop groups`, `group`, `opt-out`, `opt-in` and `set`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cli.api import Answer
+from cli.errors import Exit
+from tests.unit.cli.conftest import FakeApi, Run, event
+
+
+def test_groups_of_all_pages(ok: Callable[..., Any], run: Run, api: FakeApi) -> None:
+    for n in range(60):
+        api.add(f"u{n:02d}")
+    api.add("sick", unrecovered="2026-11-20#sick", opt_out=True)
+    assert len(ok("groups")["groups"]) == 61
+    table = run("groups").stdout
+    assert "has not recovered from 2026-11-20#sick" in table
+    assert "3 of 3" in table
+
+
+def test_a_unit_from_all_sides(run: Run, ok: Callable[..., Any], api: FakeApi) -> None:
+    api.add("web", unrecovered="2026-11-20#web", owner="ada")
+    api.events = [event("web")]
+    text = run("group", "web").stdout
+    for part in ("web-v1", "not-rolled: 0.9 >= 0.2", "ada", "2026-11-23", "user/ada", "owner: - -> ada", "opt-in web"):
+        assert part in text
+    assert ok("group", "web")["unit"] == "web"
+
+
+def test_a_group_leads_to_its_unit(ok: Callable[..., Any], api: FakeApi) -> None:
+    api.add("web", groups=2)
+    assert ok("group", "web-v2")["unit"] == "web"
+
+
+def test_names_with_slashes_are_one_segment(ok: Callable[..., Any], api: FakeApi) -> None:
+    api.add("team/web")
+    assert ok("group", "team/web")["unit"] == "team/web"
+    ok("set", "team/web", "owner=ada")
+    assert {path for _, path, _ in api.calls} == {"groups/team~2Fweb"}
+
+
+@pytest.mark.parametrize("command", ["group", "opt-out", "opt-in"])
+def test_no_such_unit_with_names_that_are_near(run: Run, api: FakeApi, command: str) -> None:
+    api.add("checkout")
+    result = run(command, "chekout")
+    assert result.exit_code == Exit.NO_SUCH_UNIT
+    assert "no unit or group 'chekout' in Troop in account 111122223333" in result.stderr
+    assert "did you mean checkout" in result.stderr
+    assert api.changes() == []
+
+
+def test_no_name_is_near(run: Run, api: FakeApi) -> None:
+    api.add("checkout")
+    assert "troop groups" in run("group", "zzz").stderr
+    assert "--ahead" in run("set", "zzz", "owner=me").stderr
+
+
+def test_opting_out_leaves_nothing_of_an_earlier_one(run: Run, api: FakeApi) -> None:
+    api.add("web", until="2020-01-01", reason="old")
+    result = run("opt-out", "web")
+    assert result.exit_code == 0, result.output
+    assert api.changes() == [("groups/web", {"opt_out": True, "until": None, "reason": None})]
+    assert "left alone" in result.stdout
+
+
+def test_opting_out_with_all_there_is_to_say(run: Run, api: FakeApi) -> None:
+    api.add("web")
+    result = run("opt-out", "web-v1", "--reason", "closing", "--until", "2026-12-01", "--owner", "ada")
+    assert api.changes() == [
+        ("groups/web", {"opt_out": True, "until": "2026-12-01", "reason": "closing", "owner": "ada"})
+    ]
+    assert "until 2026-12-01" in result.stdout
+    assert "web-v1 belongs to the unit web" in result.stderr
+
+
+def test_an_opt_out_ahead_of_its_group(run: Run, api: FakeApi) -> None:
+    result = run("opt-out", "next-year", "--ahead")
+    assert result.exit_code == 0
+    assert "recorded" in result.stdout
+    assert api.units["next-year"]["item"] == {"opt_out": True}
+
+
+def test_opting_in_puts_back_what_has_not_recovered_and_says_so(run: Run, api: FakeApi) -> None:
+    api.add("web", unrecovered="2026-11-20#web", opt_out=True, until="2026-12-01")
+    result = run("opt-in", "web")
+    assert "has not recovered from 2026-11-20#web" in result.stderr
+    assert "takes part" in result.stdout
+    assert api.changes()[0][1]["unrecovered"] is False
+    assert api.units["web"]["item"] == {"opt_in": True}
+
+
+def test_opting_in_says_nothing_of_recovery_when_there_is_nothing_to_say(run: Run, api: FakeApi) -> None:
+    api.add("web")
+    assert run("opt-in", "web").stderr == ""
+    assert "unrecovered" not in api.changes()[0][1]
+
+
+def test_values_are_sent_as_what_they_are(ok: Callable[..., Any], api: FakeApi) -> None:
+    api.add("web", owner="ada")
+    ok(
+        "set",
+        "web",
+        "probability=0.05",
+        "min_healthy=3",
+        "stop_alarms=a, b",
+        "until=2026-12-01",
+        "owner=",
+        "opt_in=yes",
+    )
+    assert api.changes()[0][1] == {
+        "probability": 0.05,
+        "min_healthy": 3,
+        "stop_alarms": ["a", "b"],
+        "until": "2026-12-01",
+        "owner": None,
+        "opt_in": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("probabilty=1",), "spelled probability"),
+        (("probabilty=",), "spelled probability"),
+        (("probability=2",), "a number from 0 to 1"),
+        (("until=tomorrow",), "a date as YYYY-MM-DD"),
+        (("method",), "KEY=VALUE"),
+        (("owner=a", "owner=b"), "given twice"),
+    ],
+)
+def test_what_no_policy_has_is_refused_before_anything_is_sent(
+    run: Run, api: FakeApi, words: tuple[str, ...], message: str
+) -> None:
+    result = run("set", "web", *words)
+    assert result.exit_code == Exit.USAGE
+    assert message in result.stderr
+    assert api.calls == []
+
+
+def test_a_bad_until_of_an_opt_out(run: Run, api: FakeApi) -> None:
+    result = run("opt-out", "web", "--until", "soon")
+    assert (result.exit_code, api.calls) == (Exit.USAGE, [])
+    assert "--until is 'soon'" in result.stderr
+
+
+def test_what_the_api_refuses_and_who_came_first(run: Run, api: FakeApi) -> None:
+    api.add("web")
+    api.refusals["PATCH", "groups/web"] = [Answer(400, {"message": "body.calendar: is 'x', must be one of default"})]
+    result = run("set", "web", "calendar=x")
+    assert (result.exit_code, result.stderr) == (
+        Exit.REFUSED,
+        "troop: body.calendar: is 'x', must be one of default\n",
+    )
+    api.refusals["PATCH", "groups/web"] = [Answer(409, {"message": "changed in the meantime"})]
+    assert run("set", "web", "calendar=x").exit_code == Exit.CONFLICT

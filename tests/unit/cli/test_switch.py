@@ -1,0 +1,103 @@
+"""The switch, which asks before anything can be terminated; and the doctor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cli.api import Answer
+from cli.errors import Exit
+from tests.unit.cli.conftest import FakeApi, Run
+
+FAILING = {
+    "name": "ticks-missing",
+    "status": "fail",
+    "value": 3,
+    "threshold": 0,
+    "detail": "the last one was on Friday",
+    "todo": "look at the schedules",
+}
+WARNING = FAILING | {"name": "calendars", "status": "warn", "todo": "end a freeze"}
+FINE = FAILING | {"name": "tables", "status": "ok", "value": 5, "todo": ""}
+
+
+@pytest.mark.parametrize(
+    ("command", "change", "told"),
+    [("leash", {"leashed": True}, "leashed"), ("halt", {"halted": True}, "halted: nothing is rolled")],
+)
+def test_what_stops_chaos_asks_nobody(run: Run, api: FakeApi, command: str, change: dict[str, bool], told: str) -> None:
+    result = run(command, "--reason", "incident")
+    assert result.exit_code == 0, result.output
+    assert api.changes() == [("switch", change | {"reason": "incident"})]
+    assert told in result.stdout
+
+
+RISKY = [("unleash", {"leashed": False}), ("resume", {"halted": False})]
+
+
+@pytest.mark.parametrize(("command", "change"), RISKY)
+@pytest.mark.parametrize(("typed", "words"), [("y\n", ()), (None, ("--yes",)), ("n\n", ("--yes",))])
+def test_what_lets_chaos_go_asks_first(
+    run: Run, api: FakeApi, command: str, change: dict[str, bool], typed: str | None, words: tuple[str, ...]
+) -> None:
+    assert run(command, *words, typed=typed).exit_code == 0
+    assert api.changes() == [("switch", change)]
+
+
+@pytest.mark.parametrize(("command", "change"), RISKY)
+@pytest.mark.parametrize(("typed", "told"), [("n\n", "nothing was changed"), ("\n", "nothing"), (None, "add --yes")])
+def test_without_a_yes_nothing_happens(
+    run: Run, api: FakeApi, command: str, change: dict[str, bool], typed: str | None, told: str
+) -> None:
+    result = run(command, typed=typed)
+    assert result.exit_code == Exit.NOT_CONFIRMED
+    assert told in result.stderr
+    assert api.changes() == []
+
+
+def test_unleashing_says_where_and_what_is_not_well(run: Run, api: FakeApi) -> None:
+    api.checks = [FINE, FAILING]
+    result = run("unleash", typed="n\n")
+    assert "Troop in account 111122223333, region eu-central-1" in result.stderr
+    assert "fail (ticks-missing)" in result.stderr
+
+
+def test_unleashing_while_health_is_not_to_be_had(run: Run, api: FakeApi) -> None:
+    api.refusals["GET", "health"] = [Answer(500, None)]
+    result = run("unleash", typed="y\n")
+    assert "health is not known" in result.stderr
+    assert api.switch["leashed"] is False
+
+
+def test_resuming_says_what_will_go_on(run: Run, api: FakeApi) -> None:
+    assert "it is leashed" in run("resume", typed="n\n").stderr
+    api.switch["leashed"] = False
+    assert "it will terminate instances" in run("resume", typed="n\n").stderr
+
+
+def test_the_switch_as_json(ok: Callable[..., Any]) -> None:
+    assert ok("leash") == {"halted": False, "leashed": True}
+
+
+@pytest.mark.parametrize(
+    ("checks", "words", "code"),
+    [
+        ([FINE], (), 0),
+        ([FINE, WARNING], (), 0),
+        ([FINE, WARNING], ("--strict",), 1),
+        ([FINE, WARNING, FAILING], (), 1),
+    ],
+)
+def test_doctor(run: Run, api: FakeApi, checks: list[dict[str, Any]], words: tuple[str, ...], code: int) -> None:
+    api.checks = checks
+    result = run("doctor", *words)
+    assert result.exit_code == code
+    for check in checks:
+        assert check["name"] in result.stdout
+        if check["status"] != "ok":
+            assert f"{check['name']}: {check['todo']}" in result.stdout
+    as_json = run("doctor", "--json", *words)
+    assert as_json.exit_code == code
+    assert '"checks"' in as_json.stdout

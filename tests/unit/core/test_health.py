@@ -1,0 +1,203 @@
+"""The digest: what each check makes of what was read, and what the whole says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.core.build import at, calendar
+from troop.calendars import Calendar
+from troop.chaos.health import Check, Digest, Grade, Observed, Runs, Schedule, Unread, digest
+
+NOW = at("12:05")
+LONG_AGO = NOW - timedelta(days=30)
+ONE: Mapping[str, Calendar] = {"default": calendar()}
+TWO: Mapping[str, Calendar] = {"default": calendar(), "night": calendar("night", open="20:00", close="22:00")}
+DENIED = Unread("ClientError: AccessDenied")
+
+TICKING = Schedule("Troop-default", enabled=True, ticks=True, changed=LONG_AGO)
+WATCHDOG = Schedule("Troop-watchdog", enabled=True, ticks=False, changed=LONG_AGO)
+WELL = Observed(
+    schedules=(TICKING, WATCHDOG),
+    runs=Runs(newest=at("12:00:02"), newest_succeeded=at("11:45:02")),
+    dead_letters=0,
+    tables={"Events": "ACTIVE", "State": "ACTIVE"},
+    unrecovered=(),
+)
+NAMES = (
+    *("schedules", "ticks-missing", "ticks-failed", "dead-letters", "tables"),
+    *("units-unrecovered", "calendars"),
+)
+
+
+def look(calendars: Mapping[str, Calendar] = ONE, now: datetime = NOW, **read: Any) -> Digest:
+    """The digest of a deployment that does well, but for what is given."""
+    return digest(replace(WELL, **read), calendars, 15, now)
+
+
+def check(name: str, *args: Any, **read: Any) -> Check:
+    return next(c for c in look(*args, **read).checks if c.name == name)
+
+
+def test_all_is_well() -> None:
+    found = look()
+    assert (found.status, found.failing) == (Grade.OK, 0)
+    assert tuple(c.name for c in found.checks) == NAMES
+    assert not [c.todo for c in found.checks if c.todo]
+
+
+def test_a_fresh_deployment_is_well_before_its_first_tick() -> None:
+    fresh = replace(TICKING, changed=at("12:01")), WATCHDOG
+    found = look(schedules=fresh, runs=Runs())
+    assert found.status is Grade.OK
+    assert check("ticks-missing", schedules=fresh, runs=Runs()).detail.startswith("no tick has come yet")
+
+
+@pytest.mark.parametrize(
+    ("schedules", "value", "words"),
+    [
+        ((replace(TICKING, enabled=False), WATCHDOG), 1, "1 of 2 schedules are enabled; disabled: Troop-default"),
+        ((TICKING, replace(WATCHDOG, enabled=False)), 1, "disabled: Troop-watchdog"),
+        ((TICKING,), 1, "1 not there"),
+        ((), 0, "0 of 2 schedules are enabled; 2 not there"),
+    ],
+)
+def test_every_schedule_is_there_and_enabled(schedules: tuple[Schedule, ...], value: int, words: str) -> None:
+    found = check("schedules", schedules=schedules)
+    assert (found.status, found.value, found.threshold) == (Grade.FAIL, value, 2)
+    assert words in found.detail
+    assert "halt" in found.todo
+
+
+def test_each_calendar_needs_a_schedule() -> None:
+    assert check("schedules", TWO).status is Grade.FAIL
+    more = replace(TICKING, name="Troop-night")
+    assert check("schedules", TWO, schedules=(TICKING, more, WATCHDOG)).status is Grade.OK
+
+
+@pytest.mark.parametrize(
+    ("newest", "now", "missing"),
+    [
+        # With a tick at 12:00: the next one is due at 12:15, and missing when it has not come by 12:31.
+        (at("12:00:02"), at("12:15"), 0),
+        (at("12:00:02"), at("12:30:59"), 0),
+        (at("12:00:02"), at("12:31"), 1),
+        (at("12:00:02"), at("13:01"), 3),
+        # A late delivery counts.
+        (at("12:14:50"), at("12:30:59"), 0),
+        # Whatever follows the last tick of the window is not missed, and neither is the weekend.
+        (at("14:45:02"), at("23:00"), 0),
+        (at("14:45:02"), at("09:15", at("12:00").date() + timedelta(days=3)), 0),
+        (at("14:45:02"), at("09:16", at("12:00").date() + timedelta(days=3)), 1),
+        # Never seen since the schedules were made, a week at the most.
+        (None, at("09:16"), 22 + 4 * 24 + 1),
+    ],
+)
+def test_ticks_that_are_due_and_do_not_come(newest: datetime | None, now: datetime, missing: int) -> None:
+    found = check("ticks-missing", now=now, runs=Runs(newest=newest))
+    assert (found.value, found.status) == (missing, Grade.FAIL if missing else Grade.OK), found.detail
+
+
+def test_nothing_was_missed_before_the_schedules_were_made_or_changed() -> None:
+    changed = replace(TICKING, changed=at("12:20"))
+    late = at("12:46")
+    assert check("ticks-missing", now=late, runs=Runs(newest=at("09:00"))).value == 14
+    assert check("ticks-missing", now=late, runs=Runs(newest=at("09:00")), schedules=(changed, WATCHDOG)).value == 1
+    other = replace(WATCHDOG, changed=at("12:40"))
+    assert check("ticks-missing", now=late, runs=Runs(newest=at("09:00")), schedules=(TICKING, other)).value == 14
+
+
+@pytest.mark.parametrize(
+    ("succeeded", "status", "words"),
+    [
+        (None, Grade.FAIL, "none has succeeded since"),
+        (at("11:00"), Grade.FAIL, "none has succeeded since"),
+        (at("11:45"), Grade.WARN, "later ones succeeded"),
+    ],
+)
+def test_failed_ticks_warn_once_later_ones_succeed(succeeded: datetime | None, status: Grade, words: str) -> None:
+    found = check("ticks-failed", runs=Runs(at("12:00"), succeeded, (at("11:30"), at("10:00"))))
+    assert (found.status, found.value) == (status, 2)
+    assert found.detail.startswith("2 failed in the last 24 hours, the last at 2026-11-20T19:30:00.000Z")
+    assert words in found.detail
+
+
+def test_dead_letters() -> None:
+    found = check("dead-letters", dead_letters=3)
+    assert (found.status, found.value, found.detail) == (Grade.FAIL, 3, "3 could not be delivered")
+    assert "ERROR_MESSAGE" in found.todo
+
+
+@pytest.mark.parametrize(
+    ("status", "grade"),
+    [("UPDATING", Grade.WARN), ("gone", Grade.FAIL), ("INACCESSIBLE_ENCRYPTION_CREDENTIALS", Grade.FAIL)],
+)
+def test_tables(status: str, grade: Grade) -> None:
+    found = check("tables", tables={"Events": "ACTIVE", "State": status})
+    assert (found.status, found.value, found.threshold) == (grade, 1, 2)
+    assert found.detail == f"State is {status}"
+
+
+def test_units_out_of_chaos_are_named_but_not_all_of_very_many() -> None:
+    found = check("units-unrecovered", unrecovered=("web", "db"))
+    assert (found.status, found.value, found.detail) == (Grade.FAIL, 2, "out of chaos: db, web")
+    found = check("units-unrecovered", unrecovered=tuple(f"unit-{n:02}" for n in range(13)))
+    assert found.value == 13
+    assert found.detail.endswith("unit-09 and 3 more")
+
+
+def test_calendars_without_an_open_day_for_weeks() -> None:
+    frozen = calendar(freezes=[{"from": "2026-11-20", "to": "2026-12-10", "reason": "the move"}])
+    found = check("calendars", {"default": frozen, "other": calendar("other")})
+    assert (found.status, found.value, found.threshold) == (Grade.WARN, 1, 2)
+    assert "default (frozen: the move)" in found.detail
+    thawing = calendar(freezes=[{"from": "2026-11-20", "to": "2026-12-09", "reason": "the move"}])
+    assert check("calendars", {"default": thawing}).status is Grade.OK  # the 21st day is open
+    off = calendar(
+        extra_dates=[{"date": str(at("12:00").date() + timedelta(days=n)), "name": "off"} for n in range(21)]
+    )
+    found = check("calendars", {"default": frozen, "off": off})
+    assert (found.status, found.value) == (Grade.FAIL, 0)
+
+
+READS = ("schedules", "runs", "dead_letters", "tables", "unrecovered")
+
+
+@pytest.mark.parametrize("what", READS)
+def test_what_cannot_be_read_fails_and_stops_nothing(what: str) -> None:
+    found = look(**{what: DENIED})
+    unread = [c for c in found.checks if c.value is None]
+    assert unread
+    assert all(c.status is Grade.FAIL and "AccessDenied" in c.detail and c.todo for c in unread)
+    assert found.status is Grade.FAIL
+    assert all(c.status is Grade.OK for c in found.checks if c.value is not None)
+
+
+moments = st.integers(0, 20 * 24 * 60).map(lambda minutes: NOW - timedelta(minutes=minutes))
+observed = st.builds(
+    Observed,
+    schedules=st.just(DENIED)
+    | st.lists(st.builds(Schedule, st.text(), st.booleans(), st.booleans(), moments), max_size=4).map(tuple),
+    runs=st.just(DENIED)
+    | st.builds(Runs, st.none() | moments, st.none() | moments, st.lists(moments, max_size=3).map(tuple)),
+    dead_letters=st.just(DENIED) | st.integers(0, 5),
+    tables=st.just(DENIED) | st.dictionaries(st.text(), st.sampled_from(["ACTIVE", "UPDATING", "gone"]), max_size=4),
+    unrecovered=st.just(DENIED) | st.lists(st.text(), max_size=20).map(tuple),
+)
+
+
+@given(observed)
+def test_whatever_was_read_every_check_is_made_and_says_what_to_do(read: Observed) -> None:
+    found = digest(read, TWO, 15, NOW)
+    assert tuple(c.name for c in found.checks) == NAMES
+    assert all(bool(c.todo) == (c.status is not Grade.OK) for c in found.checks)
+    assert all(c.value is not None or c.status is Grade.FAIL for c in found.checks)
+    worst = max((c.status for c in found.checks), key=list(Grade).index)
+    assert found.status is worst
+    assert found.failing == [c.status for c in found.checks].count(Grade.FAIL)

@@ -1,0 +1,148 @@
+"""When a unit can be hit next: window, holidays, freezes, opt-outs, distances; never the roll."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.core.build import FRIDAY, at, calendars, facts, group, raw_calendar, settings, tagged
+from troop.chaos.facts import UnitState
+from troop.chaos.guards import Refusal, already_today, calendar_closed, opted_out, too_soon
+from troop.chaos.outlook import HORIZON, next_possible
+from troop.settings import Settings
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+MONDAY, TUESDAY, WEDNESDAY = (FRIDAY + timedelta(days=n) for n in (3, 4, 5))
+AFTER_THANKSGIVING = date(2026, 11, 27)
+FROZEN = calendars(freezes=[{"from": "2026-11-20", "to": "2026-11-23", "reason": "release"}])
+FOR_EVER = calendars(freezes=[{"from": "2026-11-20", "to": "2099-12-31", "reason": "no more"}])
+SUNDAYS = {"default": raw_calendar(weekdays=["SUN"], country=None)}
+
+
+def _next(
+    now: datetime, item: dict[str, Any] | None = None, of: Settings | None = None, **state: Any
+) -> datetime | None:
+    return next_possible([group()], item or {}, of or settings(), UnitState(**state), now)
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        (at("00:00"), at("09:00")),
+        (at("08:59:59"), at("09:00")),
+        (at("09:00"), at("09:00")),
+        (at("12:34:56"), at("12:34:56")),
+        (at("14:59:59"), at("14:59:59")),
+        (at("15:00"), at("09:00", MONDAY)),
+        (at("12:00", FRIDAY + timedelta(days=1)), at("09:00", MONDAY)),
+        (at("16:00", WEDNESDAY), at("09:00", AFTER_THANKSGIVING)),
+    ],
+)
+def test_the_window_of_the_next_business_day(now: datetime, expected: datetime) -> None:
+    assert _next(now) == expected
+
+
+@pytest.mark.parametrize(
+    ("item", "state", "expected"),
+    [
+        ({}, {"last_day": FRIDAY}, at("09:00", MONDAY)),
+        ({}, {"last_day": FRIDAY - timedelta(days=1)}, at("12:00")),
+        ({"min_days_between": 1}, {"last_day": FRIDAY - timedelta(days=1)}, at("12:00")),
+        ({"min_days_between": 2}, {"last_day": FRIDAY - timedelta(days=1)}, at("09:00", MONDAY)),
+        ({"min_days_between": 5}, {"last_day": FRIDAY}, at("09:00", date(2026, 11, 30))),
+        ({"min_days_between": 5}, {"last_day": date(1999, 1, 1)}, at("12:00")),
+        ({"min_days_between": 5}, {}, at("12:00")),
+        ({"opt_out": True, "until": "2026-11-23"}, {}, at("09:00", TUESDAY)),
+        ({"until": "2026-11-20"}, {}, at("09:00", MONDAY)),
+        ({"until": "2026-11-19"}, {}, at("12:00")),
+        ({"until": "2026-11-25", "min_days_between": 1}, {"last_day": FRIDAY}, at("09:00", AFTER_THANKSGIVING)),
+    ],
+)
+def test_distance_and_opt_outs_that_end(item: dict[str, Any], state: dict[str, Any], expected: datetime) -> None:
+    assert _next(at("12:00"), item, **state) == expected
+
+
+@pytest.mark.parametrize(
+    ("item", "state", "of"),
+    [
+        ({"opt_out": True}, {}, settings()),
+        ({"opt_out": True, "until": "9999-12-31"}, {}, settings()),
+        ({}, {}, settings(participation="opt-in")),
+        ({"probability": 0}, {}, settings()),
+        ({"probability": "often"}, {}, settings()),
+        ({"calendar": "moon"}, {}, settings()),
+        ({}, {"unrecovered": "2026-11-19#web"}, settings()),
+        ({}, {}, settings(calendars=FOR_EVER)),
+        ({}, {"last_day": date(9999, 12, 30)}, settings()),
+        ({"min_days_between": 3}, {"last_day": date(9999, 12, 30)}, settings()),
+    ],
+)
+def test_never_without_somebodys_doing(item: dict[str, Any], state: dict[str, Any], of: Settings) -> None:
+    assert _next(at("12:00"), item, of, **state) is None
+
+
+def test_a_freeze_is_waited_for() -> None:
+    assert _next(at("12:00"), of=settings(calendars=FROZEN)) == at("09:00", TUESDAY)
+
+
+def test_what_an_opt_out_has_covered_may_be_another_one() -> None:
+    groups = [tagged(until="2026-11-24")]
+    item = {"until": "2026-11-23"}
+    assert next_possible(groups, item, settings(), UnitState(), at("12:00")) == at("09:00", WEDNESDAY)
+    forever = [tagged(opt_out="true")]
+    assert next_possible(forever, item, settings(), UnitState(), at("12:00")) is None
+
+
+def test_a_unit_without_groups_goes_by_its_item() -> None:
+    assert next_possible([], {"until": "2026-11-20"}, settings(), UnitState(), at("12:00")) == at("09:00", MONDAY)
+
+
+def test_the_longest_distance_on_the_rarest_calendar_is_within_the_horizon() -> None:
+    found = _next(at("12:00"), {"min_days_between": 250}, settings(calendars=SUNDAYS), last_day=date(2026, 11, 15))
+    assert found == at("09:00", date(2026, 11, 15) + timedelta(weeks=250))
+    assert found - at("12:00") < HORIZON
+
+
+def test_nothing_of_the_roll_is_told() -> None:
+    """The same for units that rolled low, high, early and late."""
+    found = {next_possible([group(f"g{n}")], {}, settings(), UnitState(), at("10:00")) for n in range(50)}
+    assert found == {at("10:00")}
+
+
+@given(
+    now=st.integers(0, 2 * 365 * 24 * 3600).map(lambda seconds: START + timedelta(seconds=seconds)),
+    ago=st.one_of(st.none(), st.integers(0, 40)),
+    distance=st.integers(0, 20),
+    until=st.one_of(st.none(), st.integers(-3, 30)),
+    zone=st.sampled_from(["America/Los_Angeles", "Europe/Vienna", "Pacific/Auckland", "Africa/Casablanca"]),
+    hours=st.sampled_from([("09:00", "15:00"), ("00:00", "24:00"), ("01:30", "03:00")]),
+)
+def test_no_guard_of_the_calendar_or_the_policy_refuses_then_and_one_does_before(
+    now: datetime, ago: int | None, distance: int, until: int | None, zone: str, hours: tuple[str, str]
+) -> None:
+    of = settings(calendars=calendars(time_zone=zone, open=hours[0], close=hours[1]))
+    today = of.calendars["default"].at(now).day
+    item: dict[str, Any] = {"min_days_between": distance}
+    if until is not None:
+        item["until"] = (today + timedelta(days=until)).isoformat()
+    state = UnitState(last_day=None if ago is None else today - timedelta(days=ago))
+    found = next_possible([group()], item, of, state, now)
+    assert found is not None
+    assert found >= now
+
+    def refused(moment: datetime) -> list[str]:
+        looked = facts(item=item, of=of, now=moment, state=state)
+        verdicts = [guard(looked) for guard in (calendar_closed, opted_out, too_soon, already_today)]
+        return [v.reason for v in verdicts if isinstance(v, Refusal)]
+
+    assert refused(found) == []
+    moment = now
+    while moment < found:  # every hour, and the last minute before
+        assert refused(moment), moment
+        moment += timedelta(hours=1)
+    if found > now:
+        assert refused(found - timedelta(milliseconds=1))

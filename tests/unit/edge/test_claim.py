@@ -1,0 +1,186 @@
+"""The claim: whatever speaks against a termination refuses it, up to the transaction itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.unit.edge.account import FRIDAY, Account, calls
+from troop.aws.clients import client
+from troop.aws.dynamo import typed
+
+DAY = f"day#{FRIDAY}"
+
+
+def _halt(a: Account) -> None:
+    a.switch(halted=True)
+
+
+def _leash(a: Account) -> None:
+    a.switch(leashed=True)
+
+
+def _opt_out(a: Account) -> None:
+    a.policy("web", opt_out=True)
+
+
+def _misspell(a: Account) -> None:
+    a.policy("web", opt_uot=True)
+
+
+def _shrink(a: Account) -> None:
+    a.autoscaling.set_desired_capacity(AutoScalingGroupName="web", DesiredCapacity=1)
+
+
+def _delete(a: Account) -> None:
+    a.drop_group("web")
+
+
+def _protect(a: Account) -> None:
+    _tag(a, "troop:protected", "yes")
+
+
+def _fleet(a: Account) -> None:
+    _tag(a, "troop:fleet", "yes")
+
+
+def _move(a: Account) -> None:
+    _tag(a, "troop:unit", "other")
+
+
+def _suspend(a: Account) -> None:
+    a.autoscaling.suspend_processes(AutoScalingGroupName="web", ScalingProcesses=["Launch"])
+
+
+def _refresh(a: Account) -> None:
+    a.refreshes["web"] = "Baking"
+
+
+def _unrecovered(a: Account) -> None:
+    a.dynamodb.put_item(TableName="State", Item=typed({"key": "unit#web", "unrecovered": "2026-11-19#web"}))
+
+
+def _used_up(a: Account) -> None:
+    a.dynamodb.put_item(TableName="State", Item=typed({"key": DAY, "count": 20}))
+
+
+def _full(a: Account) -> None:
+    a.dynamodb.put_item(TableName="State", Item=typed({"key": "in-flight", "count": 5}))
+
+
+def _close(a: Account) -> None:
+    a.clock.forward(minutes=14)  # 15:00, on the minute
+
+
+def _almost_close(a: Account) -> None:
+    a.clock.forward(minutes=13, seconds=40)
+
+
+def _late(a: Account) -> None:
+    a.clock.forward(minutes=16)
+
+
+def _hour_behind(a: Account) -> None:
+    a.clock.forward(hours=-1)
+
+
+def _tag(a: Account, key: str, value: str) -> None:
+    tag = {"ResourceId": "web", "ResourceType": "auto-scaling-group", "PropagateAtLaunch": False}
+    a.autoscaling.create_or_update_tags(Tags=[tag | {"Key": key, "Value": value}])
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (_halt, "halted"),
+        (_leash, "leashed"),
+        (_opt_out, "opted-out"),
+        (_misspell, "malformed"),
+        (_shrink, "too-small"),
+        (_delete, "group-deleted"),
+        (_protect, "protected"),
+        (_fleet, "protected"),
+        (_move, "group-deleted"),
+        (_suspend, "suspended"),
+        (_refresh, "refreshing"),
+        (_unrecovered, "unrecovered"),
+        (_used_up, "day-cap"),
+        (_full, "in-flight"),
+        (_close, "outside-window"),
+        (_almost_close, "outside-window"),
+        (_late, "stale"),
+        (_hour_behind, "stale"),
+    ],
+)
+def test_what_has_changed_since_the_decision_refuses(
+    account: Account, change: Callable[[Account], None], reason: str
+) -> None:
+    account.group("web")
+    (item,) = account.work(account.decide())
+    change(account)
+    before = account.gone()
+    answer = account.terminate(item)
+    assert (answer["status"], answer["reason"]) == ("REFUSED", reason)
+    assert account.all_events() == []
+    assert account.gone() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (_halt, "switched"),
+        (_leash, "switched"),
+        (_opt_out, "policy-changed"),
+        (lambda a: a.policy("web", probability=1), "policy-changed"),
+        (_used_up, "day-cap"),
+        (_full, "in-flight"),
+        (_unrecovered, "unit-changed"),
+    ],
+)
+def test_what_changes_between_the_last_look_and_the_claim_refuses_too(
+    account: Account, monkeypatch: pytest.MonkeyPatch, change: Callable[[Account], None], reason: str
+) -> None:
+    account.group("web")
+    item = account.item("web")
+
+    def just_before(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == "TransactWriteItems":
+            change(account)
+        return call()
+
+    with calls(monkeypatch, just_before):
+        answer = account.terminate(item)
+    assert (answer["status"], answer["reason"]) == ("REFUSED", reason)
+    assert account.all_events() == []
+    assert account.gone() == []
+
+
+def test_a_policy_that_stayed_the_same_is_no_change(account: Account) -> None:
+    account.group("web")
+    account.policy("web", probability=1, stop_alarms={"a"}, reason="why not", min_healthy="2")
+    client("cloudwatch").put_metric_alarm(
+        AlarmName="a", EvaluationPeriods=1, ComparisonOperator="GreaterThanThreshold", Threshold=1.0,
+        MetricName="m", Namespace="n", Period=60, Statistic="Sum",
+    )  # fmt: skip
+    client("cloudwatch").set_alarm_state(AlarmName="a", StateValue="OK", StateReason="test")
+    assert account.terminate(account.item("web"))["status"] == "TERMINATED"
+
+
+@pytest.mark.parametrize("settings", [{"leashed": True}], indirect=True)
+def test_a_deployment_leashed_by_its_settings_needs_its_switch_set(account: Account) -> None:
+    account.group("web")
+    assert account.terminate(account.item("web"))["reason"] == "leashed"
+    account.switch(leashed=False)
+    assert account.terminate(account.item("web"))["status"] == "TERMINATED"
+
+
+def test_two_executions_have_one_termination_between_them(account: Account) -> None:
+    account.group("web")
+    first, second = account.item("web"), account.item("web")
+    assert account.terminate(first)["status"] == "TERMINATED"
+    answer = account.terminate(second)
+    assert (answer["status"], answer["reason"]) == ("REFUSED", "already-today")
+    assert len(account.gone()) == 1
+    assert account.count(DAY) == 1

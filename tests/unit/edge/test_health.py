@@ -1,0 +1,313 @@
+"""GET /health and the watchdog: what they read of an account, what they answer, what they write as metrics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, ReadTimeoutError
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.scheduler import scheduler_backends
+from moto.stepfunctions import stepfunctions_backends
+
+from handlers import api, watchdog
+from tests.unit.edge.account import CONTEXT, FRIDAY, OVERDUE, SETTINGS, Account, calls
+from troop.aws.clients import client
+from troop.aws.dynamo import typed
+from troop.chaos.events import Status
+from troop.chaos.health import Grade
+
+REGION = "eu-central-1"
+ROLE = "arn:aws:iam::123456789012:role/role"
+TABLES = ("GroupTags", "Events", "State", "Decisions", "Changes")
+
+
+@dataclass
+class Deployed:
+    """The parts of a deployment that health is read from."""
+
+    account: Account
+    machine: str
+    queue: str
+
+    def run(self, started: datetime, status: str = "SUCCEEDED") -> None:
+        """An execution of the workflow, as if it had started then."""
+        arn = client("stepfunctions").start_execution(stateMachineArn=self.machine)["executionArn"]
+        made = stepfunctions_backends[DEFAULT_ACCOUNT_ID][REGION].describe_execution(arn)
+        made.start_date, made.status = started, status
+
+    def schedule(self, name: str, target: str, changed: datetime = OVERDUE - timedelta(days=30)) -> None:
+        client("scheduler").create_schedule(
+            Name=name,
+            GroupName="Schedules",
+            ScheduleExpression="rate(15 minutes)",
+            FlexibleTimeWindow={"Mode": "OFF"},
+            Target={"Arn": target, "RoleArn": ROLE},
+        )
+        made = scheduler_backends[DEFAULT_ACCOUNT_ID][REGION].get_schedule("Schedules", name)
+        made.last_modified_date = changed.timestamp()
+
+    def unrecovered(self, *units: str) -> None:
+        for unit in units:
+            event = {"key": f"unit#{unit}", "unrecovered": f"{FRIDAY}#{unit}"}
+            self.account.dynamodb.put_item(TableName="State", Item=typed(event))
+        self.account.dynamodb.put_item(TableName="State", Item={"key": {"S": "unrecovered"}, "units": {"SS": [*units]}})
+
+
+@pytest.fixture
+def deployed(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
+    """A deployment in which all is well: ticks came until a minute ago."""
+    machine = client("stepfunctions").create_state_machine(
+        name="chaos", definition=json.dumps({"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}), roleArn=ROLE
+    )["stateMachineArn"]
+    queue = client("sqs").create_queue(QueueName="undelivered")["QueueUrl"]
+    client("scheduler").create_schedule_group(Name="Schedules")
+    environment = {
+        "TROOP_CHAOS_MACHINE": machine,
+        "TROOP_SCHEDULE_GROUP": "Schedules",
+        "TROOP_UNDELIVERED_QUEUE": queue,
+        "TROOP_TICK_MINUTES": "15",
+        **{f"TROOP_{name}_TABLE": table for name, table in zip(NAMES, TABLES, strict=True)},
+    }
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    if "Changes" not in account.dynamodb.list_tables()["TableNames"]:
+        account.dynamodb.create_table(
+            TableName="Changes",
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=[{"AttributeName": "subject", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "subject", "AttributeType": "S"}],
+        )
+    made = Deployed(account, machine, queue)
+    for calendar in SETTINGS["calendars"]:
+        made.schedule(calendar, machine)
+    made.schedule("watchdog", f"arn:aws:lambda:{REGION}:123456789012:function:watchdog")
+    made.run(OVERDUE - timedelta(minutes=1))
+    return made
+
+
+NAMES = ("GROUP_TAGS", "EVENTS", "STATE", "DECISIONS", "CHANGES")
+
+
+def get_health() -> dict[str, Any]:
+    answer = api.handler(
+        {
+            "resource": "/health",
+            "path": "/health",
+            "httpMethod": "GET",
+            "headers": {"Accept": "application/json"},
+            "multiValueHeaders": {},
+            "queryStringParameters": None,
+            "multiValueQueryStringParameters": None,
+            "requestContext": {"requestId": "r", "stage": "v1", "identity": {"userArn": "arn:of:a:caller"}},
+            "body": None,
+            "isBase64Encoded": False,
+        },
+        CONTEXT,
+    )
+    assert answer["statusCode"] == 200, answer
+    body: dict[str, Any] = json.loads(answer["body"])
+    return body
+
+
+def failing(body: dict[str, Any]) -> dict[str, str]:
+    """Detail of the checks that are not well, by name."""
+    return {c["name"]: c["detail"] for c in body["checks"] if c["status"] != "ok"}
+
+
+def metrics(capsys: pytest.CaptureFixture[str]) -> dict[str, list[float]]:
+    """The values in the one metrics line that was written."""
+    (line,) = [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"_aws"' in line]
+    (directive,) = line["_aws"]["CloudWatchMetrics"]
+    assert (directive["Namespace"], directive["Dimensions"]) == ("Troop", [["deployment"]])
+    assert line["deployment"] == "Troop"
+    assert {m["Unit"] for m in directive["Metrics"]} == {"Count"}
+    return {m["Name"]: line[m["Name"]] for m in directive["Metrics"]}
+
+
+def test_all_is_well(deployed: Deployed) -> None:
+    body = get_health()
+    assert body["status"] == "ok", failing(body)
+    assert body["checks"][0] == {
+        "name": "schedules",
+        "status": "ok",
+        "value": 3,
+        "threshold": 3,
+        "detail": "3 of 3 schedules are enabled",
+        "todo": "",
+    }
+    found = {c["name"]: (c["value"], c["threshold"]) for c in body["checks"]}
+    assert found["tables"] == (5, 5)
+    assert found["calendars"] == (2, 2)
+
+
+def test_a_disabled_schedule(deployed: Deployed) -> None:
+    scheduler = client("scheduler")
+    made = scheduler.get_schedule(Name="night", GroupName="Schedules")
+    kept = ("Name", "GroupName", "ScheduleExpression", "FlexibleTimeWindow", "Target")
+    scheduler.update_schedule(**{key: made[key] for key in kept}, State="DISABLED")
+    body = get_health()
+    assert body["status"] == "fail"
+    assert failing(body) == {"schedules": "2 of 3 schedules are enabled; disabled: night"}
+
+
+def test_only_schedules_that_start_the_workflow_say_since_when_ticks_are_due(deployed: Deployed) -> None:
+    backend = scheduler_backends[DEFAULT_ACCOUNT_ID][REGION]
+    made = stepfunctions_backends[DEFAULT_ACCOUNT_ID][REGION].describe_state_machine(deployed.machine).executions
+    made.clear()
+    backend.get_schedule("Schedules", "watchdog").last_modified_date = OVERDUE.timestamp()
+    assert "ticks-missing" in failing(get_health())
+    backend.get_schedule("Schedules", "default").last_modified_date = OVERDUE.timestamp()
+    assert failing(get_health()) == {}
+
+
+def test_ticks_that_do_not_come_are_counted(deployed: Deployed) -> None:
+    deployed.account.clock.moment = OVERDUE + timedelta(days=3, hours=-4)  # 10:46 on Monday
+    (detail,) = failing(get_health()).values()
+    assert "have been due since" in detail
+
+
+def test_failed_executions(deployed: Deployed) -> None:
+    for minutes, status in ((30, "FAILED"), (45, "TIMED_OUT"), (60, "ABORTED"), (25 * 60, "FAILED")):
+        deployed.run(OVERDUE - timedelta(minutes=minutes), status)
+    body = get_health()
+    assert body["status"] == "warn"
+    assert failing(body)["ticks-failed"].startswith("3 failed in the last 24 hours")
+    deployed.run(OVERDUE, "FAILED")
+    assert get_health()["status"] == "fail"
+
+
+def test_dead_letters_are_counted_even_while_somebody_reads_them(deployed: Deployed) -> None:
+    sqs = client("sqs")
+    sqs.send_message(QueueUrl=deployed.queue, MessageBody="{}")
+    assert failing(get_health()) == {"dead-letters": "1 could not be delivered"}
+    sqs.receive_message(QueueUrl=deployed.queue, VisibilityTimeout=600)
+    assert failing(get_health()) == {"dead-letters": "1 could not be delivered"}
+
+
+def test_a_table_that_is_gone(deployed: Deployed) -> None:
+    deployed.account.dynamodb.delete_table(TableName="Decisions")
+    assert failing(get_health()) == {"tables": "Decisions is gone"}
+
+
+def test_units_out_of_chaos(deployed: Deployed) -> None:
+    deployed.unrecovered("web", "db")
+    assert failing(get_health()) == {"units-unrecovered": "out of chaos: db, web"}
+
+
+def test_a_unit_that_was_put_back_by_hand_counts_no_more(deployed: Deployed) -> None:
+    """The set of units is only where to look: the unit's own item is what its next claim goes by."""
+    deployed.unrecovered("web", "db", "deleted")
+    deployed.account.dynamodb.put_item(TableName="State", Item=typed({"key": "unit#db", "last_day": str(FRIDAY)}))
+    assert failing(get_health()) == {"units-unrecovered": "out of chaos: deleted, web"}
+
+
+def test_an_event_that_ends_unrecovered_puts_its_unit_on_the_list(deployed: Deployed) -> None:
+    account = deployed.account
+    for unit in ("web", "db"):
+        account.group(unit)
+        account.terminate(account.item(unit))
+        account.events.close(account.event(f"{FRIDAY}#{unit}"), Status.UNRECOVERED, "for the test")
+        assert unit in account.state("unrecovered")["units"]
+    assert account.state("unrecovered")["units"] == {"web", "db"}
+    assert account.state("unrecovered")["schema"] == 1
+    assert failing(get_health()) == {"units-unrecovered": "out of chaos: db, web"}
+
+
+def test_one_that_recovers_does_not(deployed: Deployed) -> None:
+    account = deployed.account
+    account.group("web")
+    account.terminate(account.item("web"))
+    account.events.close(account.event(f"{FRIDAY}#web"), Status.RECOVERED, "", account.clock())
+    assert account.state("unrecovered") == {}
+
+
+OPERATIONS = {
+    "ListSchedules": {"schedules", "ticks-missing"},
+    "ListExecutions": {"ticks-missing", "ticks-failed"},
+    "GetQueueAttributes": {"dead-letters"},
+    "DescribeTable": {"tables"},
+    "GetItem": {"units-unrecovered"},
+}
+
+
+@pytest.mark.parametrize("refused", OPERATIONS)
+def test_what_aws_refuses_fails_its_own_checks_and_no_others(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    def intercept(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == refused:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
+        return call()
+
+    with calls(monkeypatch, intercept):
+        body = get_health()
+    assert set(failing(body)) == OPERATIONS[refused]
+    assert all("AccessDenied" in detail for detail in failing(body).values())
+
+
+def test_what_aws_does_not_answer_fails_too(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
+    def intercept(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == "GetQueueAttributes":
+            raise ReadTimeoutError(endpoint_url="https://sqs")
+        return call()
+
+    with calls(monkeypatch, intercept):
+        assert set(failing(get_health())) == {"dead-letters"}
+
+
+def test_the_cost_is_bounded(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployed.unrecovered(*(f"unit-{n}" for n in range(150)))
+    for n in range(120):
+        deployed.run(OVERDUE - timedelta(minutes=n), "FAILED")
+    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+        found = {c["name"]: c["value"] for c in get_health()["checks"]}
+    assert found["units-unrecovered"] == 150
+    assert found["ticks-failed"] == 100
+    assert len(made) <= 5 + 5 + len(TABLES) + 3
+    assert sorted(made) == sorted(
+        [
+            *["ListSchedules", "GetQueueAttributes", "GetItem", "BatchGetItem"],
+            *["ListExecutions"] * 5,
+            *["DescribeTable"] * 5,
+        ]
+    )
+
+
+def test_the_watchdog_says_it_as_metrics(deployed: Deployed, capsys: pytest.CaptureFixture[str]) -> None:
+    assert watchdog.handler({}, CONTEXT) == {"status": "ok", "failing": []}
+    assert metrics(capsys) == {
+        "UnitsUnrecovered": [0],
+        "MissingTicks": [0],
+        "FailedTicks": [0],
+        "DeadLetters": [0],
+        "FailingChecks": [0],
+    }
+
+
+def test_the_watchdog_counts_what_is_wrong(deployed: Deployed, capsys: pytest.CaptureFixture[str]) -> None:
+    deployed.unrecovered("web", "db")
+    client("sqs").send_message(QueueUrl=deployed.queue, MessageBody="{}")
+    answer = watchdog.handler({}, CONTEXT)
+    assert answer == {"status": Grade.FAIL, "failing": ["dead-letters", "units-unrecovered"]}
+    found = metrics(capsys)
+    assert (found["UnitsUnrecovered"], found["DeadLetters"], found["FailingChecks"]) == ([2], [1], [2])
+
+
+def test_what_could_not_be_read_has_no_metric_but_is_a_failing_check(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A zero would say that all is well, and end an alarm."""
+
+    def intercept(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation in ("GetItem", "ListExecutions"):
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
+        return call()
+
+    with calls(monkeypatch, intercept):
+        watchdog.handler({}, CONTEXT)
+    assert metrics(capsys) == {"DeadLetters": [0], "FailingChecks": [3]}

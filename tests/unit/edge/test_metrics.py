@@ -1,0 +1,126 @@
+"""Metrics of the workflow's functions, as the log lines that CloudWatch reads; and that their failing stops nothing."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from aws_lambda_powertools.metrics import EphemeralMetrics
+
+from tests.unit.edge.account import FRIDAY, Account, calls
+from tests.unit.edge.test_recovery import WEB, never_whole
+from troop.aws.metrics import emit
+from troop.chaos.metrics import Metric
+
+
+def written(capsys: pytest.CaptureFixture[str]) -> list[tuple[dict[str, str], dict[str, list[float]]]]:
+    """(dimensions, values) of every line of metrics written since the last call."""
+    found = []
+    for line in map(_parse, capsys.readouterr().out.splitlines()):
+        if "_aws" in line:
+            (directive,) = line["_aws"]["CloudWatchMetrics"]
+            assert directive["Namespace"] == "Troop"
+            (names,) = directive["Dimensions"]
+            found.append(({n: line[n] for n in names}, {m["Name"]: line[m["Name"]] for m in directive["Metrics"]}))
+    return found
+
+
+def _parse(line: str) -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads(line)
+    return parsed
+
+
+HERE = {"deployment": "Troop"}
+
+
+def test_a_tick_and_its_decisions_by_reason(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, size in (("web", 3), ("db", 3), ("tiny", 1)):
+        account.group(name, size)
+    account.decide()
+    lines = written(capsys)
+    assert lines[0] == (HERE, {"Ticks": [1]})
+    assert sorted((d["reason"], v["Decisions"]) for d, v in lines[1:]) == [("terminate", [2]), ("too-small", [1])]
+    assert all(set(d) == {"deployment", "reason"} for d, _ in lines[1:])
+
+
+def test_a_termination_and_a_refusal(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
+    account.group("web")
+    account.terminate(account.item("web"))
+    assert written(capsys) == [(HERE, {"Terminations": [1]})]
+    account.group("tiny", 1)
+    account.terminate(account.item("tiny"))
+    assert written(capsys) == []
+
+
+def test_a_recovery_and_how_long_it_took(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
+    account.group("web")
+    account.terminate(account.item("web"))
+    account.clock.forward(seconds=7)
+    written(capsys)
+    account.look(WEB)
+    assert written(capsys) == []
+    account.look(WEB)
+    assert written(capsys) == [(HERE, {"Recoveries": [1], "RecoverySeconds": [7]})]
+
+
+def test_a_group_that_does_not_recover(
+    account: Account, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account.group("web")
+    account.terminate(account.item("web"))
+    account.clock.forward(minutes=31)
+    written(capsys)
+    with calls(monkeypatch, never_whole):
+        account.look(WEB)
+    assert written(capsys) == [(HERE, {"Unrecovered": [1]})]
+
+
+def test_what_a_sweep_brings_to_an_end(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("web", "db"):
+        account.group(name)
+        account.terminate(account.item(name))
+    account.drop_group("db")
+    account.clock.forward(minutes=10)
+    written(capsys)
+    account.sweep()
+    assert account.event(f"{FRIDAY}#db").status == "GROUP_DELETED"
+    assert written(capsys) == [(HERE, {"Recoveries": [1]})]
+    account.clock.moment += timedelta(minutes=10)
+    account.sweep()
+    assert written(capsys) == []
+
+
+def test_units(capsys: pytest.CaptureFixture[str]) -> None:
+    emit("Blue", {Metric.RECOVERY_SECONDS: 1.5, Metric.RECOVERIES: 1})
+    (directive,) = _parse(capsys.readouterr().out)["_aws"]["CloudWatchMetrics"]
+    assert directive["Metrics"] == [
+        {"Name": "RecoverySeconds", "Unit": "Seconds"},
+        {"Name": "Recoveries", "Unit": "Count"},
+    ]
+
+
+def test_nothing_is_no_line_and_no_warning(
+    capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    emit("Blue", {})
+    assert (written(capsys), list(recwarn)) == ([], [])
+
+
+def test_the_services_name_is_no_dimension(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "decide")
+    emit("Blue", {Metric.TICKS: 1})
+    assert written(capsys) == [({"deployment": "Blue"}, {"Ticks": [1]})]
+
+
+def test_metrics_that_cannot_be_written_stop_nothing(
+    account: Account, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise OSError("no space left on device")
+
+    account.group("web")
+    monkeypatch.setattr(EphemeralMetrics, "flush_metrics", broken)
+    assert account.terminate(account.item("web"))["status"] == "TERMINATED"
+    assert "metrics were not written" in caplog.messages

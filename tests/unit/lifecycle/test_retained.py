@@ -1,0 +1,105 @@
+"""Which tables of earlier deployments are found and taken, and which are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from cli.errors import CliError, Exit
+from infra.data import DATA_TAG
+from infra.stack import DEPLOYMENT_TAG
+from lifecycle.retained import RetainedTable, choose, find_retained, imports
+
+KEY = {"": (("HASH", "event_id"),), "by-time": (("HASH", "kind"), ("RANGE", "at"))}
+TEMPLATE: dict[str, Any] = {
+    "Resources": {
+        "DataEventsB3DA": {
+            "Type": "AWS::DynamoDB::Table",
+            "Properties": {
+                "KeySchema": [{"AttributeName": "event_id", "KeyType": "HASH"}],
+                "GlobalSecondaryIndexes": [
+                    {
+                        "IndexName": "by-time",
+                        "KeySchema": [
+                            {"AttributeName": "kind", "KeyType": "HASH"},
+                            {"AttributeName": "at", "KeyType": "RANGE"},
+                        ],
+                    }
+                ],
+                "Tags": [{"Key": DATA_TAG, "Value": "Events"}],
+            },
+        },
+        "SomethingElse": {"Type": "AWS::S3::Bucket"},
+    }
+}
+
+
+def table(name: str, part: str = "Events", day: int = 1, schema: Any = None) -> RetainedTable:
+    return RetainedTable(name, part, datetime(2026, 11, day, tzinfo=UTC), 7, KEY if schema is None else schema)
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[boto3.Session]:
+    for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    with mock_aws():
+        yield boto3.Session(aws_access_key_id="a", aws_secret_access_key="b", region_name="eu-west-1")
+
+
+def make(session: boto3.Session, name: str, **tags: str) -> None:
+    session.client("dynamodb").create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": "unit", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "unit", "KeyType": "HASH"}],
+        Tags=[{"Key": key, "Value": value} for key, value in tags.items()],
+    )
+
+
+def test_tables_are_known_by_their_tags(session: boto3.Session) -> None:
+    make(session, "Troop-DataGroupTags1-X", **{DEPLOYMENT_TAG: "Troop", DATA_TAG: "GroupTags"})
+    make(session, "Troop-Staging-DataGroupTags1-X", **{DEPLOYMENT_TAG: "Troop-Staging", DATA_TAG: "GroupTags"})
+    make(session, "Troop-mine", owner="me")
+    make(session, "Other", **{DEPLOYMENT_TAG: "Troop", DATA_TAG: "GroupTags"})
+    (found,) = find_retained(session, "Troop")
+    assert (found.name, found.part) == ("Troop-DataGroupTags1-X", "GroupTags")
+    assert found.schema == {"": (("HASH", "unit"),)}
+    assert find_retained(session, "Nobodys") == []
+
+
+def test_one_of_each_is_taken() -> None:
+    found = [table("e"), table("s", "State")]
+    assert choose(found, newest=False) == {"Events": found[0], "State": found[1]}
+
+
+def test_of_several_only_on_request_the_newest() -> None:
+    found = [table("new", day=2), table("s", "State"), table("old")]
+    with pytest.raises(CliError) as refused:
+        choose(found, newest=False)
+    assert refused.value.code == Exit.USAGE
+    for text in ("Events: new, made 2026-11-02", "Events: old, made 2026-11-01", "ADOPT=newest", "ADOPT=none"):
+        assert text in str(refused.value)
+    assert choose(found, newest=True)["Events"].name == "new"
+
+
+def test_tables_are_matched_to_the_template() -> None:
+    events = table("e")
+    assert imports(TEMPLATE, {"Events": events, "Gone": table("g", "Gone")}) == {"DataEventsB3DA": events}
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [({"": KEY[""]}, "by-time"), (KEY | {"": (("HASH", "id"),)}, "its key"), (KEY | {"by-time": ()}, "by-time")],
+)
+def test_a_table_that_does_not_fit_is_refused(schema: Any, told: str) -> None:
+    with pytest.raises(CliError, match=f"table e does not fit this version \\({told}\\)"):
+        imports(TEMPLATE, {"Events": table("e", schema=schema)})
+
+
+def test_further_indices_do_no_harm() -> None:
+    assert imports(TEMPLATE, {"Events": table("e", schema=KEY | {"mine": (("HASH", "x"),)})})

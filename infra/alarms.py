@@ -129,7 +129,7 @@ def _alarms(watched: Watched) -> Iterator[ActNow]:
     )
     yield ActNow(
         "WatchdogSilent",
-        "The watchdog has said nothing for a while: whatever happens now, no other alarm may tell.",
+        "The watchdog has been silent, or blind, for a while: whatever happens now, no other alarm may tell.",
         "watchdog-silent",
         _of_watchdog(Metric.FAILING_CHECKS, cloudwatch.Stats.SAMPLE_COUNT, cdk.Duration.minutes(MINUTES)),
         cloudwatch.TreatMissingData.BREACHING,

@@ -26,13 +26,16 @@ _MEASURED = {
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Anything -> ``{"status", "failing": [names of checks]}``.
 
-    What could not be read has no metric, but is counted among the checks that fail.
+    What could not be read has no metric: a zero would end an alarm. Then FailingChecks has none, either, for a watchdog
+    that does not see is as good as silent, and that is an alarm.
     """
     digest = wiring.health().look()
     for check in digest.checks:
         if check.status is not health.Grade.OK:
             logger.warning("check", check=check.name, status=check.status.value, value=check.value, detail=check.detail)
     found = {metric: value for metric, name in _MEASURED.items() if (value := digest.value(name)) is not None}
-    emit(wiring.settings().deployment, {**found, Metric.FAILING_CHECKS: digest.failing})
+    if all(check.value is not None for check in digest.checks):
+        found[Metric.FAILING_CHECKS] = digest.failing
+    emit(wiring.settings().deployment, found)
     failing = [check.name for check in digest.checks if check.status is health.Grade.FAIL]
     return {"status": digest.status.value, "failing": failing}

@@ -165,7 +165,9 @@ def test_a_stack_that_is_not_there_yet(cloud: Cloud, status: str) -> None:
 
 @pytest.mark.usefixtures("cloud")
 def test_a_name_that_cannot_be() -> None:
-    assert troop("--region", "eu-central-1", "-d", "a/b").exit_code == Exit.NO_DEPLOYMENT
+    result = troop("--region", "eu-central-1", "-d", "a/b")
+    assert result.exit_code == Exit.NO_DEPLOYMENT
+    assert "cannot be a deployment's name" in result.stderr
 
 
 def test_a_deployment_that_is_there(cloud: Cloud) -> None:

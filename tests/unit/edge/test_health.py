@@ -298,10 +298,10 @@ def test_the_watchdog_counts_what_is_wrong(deployed: Deployed, capsys: pytest.Ca
     assert (found["UnitsUnrecovered"], found["DeadLetters"], found["FailingChecks"]) == ([2], [1], [2])
 
 
-def test_what_could_not_be_read_has_no_metric_but_is_a_failing_check(
+def test_what_could_not_be_read_has_no_metric_and_makes_the_watchdog_silent(
     deployed: Deployed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A zero would say that all is well, and end an alarm."""
+    """A zero would say that all is well, and end an alarm; the alarm on silence counts FailingChecks."""
 
     def intercept(number: int, operation: str, call: Callable[[], Any]) -> Any:
         if operation in ("GetItem", "ListExecutions"):
@@ -309,5 +309,6 @@ def test_what_could_not_be_read_has_no_metric_but_is_a_failing_check(
         return call()
 
     with calls(monkeypatch, intercept):
-        watchdog.handler({}, CONTEXT)
-    assert metrics(capsys) == {"DeadLetters": [0], "FailingChecks": [3]}
+        answer = watchdog.handler({}, CONTEXT)
+    assert metrics(capsys) == {"DeadLetters": [0]}
+    assert answer["failing"] == ["ticks-missing", "ticks-failed", "units-unrecovered"]

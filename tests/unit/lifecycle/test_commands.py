@@ -214,6 +214,8 @@ def test_removing_takes_the_name(
         with pytest.raises(CliError) as refused:
             destroy._confirm("Troop", given)
         assert refused.value.code == Exit.NOT_CONFIRMED
+        nobody = typed is None and given is None
+        assert ("add CONFIRM=Troop" if nobody else "nothing was removed") in str(refused.value)
 
 
 def test_errors_are_one_line_and_a_code(capsys: Printed) -> None:

@@ -17,8 +17,10 @@ from local.launcher import LocalAccount
 from local.settings import local_settings
 
 HERE = Path(__file__).parent
+NEVER = "cron(0 0 1 1 ? 2099)"
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All that share the account run on one worker; the demo brings its own account, and runs beside them."""
     for item in items:
@@ -33,8 +35,6 @@ class Deployment:
 
     def __init__(self, account: LocalAccount, name: str, **settings: Any) -> None:
         context = local_settings(datetime.now(UTC)) | {"troop:deployment": name}
-        # Ticks come only when a test starts them: the schedule's own ticks are the demo's to show.
-        context["troop:tick_minutes"] = 15
         context |= {f"troop:{key}": value for key, value in settings.items()}
         self.account = account
         self.name = name
@@ -44,6 +44,9 @@ class Deployment:
         self.states = account.client("stepfunctions")
         self.dynamodb = account.client("dynamodb")
         self.scheduler = account.client("scheduler")
+        # Ticks come only when a test starts them: every deployment of the account acts on all groups in it, so one
+        # of the schedule's own would be seen in any other test. The schedule's ticks are the demo's to show.
+        self.change_schedule("Calendar", ScheduleExpression=NEVER)
 
     def group(self, name: str, size: int = 2, **more: Any) -> str:
         """A group whose instances all answer. ``more``: as for Groups.create."""

@@ -126,9 +126,6 @@ def _decision(deployment: Deployment, unit: str) -> tuple[str, str]:
     return latest["reason"], latest["detail"]
 
 
-@pytest.mark.xfail(
-    strict=False, reason="on a busy machine a child has ended while its event was TERMINATED: not understood"
-)
 @pytest.mark.parametrize("unit", [CALM, DRAINED])
 def test_what_is_due_is_terminated_and_recovers(deployment: Deployment, unit: str) -> None:
     event = deployment.event(unit)

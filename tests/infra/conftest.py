@@ -123,6 +123,7 @@ def refused() -> Callable[..., str]:
     return refuse
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keeps tests that share a synthesis on one worker, so that it is made once (``--dist loadgroup``)."""
     for item in items:

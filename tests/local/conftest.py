@@ -16,6 +16,7 @@ from .helpers import ZONE, Fleet, Scheduled, World
 HERE = Path(__file__).parent
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All on one worker of pytest-xdist, as they share the account; what waits for a minute to pass comes last."""
     for item in items:

@@ -29,7 +29,7 @@ destroy: $(TO_DEPLOY)  ## out of that account; says what stays, and asks first
 	@$(BIN)/python -m lifecycle.destroy $(if $(DEPLOYMENT),--deployment $(DEPLOYMENT)) $(if $(CONFIRM),--confirm $(CONFIRM))
 
 test: setup lint  ## lint, types, and every test
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -n 3 --dist loadgroup  # one more than a small machine has cores: whole runs mostly wait
 
 lint: setup  ## ruff, mypy, the direction of imports
 	@echo "== lint"

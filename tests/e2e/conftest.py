@@ -1,4 +1,4 @@
-"""Whole runs on local AWS: one account for the session, and deployments in it that each test module shares."""
+"""Whole runs on local AWS: one account for a worker, and deployments in it that each test module shares."""
 
 from __future__ import annotations
 
@@ -20,13 +20,21 @@ HERE = Path(__file__).parent
 NEVER = "cron(0 0 1 1 ? 2099)"
 
 
+WORKERS = {
+    "test_demo.py": "demo",
+    "test_one_tick.py": "terminations",
+    "test_leashed.py": "terminations",
+    "test_health.py": "terminations",
+}
+"""Module -> the worker of pytest-xdist it runs on, with an account of that worker's; any other goes to ``interfaces``.
+A new group of modules costs another account, and saves its waiting."""
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All that share the account run on one worker; the demo brings its own account, and runs beside them."""
     for item in items:
         if HERE in item.path.parents:
-            alone = item.path.name == "test_demo.py"
-            item.add_marker(pytest.mark.xdist_group("demo" if alone else "e2e"))
+            item.add_marker(pytest.mark.xdist_group(WORKERS.get(item.path.name, "interfaces")))
             item.add_marker(pytest.mark.e2e)
 
 

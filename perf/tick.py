@@ -1,0 +1,131 @@
+"""What a tick over many groups asks of AWS, counted on local AWS, and what that means on AWS.
+
+    python -m perf.tick [--groups 10000] [--instances 2] [--probability 0.2]
+
+A deployment of its own on local AWS, whose instances are no processes, gets the groups; then one execution of the
+workflow decides for all of them. Calls are counted by kind as IAM saw them, transitions from the execution's history.
+The seconds here are the emulators'; those on AWS are worked out below from the counted calls, AWS's page sizes and
+limits, and the pure core's own time (``perf/decide.py``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "functions")]
+
+from local.launcher import LocalAccount  # noqa: E402 - after the path is set
+from local.settings import local_settings  # noqa: E402
+
+LATENCY = {
+    "autoscaling:DescribeAutoScalingGroups": 0.5,
+    "ec2:DescribeInstances": 0.3,
+    "dynamodb:BatchWriteItem": 0.03,
+    "dynamodb:Scan": 0.1,
+}
+"""Seconds that one call takes on AWS, on the safe side; any other: OTHER. An assumption, and the only one that counts is
+the first: its pages are the most, and follow one another."""
+OTHER = 0.1
+
+WRITE_UNITS = 4000
+"""Units a second that a new on-demand table takes from the start (DynamoDB developer guide, "Initial throughput")."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--groups", type=int, default=10_000)
+    parser.add_argument("--instances", type=int, default=2, help="of each group")
+    parser.add_argument("--probability", type=float, default=0.2)
+    wanted = parser.parse_args()
+    context = local_settings(datetime.now(UTC)) | {
+        "troop:deployment": "Tick",
+        "troop:tick_minutes": 15,
+        "troop:probability": wanted.probability,
+        "troop:leashed": True,
+    }
+    with LocalAccount("perf-tick", processes=False, progress=_say) as account:
+        outputs = account.deploy(context)
+        _say(f"creating {wanted.groups:,} groups")
+        _create(account, wanted.groups, wanted.instances)
+        account.forget_decisions()
+        started = time.monotonic()
+        history = _tick(account, outputs["ChaosStateMachineArn"])
+        _report(wanted.groups, time.monotonic() - started, history, account.decisions())
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
+
+
+def _create(account: LocalAccount, groups: int, instances: int) -> None:
+    ec2, autoscaling = account.client("ec2"), account.client("autoscaling", max_pool_connections=8)
+    image = ec2.register_image(Name="tick", RootDeviceName="/dev/xvda", Architecture="arm64")["ImageId"]
+    ec2.create_launch_template(
+        LaunchTemplateName="tick", LaunchTemplateData={"ImageId": image, "InstanceType": "t4g.nano"}
+    )
+    subnets = ec2.describe_subnets(Filters=[{"Name": "default-for-az", "Values": ["true"]}])["Subnets"]
+
+    def create(number: int) -> None:
+        autoscaling.create_auto_scaling_group(
+            AutoScalingGroupName=f"service-{number:05d}",
+            LaunchTemplate={"LaunchTemplateName": "tick", "Version": "$Latest"},
+            MinSize=instances,
+            MaxSize=instances + 1,
+            DesiredCapacity=instances,
+            VPCZoneIdentifier=subnets[0]["SubnetId"],
+            Tags=[{"Key": "team", "Value": f"team-{number % 50}", "PropagateAtLaunch": False}],
+        )
+
+    with ThreadPoolExecutor(4) as pool:
+        for done, _ in enumerate(pool.map(create, range(groups)), 1):
+            if done % 500 == 0:
+                _say(f"{done:,} groups")
+
+
+def _tick(account: LocalAccount, machine: str) -> list[dict[str, Any]]:
+    """Runs the workflow once; its history."""
+    states = account.client("stepfunctions")
+    arn = states.start_execution(stateMachineArn=machine, input=json.dumps({"calendar": "default"}))["executionArn"]
+    while (seen := states.describe_execution(executionArn=arn))["status"] == "RUNNING":
+        time.sleep(0.2)
+    if seen["status"] != "SUCCEEDED":
+        sys.exit(f"the tick ended {seen['status']}: {seen.get('error')} {seen.get('cause')}")
+    pages = states.get_paginator("get_execution_history").paginate(executionArn=arn)
+    return [event for page in pages for event in page["events"]]
+
+
+def _report(groups: int, seconds: float, history: list[dict[str, Any]], decisions: list[dict[str, Any]]) -> None:
+    calls: Counter[str] = Counter()
+    for entry in decisions:
+        if entry["decision"] == "Allow" and "Role" in entry["caller"]:
+            calls[entry["action"]] += entry["count"]
+    entered = [event for event in history if event["type"].endswith("StateEntered")]
+    times = {e["stateEnteredEventDetails"]["name"]: e["timestamp"] for e in entered}
+    print(f"\n{groups:,} groups: {seconds:.1f} s on local AWS, {len(entered)} transitions, {len(history)} events of history")
+    previous: tuple[str, Any] | None = None
+    for name, at in [*times.items(), ("", history[-1]["timestamp"])]:
+        if previous:
+            print(f"  {previous[0]:<20}{(at - previous[1]).total_seconds():>8.1f} s")
+        previous = (name, at)
+    print(f"\n{'call':<44}{'times':>8}{'s a call':>10}{'seconds on AWS':>16}")
+    total = 0.0
+    for action, count in calls.most_common():
+        each = LATENCY.get(action, OTHER)
+        total += count * each
+        print(f"{action:<44}{count:>8}{each:>10}{count * each:>16.1f}")
+    throttled = groups / WRITE_UNITS
+    print(f"{groups:,} writes at {WRITE_UNITS:,} units a second: at least {throttled:.1f} s for the decisions")
+    print(f"one after another, on AWS: about {total:.0f} s; the function may run for 300 s")
+
+
+if __name__ == "__main__":
+    main()

@@ -32,8 +32,7 @@ LATENCY = {
     "dynamodb:BatchWriteItem": 0.03,
     "dynamodb:Scan": 0.1,
 }
-"""Seconds that one call takes on AWS, on the safe side; any other: OTHER. An assumption, and the only one that counts is
-the first: its pages are the most, and follow one another."""
+"""Seconds that one call takes on AWS, on the safe side; any other: OTHER. An assumption: AWS promises no latencies."""
 OTHER = 0.1
 
 WRITE_UNITS = 4000
@@ -110,7 +109,8 @@ def _report(groups: int, seconds: float, history: list[dict[str, Any]], decision
             calls[entry["action"]] += entry["count"]
     entered = [event for event in history if event["type"].endswith("StateEntered")]
     times = {e["stateEnteredEventDetails"]["name"]: e["timestamp"] for e in entered}
-    print(f"\n{groups:,} groups: {seconds:.1f} s on local AWS, {len(entered)} transitions, {len(history)} events of history")
+    sizes = f"{len(entered)} transitions, {len(history)} events of history"
+    print(f"\n{groups:,} groups: {seconds:.1f} s on local AWS, {sizes}")
     previous: tuple[str, Any] | None = None
     for name, at in [*times.items(), ("", history[-1]["timestamp"])]:
         if previous:

@@ -7,7 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions
 export CDK_DISABLE_CLI_TELEMETRY := 1
 
-.PHONY: help setup demo local deploy destroy test lint openapi unit infra machines local-tests e2e format clean
+.PHONY: help setup demo local deploy destroy test lint openapi unit infra machines local-tests e2e perf histories format clean
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -43,6 +43,16 @@ unit: setup  ## the unit tests alone
 
 e2e: setup  ## whole loops on local AWS alone
 	@$(BIN)/python -m pytest tests/e2e
+
+perf: setup  ## measurements: deciding, a tick over 10,000 groups, pages of events, cold starts (half an hour)
+	@$(BIN)/python -m perf.decide
+	@$(BIN)/python -m perf.cold_start
+	@$(BIN)/python -m perf.tick
+	@$(BIN)/python -m perf.events_page
+
+HISTORIES ?= 1000000
+histories: setup  ## a million histories of the model test (two hours on two cores); HISTORIES=n
+	@$(BIN)/python -m perf.model --histories $(HISTORIES)
 
 openapi: setup  ## docs/openapi.json, from the API's code
 	@$(BIN)/python -m infra.openapi

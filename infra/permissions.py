@@ -42,6 +42,7 @@ def decide(data: Data) -> list[iam.PolicyStatement]:
         _allow(["dynamodb:Scan"], data.group_tags.table_arn, data.state.table_arn),
         _allow(["dynamodb:BatchWriteItem"], data.decisions.table_arn),
         _allow(["dynamodb:PutItem"], data.events.table_arn),
+        _allow(["dynamodb:UpdateItem"], data.state.table_arn),
         _allow(["s3:PutObject"], data.work.arn_for_objects(f"{TICKS_PREFIX}*")),
         _read_salt(data),
     ]

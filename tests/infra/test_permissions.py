@@ -50,7 +50,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     "DecideRole": of_function("Decide")
     | allow("*", *LOOK)
     | allow("<GroupTags.Arn>", "dynamodb:Scan")
-    | allow("<State.Arn>", "dynamodb:Scan")
+    | allow("<State.Arn>", "dynamodb:Scan", "dynamodb:UpdateItem")
     | allow("<Decisions.Arn>", "dynamodb:BatchWriteItem")
     | allow("<Events.Arn>", "dynamodb:PutItem")
     | allow("<WorkBucket.Arn>/ticks/*", "s3:PutObject")

@@ -55,15 +55,23 @@ class EventTable:
         return [item["event_id"]["S"] for page in pages for item in page["Items"]]
 
     def record_leashed(self, event: Event) -> bool:
-        """Records what would have been terminated; False when the day already has its event."""
+        """Records what would have been terminated, and with the unit that it has its record of the day; False when the
+        day already has its event.
+        """
+        put = {
+            "TableName": self.table,
+            "Item": to_item(event),
+            "ConditionExpression": "attribute_not_exists(event_id)",
+        }
+        mark = {
+            "TableName": self.state,
+            "Key": {"key": {"S": UNIT + event.unit}},
+            "UpdateExpression": "SET leashed_day = :day, #schema = :schema",
+            "ExpressionAttributeNames": {"#schema": "schema"},
+            "ExpressionAttributeValues": {":day": {"S": event.day.isoformat()}, ":schema": {"N": str(SCHEMA)}},
+        }
         try:
-            write(
-                self.client.put_item,
-                self.sleep,
-                TableName=self.table,
-                Item=to_item(event),
-                ConditionExpression="attribute_not_exists(event_id)",
-            )
+            transact(self.client, [{"Put": put}, {"Update": mark}], self.sleep)
         except ConditionFailed:
             return False
         return True

@@ -85,8 +85,12 @@ class StateTable:
 
 
 def _unit(item: Mapping[str, Any]) -> UnitState:
-    last = item.get("last_day")
-    return UnitState(last_day=date.fromisoformat(last) if last else None, unrecovered=item.get("unrecovered"))
+    last, leashed = item.get("last_day"), item.get("leashed_day")
+    return UnitState(
+        last_day=date.fromisoformat(last) if last else None,
+        unrecovered=item.get("unrecovered"),
+        leashed_day=date.fromisoformat(leashed) if leashed else None,
+    )
 
 
 @dataclass(frozen=True)

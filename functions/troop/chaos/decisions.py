@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -68,6 +69,7 @@ def facts_of_units(account: Account, settings: Settings, salt: bytes, now: datet
 
     nobody, no_state = Group("", 0), UnitState()
     shared = effective_policy([nobody], {}, settings, today)  # of all units for which nobody has set anything
+    counts = _with_leashed(account) if account.switch.leashed else account.counts
     for unit, groups in by_unit(account.groups, settings.units).items():
         item = account.items.get(unit, {})
         plain = not item and not any(map(says_anything, groups))
@@ -80,9 +82,21 @@ def facts_of_units(account: Account, settings: Settings, salt: bytes, now: datet
             groups=groups,
             policy=shared if plain else effective_policy(groups, item, settings, today),
             state=account.states.get(unit, no_state),
-            counts=account.counts,
+            counts=counts,
             protected_instances=account.protected_instances,
         )
+
+
+def _with_leashed(account: Account) -> Counts:
+    """The counts as they would be had all that is on record as leashed been terminated."""
+    by_day = Counter(account.counts.by_day)
+    by_day.update(state.leashed_day for state in account.states.values() if state.leashed_day)
+    return replace(account.counts, by_day=by_day)
+
+
+def is_on_record(facts: Facts) -> bool:
+    """Whether the leashed event of this unit and day has been recorded by an earlier tick."""
+    return facts.switch.leashed and facts.state.leashed_day == facts.day
 
 
 def decide(facts: Facts) -> Decision:
@@ -136,7 +150,14 @@ def decide_all(facts: Iterable[Facts], look: Callable[[list[Facts]], list[Facts]
 
 
 def _grant(due: list[Facts], look: Callable[[list[Facts]], list[Facts]]) -> Iterator[tuple[str, Decision]]:
-    """Decides for units that only a cap, a closer look or the leash can still refuse, in their order."""
+    """Decides for units that only a cap, a closer look or the leash can still refuse, in their order.
+
+    A leashed deployment keeps to the caps as well: what it records is what would have been terminated, and however many
+    units are due, few have to be looked at. A unit that has its record is let be.
+    """
+    for unit in filter(is_on_record, due):
+        yield unit.unit, _decision(unit, Refusal("leashed", "due, but the deployment is leashed: on record already"))
+    due = [unit for unit in due if not is_on_record(unit)]
     counts = due[0].counts if due else Counts()
     seen: dict[str, Facts] = {}
     full: dict[date, Refusal] = {}  # what a cap refuses once that day, it refuses to all that follow
@@ -149,10 +170,9 @@ def _grant(due: list[Facts], look: Callable[[list[Facts]], list[Facts]]) -> Iter
             yield unit.unit, _decision(unit, full[unit.day])
             continue
         if unit.unit not in seen:
-            room = len(due) if unit.switch.leashed else _room(unit, counts)
-            seen = {f.unit: f for f in look(due[index : index + room])}
+            seen = {f.unit: f for f in look(due[index : index + _room(unit, counts)])}
         decision = decide(replace(seen[unit.unit], counts=counts))
-        if decision.reason == TERMINATE:
+        if decision.target:
             counts = counts.plus_one(unit.day)
         yield unit.unit, decision
 

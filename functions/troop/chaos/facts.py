@@ -28,10 +28,12 @@ class UnitState:
     Attributes:
         last_day: the local day of its last claim, scheduled or on demand.
         unrecovered: the event after which it did not come back; None while it takes part.
+        leashed_day: the last local day for which is on record what would have been terminated, but for the leash.
     """
 
     last_day: date | None = None
     unrecovered: str | None = None
+    leashed_day: date | None = None
 
 
 @dataclass(frozen=True, slots=True)

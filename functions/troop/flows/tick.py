@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from troop.aws.groups import alarm_states, protected_instances, read_groups, ref
 from troop.aws.state import PolicyTable, StateTable
 from troop.chaos.decisions import TERMINATE, Account, Decision, decide_all, facts_of_units
 from troop.chaos.events import Event, Status
-from troop.chaos.facts import Facts
+from troop.chaos.facts import Facts, UnitState
 from troop.errors import TroopError
 from troop.flows.clocks import is_stale
 from troop.settings import Settings
@@ -70,7 +70,7 @@ class Tick:
         decisions = decide_all(facts, self._look)
         self.decisions.write(decisions)
         for decision in decisions:
-            if decision.reason == "leashed" and decision.target:
+            if decision.reason == "leashed" and decision.target and not _on_record(decision, view.units):
                 self.events.record_leashed(_leashed_event(decision, execution))
         return decisions, [_work(d, execution) for d in decisions if d.reason == TERMINATE]
 
@@ -83,6 +83,10 @@ class Tick:
         under_way = refreshing(self.autoscaling, sorted({g.name for f in due for g in f.groups}))
         states = alarm_states(self.cloudwatch, {name for f in due for name in f.policy.stop_alarms.value})
         return [replace(f, refreshing=under_way, alarms=states) for f in due]
+
+
+def _on_record(decision: Decision, states: Mapping[str, UnitState]) -> bool:
+    return decision.unit in states and states[decision.unit].leashed_day == decision.day
 
 
 def _work(decision: Decision, execution: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.unit.core.build import FRIDAY, LAST_TICK, SALT, account, fleet, reasons, settings, tick, units
 from troop.chaos.decisions import TERMINATE, Account, Decision, decide, decide_all, facts_of_units
-from troop.chaos.facts import Counts, Facts, Switch
+from troop.chaos.facts import Counts, Facts, Switch, UnitState
 from troop.chaos.roll import roll
 from troop.settings import Settings
 
@@ -132,12 +132,39 @@ def test_each_is_looked_at_once() -> None:
     assert len(looker.asked) == len(set(looker.asked))
 
 
+LEASH = Switch(halted=False, leashed=True)
+
+
 def test_a_leashed_deployment_looks_too() -> None:
-    leash = Switch(halted=False, leashed=True)
-    looker = Looker(refreshing=frozenset({"service-03"}))
-    decisions = look_at(account(*fleet(8), switch=leash), looker)
-    assert reasons(decisions) == {"leashed": 7, "refreshing": 1}
-    assert decisions["service-03"].reason == "refreshing"
+    first = min((f"service-{n:02}" for n in range(8)), key=lambda unit: roll(SALT, FRIDAY, unit))
+    looker = Looker(refreshing=frozenset({first}))
+    decisions = look_at(account(*fleet(8), switch=LEASH), looker)
+    assert reasons(decisions) == {"leashed": 5, "refreshing": 1, "in-flight": 2}
+    assert decisions[first].reason == "refreshing"
+
+
+def test_a_leashed_deployment_records_no_more_than_would_have_been_terminated() -> None:
+    """Nor looks at more: of ten thousand due, an unleashed one looks at a handful, too."""
+    looker = Looker()
+    states: dict[str, UnitState] = {}
+    for _ in range(6):
+        decisions = look_at(account(*fleet(40), states=states, switch=LEASH), looker)
+        states |= {unit: UnitState(leashed_day=FRIDAY) for unit in units(decisions, "leashed")}
+    assert len(states) == settings().max_per_day == 20
+    assert reasons(decisions) == {"leashed": 20, "day-cap": 20}
+    assert sorted(looker.asked) == sorted(states)
+
+
+def test_what_is_on_record_as_leashed_holds_nobody_up_once_unleashed() -> None:
+    states = {f"service-{n:02}": UnitState(leashed_day=FRIDAY) for n in range(40)}
+    decisions = look_at(account(*fleet(40), states=states), Looker())
+    assert reasons(decisions) == {TERMINATE: 5, "in-flight": 35}
+
+
+def test_the_record_of_another_day_is_none_of_todays() -> None:
+    states = {f"service-{n:02}": UnitState(leashed_day=date(2026, 11, 19)) for n in range(40)}
+    decisions = look_at(account(*fleet(40), states=states, switch=LEASH), Looker())
+    assert reasons(decisions) == {"leashed": 5, "in-flight": 35}
 
 
 @given(
@@ -166,7 +193,7 @@ def test_a_tick_decides_as_if_each_unit_were_decided_alone_with_what_was_granted
             [seen] = looker([replace(unit, counts=counts)])
             decision = decide(seen)
         expected[unit.unit] = decision
-        if expected[unit.unit].reason == TERMINATE:
+        if expected[unit.unit].target:
             counts = counts.plus_one(FRIDAY)
     decided = look_at(read, looker)
     assert {u: (d.reason, d.detail, d.target) for u, d in decided.items()} == {

@@ -60,14 +60,17 @@ def test_an_account_without_groups_is_no_error(account: Account) -> None:
 
 
 @LEASHED
-def test_a_leashed_deployment_records_once_and_kills_nothing(account: Account) -> None:
+def test_a_leashed_deployment_records_once_and_kills_nothing(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
     assert account.decide()["count"] == 0
     first = account.event(f"{FRIDAY}#web")
     assert first.status is Status.LEASHED
     assert first.instance_id in account.instances("web")
+    assert account.state("unit#web")["leashed_day"] == str(FRIDAY)
     account.clock.forward(minutes=5)
-    account.decide()
+    with calls(monkeypatch, lambda _number, _operation, call: call()) as made:
+        account.decide()
+    assert "TransactWriteItems" not in made  # a day of ticks does not try again, unit by unit
     assert account.event(f"{FRIDAY}#web") == first
     assert account.count("in-flight") == 0
     assert account.events.open_ids() == []

@@ -26,6 +26,7 @@ ROUTES: Sequence[tuple[re.Pattern[str], frozenset[str]]] = (
     (re.compile(f"/events/{_SEGMENT}"), frozenset({"GET"})),
     (re.compile("/groups"), frozenset({"GET"})),
     (re.compile(f"/groups/{_SEGMENT}"), frozenset({"GET", "PATCH"})),
+    (re.compile("/policies"), frozenset({"GET"})),
     (re.compile("/switch"), frozenset({"GET", "PATCH"})),
     (re.compile("/health"), frozenset({"GET"})),
 )

@@ -105,6 +105,7 @@ def api(data: Data) -> list[iam.PolicyStatement]:
             ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"],
             *(data.group_tags.table_arn, data.state.table_arn),
         ),
+        _allow(["dynamodb:Scan"], data.group_tags.table_arn),  # a page at a time
         _allow(["dynamodb:PutItem"], data.changes.table_arn),
     ]
 

@@ -17,6 +17,7 @@ from cli.app import app
 from cli.client import TroopClient
 from cli.context import Connection
 from cli.deployment import Deployment
+from troop.chaos.units import is_unit, unit_to_url
 
 ARN = "arn:aws:execute-api:eu-central-1:111122223333:abc123/v1"
 SOURCES = ("takes_part", "until", "probability", "reason", "owner")
@@ -73,6 +74,13 @@ class FakeApi:
             return self._page("groups", rows, query or {})
         if kind == "groups":
             return self._unit(method, name, dict(body or {}))
+        if kind == "policies":
+            items = {unit: told["item"] for unit, told in self.units.items() if told["item"]}
+            listed = [
+                {"unit": unit, "id": unit_to_url(unit) if is_unit(unit) else None, "item": {"unit": unit, **item}}
+                for unit, item in items.items()
+            ]
+            return self._page("policies", listed, query or {})
         if kind == "switch":
             self.switch |= {k: v for k, v in (body or {}).items() if k != "reason"}
             return Answer(200, dict(self.switch))

@@ -60,10 +60,46 @@ def test_export_holds_what_people_have_set(run: Run) -> None:
 
 @pytest.mark.usefixtures("three")
 def test_what_was_exported_changes_nothing(run: Run, file: Callable[[str], str], api: FakeApi) -> None:
+    api.add("later", groups=0, opt_out=True)
     result = run("policy", "import", file(run("policy", "export").stdout))
     assert result.exit_code == 0, result.output
     assert "nothing to change" in result.stdout
     assert api.changes() == []
+
+
+def test_an_item_ahead_of_its_group_is_exported(run: Run, api: FakeApi) -> None:
+    api.add("web")
+    api.add("later", groups=0, opt_out=True)
+    assert yaml.safe_load(run("policy", "export").stdout)["units"] == {"later": {"opt_out": True}}
+
+
+def test_an_export_reads_all_pages_and_asks_for_no_unit_by_itself(run: Run, api: FakeApi) -> None:
+    for n in range(250):
+        api.add(f"unit-{n:03}", groups=0, owner="us")
+    assert len(json.loads(run("policy", "export", "--json").stdout)["units"]) == 250
+    assert [path for _, path, _ in api.calls] == ["policies"] * 3
+
+
+def test_what_is_malformed_is_exported_for_it_counts_and_is_not_taken_back(
+    run: Run, file: Callable[[str], str], api: FakeApi
+) -> None:
+    """A misspelt opt-out keeps its unit out of chaos. Without it, the file would put the unit into chaos elsewhere."""
+    api.add("web", optout=True, probability="often")
+    exported = run("policy", "export")
+    assert yaml.safe_load(exported.stdout)["units"] == {"web": {"probability": "often", "optout": True}}
+    for words in ("web is left alone", "probability is 'often'", "optout is no key of a policy"):
+        assert words in exported.stderr
+    result = run("policy", "import", file(exported.stdout), "--yes")
+    assert (result.exit_code, api.changes()) == (Exit.USAGE, [])
+
+
+def test_what_no_unit_can_be_called_is_left_out_and_said(run: Run, file: Callable[[str], str], api: FakeApi) -> None:
+    api.add(" ", groups=0, opt_out=True)
+    api.add("web", owner="us")
+    exported = run("policy", "export")
+    assert yaml.safe_load(exported.stdout)["units"] == {"web": {"owner": "us"}}
+    assert "no unit can have that name: ' '" in exported.stderr
+    assert run("policy", "import", file(exported.stdout)).exit_code == 0
 
 
 @pytest.mark.usefixtures("three")

@@ -12,11 +12,10 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
-from infra.chaos import MAP_LABEL
 from infra.settings import DeploymentSettings
 from infra.watchdog import MINUTES
 from infra.watched import Watched
-from troop.chaos.metrics import DIMENSION, NAMESPACE, Metric
+from troop.chaos.metrics import CHILDREN, DIMENSION, NAMESPACE, Metric
 
 SILENT_PERIODS = 3
 """So many quarters of an hour without a word of the watchdog are an alarm."""
@@ -106,7 +105,7 @@ def _alarms(watched: Watched) -> Iterator[ActNow]:
         "TerminationsFailed",
         "A termination, or the watch over a group's recovery, has failed at every try.",
         "terminations-failed",
-        _of_executions("Failed", f"{watched.machine.state_machine_arn}/{MAP_LABEL}"),
+        _of_executions("Failed", f"{watched.machine.state_machine_arn}/{CHILDREN}"),
         cloudwatch.TreatMissingData.NOT_BREACHING,
     )
     for kind, how in {"Failed": "has failed", "TimedOut": "took too long", "Aborted": "was stopped"}.items():

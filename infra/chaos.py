@@ -20,9 +20,6 @@ from infra.settings import DeploymentSettings
 
 DEFINITION = ROOT / "statemachines" / "chaos.asl.json"
 
-MAP_LABEL = "TerminateAll"
-"""The Distributed Map's label in the definition: its children's metrics are those of ``MACHINE_ARN/LABEL``."""
-
 
 class ChaosWorkflow(Construct):
     """The state machine, its role and its log.

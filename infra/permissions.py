@@ -113,7 +113,7 @@ def api(data: Data) -> list[iam.PolicyStatement]:
 def health(data: Data, watched: Watched) -> list[iam.PolicyStatement]:
     """Sees whether the deployment works: its schedules, its workflow, its dead letters, its tables."""
     return [
-        _allow(["scheduler:ListSchedules"], "*"),  # knows no resources
+        _allow(["scheduler:ListSchedules", "cloudwatch:GetMetricStatistics"], "*"),  # know no resources
         _allow(["states:ListExecutions"], watched.machine.state_machine_arn),
         _allow(["sqs:GetQueueAttributes"], watched.undelivered.queue_arn),
         _allow(["dynamodb:DescribeTable"], *(table.table_arn for table in data.tables)),

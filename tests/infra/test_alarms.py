@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from infra import ROOT
-from infra.chaos import DEFINITION, MAP_LABEL
+from infra.chaos import DEFINITION
 from tests.infra.cfn import of_type, text
-from troop.chaos.metrics import DIMENSION, NAMESPACE, Metric
+from troop.chaos.metrics import CHILDREN, DIMENSION, NAMESPACE, Metric
 
 Template = Mapping[str, Any]
 
@@ -73,7 +73,7 @@ def test_on_what(template: Template, name: str) -> None:
 def test_the_map_whose_children_are_watched_is_the_workflows() -> None:
     """A label that the definition does not have would make an alarm that never says anything."""
     states = json.loads(DEFINITION.read_text(encoding="utf-8"))["States"]
-    assert [state["Label"] for state in states.values() if state["Type"] == "Map"] == [MAP_LABEL]
+    assert [state["Label"] for state in states.values() if state["Type"] == "Map"] == [CHILDREN]
 
 
 @pytest.mark.parametrize("name", ALARMS)

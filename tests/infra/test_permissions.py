@@ -39,7 +39,7 @@ WATCH = (
 )
 
 HEALTH = (
-    allow("*", "scheduler:ListSchedules")
+    allow("*", "scheduler:ListSchedules", "cloudwatch:GetMetricStatistics")
     | allow("<ChaosMachine>", "states:ListExecutions")
     | allow("<SchedulesUndelivered.Arn>", "sqs:GetQueueAttributes")
     | {grant for name in TABLES for grant in allow(f"<{name}.Arn>", "dynamodb:DescribeTable")}

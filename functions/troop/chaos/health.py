@@ -18,6 +18,7 @@ LONGEST_GAP = timedelta(days=7)
 """Ticks are counted back no further."""
 
 FAILURES_OF = timedelta(hours=24)
+_HOURS = int(FAILURES_OF.total_seconds() // 3600)
 AHEAD_DAYS = 21
 """Within so many days a calendar should have a day that is open to chaos."""
 
@@ -109,11 +110,26 @@ class Runs:
 
 
 @dataclass(frozen=True)
+class Children:
+    """The workflow's child executions, each of which terminates for one unit and watches it recover.
+
+    Attributes:
+        failed: how many have failed within :data:`FAILURES_OF`.
+        last_failed, last_succeeded: when the latest ended so, to some minutes; None when none did.
+    """
+
+    failed: int = 0
+    last_failed: datetime | None = None
+    last_succeeded: datetime | None = None
+
+
+@dataclass(frozen=True)
 class Observed:
     """All that was read. ``tables``: status by name. ``unrecovered``: units that have left chaos."""
 
     schedules: tuple[Schedule, ...] | Unread
     runs: Runs | Unread
+    children: Children | Unread
     dead_letters: int | Unread
     tables: Mapping[str, str] | Unread
     unrecovered: tuple[str, ...] | Unread
@@ -131,6 +147,7 @@ def digest(observed: Observed, calendars: Mapping[str, Calendar], tick_minutes: 
             _schedules(observed, calendars),
             _ticks_missing(observed, calendars, tick_minutes, now),
             _ticks_failed(observed),
+            _terminations_failed(observed),
             _dead_letters(observed),
             _tables(observed),
             _units(observed),
@@ -140,6 +157,7 @@ def digest(observed: Observed, calendars: Mapping[str, Calendar], tick_minutes: 
 
 
 SCHEDULES, TICKS_MISSING, TICKS_FAILED = "schedules", "ticks-missing", "ticks-failed"
+TERMINATIONS_FAILED = "terminations-failed"
 DEAD_LETTERS, TABLES, UNITS_UNRECOVERED, CALENDARS = "dead-letters", "tables", "units-unrecovered", "calendars"
 
 
@@ -188,14 +206,29 @@ def _ticks_failed(observed: Observed) -> Check:
     if isinstance(observed.runs, Unread):
         return _unread(TICKS_FAILED, 0, observed.runs)
     failed, succeeded = observed.runs.failed, observed.runs.newest_succeeded
-    hours = int(FAILURES_OF.total_seconds() // 3600)
     if not failed:
-        return Check(TICKS_FAILED, Grade.OK, 0, 0, f"no tick has failed in the last {hours} hours")
-    detail = f"{len(failed)} failed in the last {hours} hours, the last at {moments.iso(max(failed))}"
+        return Check(TICKS_FAILED, Grade.OK, 0, 0, f"no tick has failed in the last {_HOURS} hours")
+    detail = f"{len(failed)} failed in the last {_HOURS} hours, the last at {moments.iso(max(failed))}"
     todo = "read the cause of the failed execution; docs/runbook.md#ticks-failed"
     if succeeded and succeeded > max(failed):
         return Check(TICKS_FAILED, Grade.WARN, len(failed), 0, f"{detail}; later ones succeeded", todo)
     return Check(TICKS_FAILED, Grade.FAIL, len(failed), 0, f"{detail}; none has succeeded since", todo)
+
+
+def _terminations_failed(observed: Observed) -> Check:
+    """A tick tolerates what fails for one unit, so this is not among the failed ticks."""
+    children = observed.children
+    if isinstance(children, Unread):
+        return _unread(TERMINATIONS_FAILED, 0, children)
+    failed, last, succeeded = children.failed, children.last_failed, children.last_succeeded
+    if not failed or last is None:
+        detail = f"no termination, and no watch over a recovery, has failed in the last {_HOURS} hours"
+        return Check(TERMINATIONS_FAILED, Grade.OK, 0, 0, detail)
+    detail = f"{failed} failed in the last {_HOURS} hours, the last about {moments.iso(last)}"
+    todo = "read the log of the function that terminates or watches; docs/runbook.md#terminations-failed"
+    if succeeded and succeeded > last:
+        return Check(TERMINATIONS_FAILED, Grade.WARN, failed, 0, f"{detail}; later ones succeeded", todo)
+    return Check(TERMINATIONS_FAILED, Grade.FAIL, failed, 0, f"{detail}; none has succeeded since", todo)
 
 
 def _dead_letters(observed: Observed) -> Check:

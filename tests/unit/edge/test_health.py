@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from botocore.client import BaseClient
 from botocore.exceptions import ClientError, ReadTimeoutError
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.scheduler import scheduler_backends
@@ -181,6 +182,29 @@ def test_failed_executions(deployed: Deployed) -> None:
     assert get_health()["status"] == "fail"
 
 
+def test_failed_children_of_ticks_that_went_well(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Step Functions counts them: under the label of the map that started them."""
+    hour = OVERDUE.replace(minute=0)
+    counted = {"ExecutionsFailed": {hour: 2.0, hour + timedelta(minutes=15): 1.0}, "ExecutionsSucceeded": {hour: 4.0}}
+    dimensions = [{"Name": "StateMachineArn", "Value": f"{deployed.machine}/TerminateAll"}]
+    real = BaseClient._make_api_call
+
+    def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
+        if operation != "GetMetricStatistics":
+            return real(self, operation, parameters)
+        assert (parameters["Namespace"], parameters["Dimensions"]) == ("AWS/States", dimensions)
+        assert parameters["StartTime"] == OVERDUE - timedelta(hours=24)
+        counts = counted[parameters["MetricName"]]
+        return {"Datapoints": [{"Timestamp": at, "Sum": count} for at, count in counts.items()]}
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", call)
+    (check,) = [c for c in get_health()["checks"] if c["name"] == "terminations-failed"]
+    assert (check["status"], check["value"], check["threshold"]) == ("fail", 3, 0)
+    assert check["detail"].endswith("the last about 2026-11-20T22:15:00.000Z; none has succeeded since")
+    counted["ExecutionsSucceeded"][hour + timedelta(minutes=20)] = 1.0
+    assert get_health()["status"] == "warn"
+
+
 def test_dead_letters_are_counted_even_while_somebody_reads_them(deployed: Deployed) -> None:
     sqs = client("sqs")
     sqs.send_message(QueueUrl=deployed.queue, MessageBody="{}")
@@ -229,6 +253,7 @@ def test_one_that_recovers_does_not(deployed: Deployed) -> None:
 OPERATIONS = {
     "ListSchedules": {"schedules", "ticks-missing"},
     "ListExecutions": {"ticks-missing", "ticks-failed"},
+    "GetMetricStatistics": {"terminations-failed"},
     "GetQueueAttributes": {"dead-letters"},
     "DescribeTable": {"tables"},
     "GetItem": {"units-unrecovered"},
@@ -268,11 +293,12 @@ def test_the_cost_is_bounded(deployed: Deployed, monkeypatch: pytest.MonkeyPatch
         found = {c["name"]: c["value"] for c in get_health()["checks"]}
     assert found["units-unrecovered"] == 150
     assert found["ticks-failed"] == 100
-    assert len(made) <= 5 + 5 + len(TABLES) + 3
+    assert len(made) <= 5 + 5 + len(TABLES) + 5
     assert sorted(made) == sorted(
         [
             *["ListSchedules", "GetQueueAttributes", "GetItem", "BatchGetItem"],
             *["ListExecutions"] * 5,
+            *["GetMetricStatistics"] * 2,
             *["DescribeTable"] * 5,
         ]
     )

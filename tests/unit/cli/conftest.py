@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -17,6 +18,9 @@ from cli.app import app
 from cli.client import TroopClient
 from cli.context import Connection
 from cli.deployment import Deployment
+from cli.proxy import Proxy
+from tests.unit.cli.proxying import Api as ProxiedApi
+from tests.unit.cli.proxying import Running
 from troop.chaos.units import is_unit, unit_to_url
 
 ARN = "arn:aws:execute-api:eu-central-1:111122223333:abc123/v1"
@@ -200,3 +204,14 @@ def ok(run: Run) -> Callable[..., Any]:
         return json.loads(result.stdout)
 
     return ok
+
+
+@pytest.fixture
+def running() -> Iterator[Running]:
+    api, log = ProxiedApi(), list[str]()
+    with Proxy(api, 0, log.append) as proxy:
+        thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield Running(proxy, api, log)
+        proxy.shutdown()
+        thread.join()

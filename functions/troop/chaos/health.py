@@ -237,7 +237,10 @@ def _dead_letters(observed: Observed) -> Check:
         return _unread(DEAD_LETTERS, 0, count)
     if not count:
         return Check(DEAD_LETTERS, Grade.OK, 0, 0, "everything that was scheduled was delivered")
-    todo = "read the messages' attributes ERROR_CODE and ERROR_MESSAGE, mend the cause, and purge the queue"
+    todo = (
+        "read the messages' attributes ERROR_CODE and ERROR_MESSAGE, mend the cause, and purge the queue; "
+        "docs/runbook.md#dead-letters"
+    )
     return Check(DEAD_LETTERS, Grade.FAIL, count, 0, f"{count} could not be delivered", todo)
 
 

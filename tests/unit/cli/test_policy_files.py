@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cli import policy_files
+from cli import policy_files, policy_values
 from cli.api import Answer
 from cli.errors import CliError, Exit
 from tests.unit.cli.conftest import FakeApi, Run
+from troop.chaos.units import is_unit
 
 WRONG = [
     ("units: {web: {probabilty: 1}}", "web: probabilty is no key of a policy: must be spelled probability"),
@@ -65,6 +69,31 @@ def test_what_was_exported_changes_nothing(run: Run, file: Callable[[str], str],
     assert result.exit_code == 0, result.output
     assert "nothing to change" in result.stdout
     assert api.changes() == []
+
+
+_text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
+_as_stored = st.fixed_dictionaries(
+    {},
+    optional={
+        "opt_out": st.booleans() | st.sampled_from(["true", "No"]),
+        "until": st.dates().map(str),
+        "probability": st.floats(0, 1) | st.sampled_from(["0.10", 1, 0]),
+        "min_healthy": st.integers(1, 10_000),
+        "reason": _text,
+        "owner": _text,
+        "stop_alarms": st.lists(_text, max_size=3) | _text,
+    },
+)
+
+
+@given(st.dictionaries(_text.filter(is_unit), _as_stored, max_size=4))
+def test_whatever_well_formed_values_are_stored_come_back_as_they_are(units: dict[str, dict[str, Any]]) -> None:
+    told = {unit: policy_values.written(item) for unit, item in units.items()}
+    well_formed = {unit: policy for unit, (policy, problems) in told.items() if not problems}
+    read = policy_files.load(policy_files.dump(well_formed, "of a test"))
+    assert list(read) == sorted(well_formed)
+    for unit, policy in read.items():
+        assert policy_files.compare(unit, policy_values.of_item(units[unit]), policy, 1).changes == {}
 
 
 def test_an_item_ahead_of_its_group_is_exported(run: Run, api: FakeApi) -> None:

@@ -42,7 +42,7 @@ def test_a_token_in_the_address_is_refused_even_if_it_is_right(running: Running)
 
 @pytest.mark.parametrize(
     "host", [None, "evil.example", "evil.example:PORT", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil.example:PORT",
-             "0.0.0.0:PORT", "[::1]:PORT", "localhost:PORT, evil.example"]
+             "0.0.0.0:PORT", "[::1]:PORT", "localhost:PORT", "127.0.0.1:PORT, evil.example"]
 )  # fmt: skip
 def test_a_name_that_was_pointed_here_is_refused(running: Running, host: str | None) -> None:
     sent: Any = {"Host": host and host.replace("PORT", str(running.port))}

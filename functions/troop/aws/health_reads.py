@@ -11,8 +11,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.aws.dynamo import plain
 from troop.aws.state import UNIT, UNRECOVERED
-from troop.chaos.health import FAILURES_OF, Children, Observed, Runs, Schedule, Unread
 from troop.chaos.metrics import CHILDREN
+from troop.chaos.observed import FAILURES_OF, Children, Observed, Runs, Schedule, Unread
 
 ENDED_BADLY = ("FAILED", "TIMED_OUT", "ABORTED")
 SCHEDULES_READ = 500

@@ -10,6 +10,7 @@ from enum import StrEnum
 from troop import moments
 from troop.calendars import Calendar
 from troop.chaos.expected import expected_ticks
+from troop.chaos.observed import FAILURES_OF, Observed, Unread
 
 GRACE = timedelta(minutes=16)
 """A tick is missing only after this: its schedule may try to deliver it for 15 minutes, and is precise to one."""
@@ -17,7 +18,6 @@ GRACE = timedelta(minutes=16)
 LONGEST_GAP = timedelta(days=7)
 """Ticks are counted back no further."""
 
-FAILURES_OF = timedelta(hours=24)
 _HOURS = int(FAILURES_OF.total_seconds() // 3600)
 AHEAD_DAYS = 21
 """Within so many days a calendar should have a day that is open to chaos."""
@@ -70,69 +70,6 @@ class Digest:
     def value(self, name: str) -> int | None:
         """What the check of that name has found."""
         return next(check.value for check in self.checks if check.name == name)
-
-
-@dataclass(frozen=True)
-class Unread:
-    """Stands for what could not be read, and says why."""
-
-    why: str
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """A schedule of the deployment.
-
-    Attributes:
-        ticks: whether it starts the chaos workflow.
-        changed: when it was made or changed last.
-    """
-
-    name: str
-    enabled: bool
-    ticks: bool
-    changed: datetime
-
-
-@dataclass(frozen=True)
-class Runs:
-    """The workflow's executions, by the moments at which they started.
-
-    Attributes:
-        newest: whatever became of it; None when there was none.
-        newest_succeeded: of those that ended well.
-        failed: of those that did not, within :data:`FAILURES_OF`.
-    """
-
-    newest: datetime | None = None
-    newest_succeeded: datetime | None = None
-    failed: tuple[datetime, ...] = ()
-
-
-@dataclass(frozen=True)
-class Children:
-    """The workflow's child executions, each of which terminates for one unit and watches it recover.
-
-    Attributes:
-        failed: how many have failed within :data:`FAILURES_OF`.
-        last_failed, last_succeeded: when the latest ended so, to some minutes; None when none did.
-    """
-
-    failed: int = 0
-    last_failed: datetime | None = None
-    last_succeeded: datetime | None = None
-
-
-@dataclass(frozen=True)
-class Observed:
-    """All that was read. ``tables``: status by name. ``unrecovered``: units that have left chaos."""
-
-    schedules: tuple[Schedule, ...] | Unread
-    runs: Runs | Unread
-    children: Children | Unread
-    dead_letters: int | Unread
-    tables: Mapping[str, str] | Unread
-    unrecovered: tuple[str, ...] | Unread
 
 
 def digest(observed: Observed, calendars: Mapping[str, Calendar], tick_minutes: int, now: datetime) -> Digest:

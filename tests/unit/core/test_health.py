@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from tests.unit.core.build import at, calendar
 from troop.calendars import Calendar
-from troop.chaos.health import Check, Children, Digest, Grade, Observed, Runs, Schedule, Unread, digest
+from troop.chaos.health import Check, Digest, Grade, digest
+from troop.chaos.observed import Children, Observed, Runs, Schedule, Unread
 
 NOW = at("12:05")
 LONG_AGO = NOW - timedelta(days=30)

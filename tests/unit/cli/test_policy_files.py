@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cli import policy_files, policy_values
@@ -86,6 +86,8 @@ _as_stored = st.fixed_dictionaries(
 )
 
 
+@example({"a\x85": {"owner": "b\u2028c"}, "\u2029": {"reason": " \x85 "}, "<<": {}, "=": {"owner": "2026-12-04"}})
+@settings(max_examples=200, deadline=None)
 @given(st.dictionaries(_text.filter(is_unit), _as_stored, max_size=4))
 def test_whatever_well_formed_values_are_stored_come_back_as_they_are(units: dict[str, dict[str, Any]]) -> None:
     told = {unit: policy_values.written(item) for unit, item in units.items()}

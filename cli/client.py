@@ -15,6 +15,7 @@ from troop.chaos.units import unit_to_url
 
 EVENTS_PAGE = 100
 GROUPS_PAGE = 50
+POLICIES_PAGE = 100
 """The longest pages the API gives."""
 
 _TRIES = 3
@@ -45,13 +46,11 @@ class TroopClient:
 
     def groups(self) -> Iterator[dict[str, Any]]:
         """All groups of the account and region, page by page."""
-        query: dict[str, str] = {"limit": str(GROUPS_PAGE)}
-        while True:
-            page = self._ok("GET", "groups", query)
-            yield from page["groups"]
-            if not page.get("cursor"):
-                return
-            query = {"limit": str(GROUPS_PAGE), "cursor": page["cursor"]}
+        return self._pages("groups", GROUPS_PAGE)
+
+    def policies(self) -> Iterator[dict[str, Any]]:
+        """What people have set, for every unit for which they have set anything, page by page."""
+        return self._pages("policies", POLICIES_PAGE)
 
     def unit(self, unit: str) -> dict[str, Any] | None:
         """What GET /groups/{unit} tells; None when nothing is known of it."""
@@ -95,6 +94,15 @@ class TroopClient:
 
     def health(self) -> dict[str, Any]:
         return self._ok("GET", "health")
+
+    def _pages(self, name: str, page_size: int) -> Iterator[dict[str, Any]]:
+        query = {"limit": str(page_size)}
+        while True:
+            page = self._ok("GET", name, query)
+            yield from page[name]
+            if not page.get("cursor"):
+                return
+            query = {"limit": str(page_size), "cursor": page["cursor"]}
 
     def _listing(self, name: str, query: Mapping[str, str], limit: int, page_size: int) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []

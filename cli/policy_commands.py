@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,9 +15,7 @@ from cli.context import confirm, connection
 from cli.errors import CliError, Exit
 from cli.policy import AHEAD_HINT
 from cli.policy_files import UnitChange
-from cli.policy_values import of_item
-
-_AT_ONCE = 8
+from cli.policy_values import of_item, written
 
 app = typer.Typer(no_args_is_help=True, help="Policy of many units, as one YAML file.")
 
@@ -28,12 +25,19 @@ def export(
     ctx: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of YAML.")] = False,
 ) -> None:
-    """Print what people have set, for all units of this account and region's groups."""
+    """Print what people have set in the table GroupTags, also for units that have no group (yet)."""
     found = connection(ctx)
-    names = sorted({group["unit"] for group in found.client.groups()})
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:  # a listing does not tell items: each unit is asked for
-        told = [unit for unit in pool.map(found.client.unit, names) if unit]
-    units = {unit["unit"]: policy for unit in told if (policy := of_item(unit["item"]))}
+    units = {}
+    for told in sorted(found.client.policies(), key=lambda told: str(told["unit"])):
+        if told["id"] is None:
+            show.note(f"left out, as no unit can have that name: {told['unit']!r}", style="yellow")
+            continue
+        policy, problems = written(told["item"])
+        if policy:
+            units[told["unit"]] = policy
+        if problems:
+            message = f"{told['unit']} is left alone, and import refuses it: {'; '.join(problems)}"
+            show.note(message, style="yellow")
     if as_json:
         show.document({"units": units})
     else:
@@ -47,7 +51,9 @@ def import_file(
     file: Annotated[Path, typer.Argument(help="A file as export prints it; - for stdin.", allow_dash=True)],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the difference, and change nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    ahead: Annotated[bool, typer.Option("--ahead", help="Also units that do not exist yet.")] = False,
+    ahead: Annotated[
+        bool, typer.Option("--ahead", help="Also units that have neither a group nor an item yet.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="What was done, as one JSON document.")] = False,
 ) -> None:
     """Give each unit of the file exactly the policy it has there; other units stay as they are.

@@ -47,7 +47,7 @@ def compare(unit: str, stored: Mapping[str, Any], wanted: Mapping[str, Any], ver
 def dump(units: Mapping[str, Mapping[str, Any]], comment: str) -> str:
     """The file for these units, with a comment above."""
     ordered = {unit: {k: _written(k, v) for k, v in units[unit].items()} for unit in sorted(units)}
-    text: str = yaml.safe_dump({"units": ordered}, sort_keys=False, allow_unicode=True, width=120)
+    text: str = yaml.dump({"units": ordered}, Dumper=_Quoting, sort_keys=False, allow_unicode=True, width=120)
     return "".join(f"# {line}\n" for line in comment.splitlines()) + text
 
 
@@ -97,6 +97,18 @@ def _policy(unit: str, raw: Mapping[Any, Any], problems: list[str]) -> dict[str,
         except BadPolicy as error:
             problems.append(f"{unit}: {error}")
     return policy
+
+
+class _Quoting(yaml.SafeDumper):
+    """Escapes Unicode's line breaks, which YAML, left alone, would write as they are and read back as others."""
+
+
+def _text(dumper: _Quoting, text: str) -> yaml.ScalarNode:
+    style = '"' if set(text) & {"\x85", "\u2028", "\u2029"} else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Quoting.add_representer(str, _text)
 
 
 class _Strict(yaml.SafeLoader):

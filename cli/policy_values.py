@@ -8,7 +8,7 @@ from typing import Any
 
 from cli.errors import CliError, Exit
 from troop import values
-from troop.chaos.policy import PARSERS
+from troop.chaos.policy import BOOKKEEPING, PARSERS
 
 KEYS = tuple(PARSERS)
 """What may be set for a unit."""
@@ -56,6 +56,22 @@ def assignments(words: Iterable[str]) -> dict[str, Any]:
         except BadPolicy as error:
             raise CliError(Exit.USAGE, str(error)) from None
     return found
+
+
+def written(item: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """All that people have written into a unit's item, and what of it is malformed, a sentence each.
+
+    What is malformed is among it, for it counts: the unit is left alone on its account.
+    """
+    others = {key: item[key] for key in sorted(item) if key not in PARSERS and key not in BOOKKEEPING}
+    found = of_item(item) | others
+    problems = []
+    for key, value in found.items():
+        try:
+            normal(key, value)
+        except BadPolicy as error:
+            problems.append(str(error))
+    return found, problems
 
 
 def of_item(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from botocore.exceptions import BotoCoreError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from cli.api import Answer, Api, UnreachableError
 from cli.proxy_guard import TOKEN_HEADER, Admitted, Guard, Refusal
@@ -94,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
             answer = _said(refusal.status, str(refusal))
         except UnreachableError as error:
             answer = _said(HTTPStatus.BAD_GATEWAY, f"the API cannot be reached: {error}")
-        except BotoCoreError as error:
+        except (BotoCoreError, ClientError) as error:  # ClientError: STS does not renew the credentials of a role
             answer = _said(HTTPStatus.BAD_GATEWAY, f"the request could not be signed: {error}")
         self._send(answer, allow)
 

@@ -26,6 +26,7 @@ ROUTES: Sequence[tuple[re.Pattern[str], frozenset[str]]] = (
     (re.compile(f"/events/{_SEGMENT}"), frozenset({"GET"})),
     (re.compile("/groups"), frozenset({"GET"})),
     (re.compile(f"/groups/{_SEGMENT}"), frozenset({"GET", "PATCH"})),
+    (re.compile("/policies"), frozenset({"GET"})),
     (re.compile("/switch"), frozenset({"GET", "PATCH"})),
     (re.compile("/health"), frozenset({"GET"})),
 )
@@ -77,17 +78,20 @@ class Guard:
         return Admitted(method, path.removeprefix("/"), parameters, _body_length(method, headers))
 
     def _host(self, headers: Message) -> None:
-        """A page whose name was pointed at 127.0.0.1 (DNS rebinding) sends its own name."""
-        hosts = headers.get_all("Host", [])
-        if len(hosts) != 1 or hosts[0].strip().lower() not in (f"127.0.0.1:{self.port}", f"localhost:{self.port}"):
+        """A page whose name was pointed at 127.0.0.1 (DNS rebinding) sends its own name.
+
+        Nor does localhost pass: to many programs that is ::1 first, where another user may listen on the same port, and
+        be sent the token. What never works is not used.
+        """
+        if [host.strip() for host in headers.get_all("Host", [])] != [f"127.0.0.1:{self.port}"]:
             raise Refusal(
-                HTTPStatus.FORBIDDEN, f"the header Host must be 127.0.0.1:{self.port} or localhost:{self.port}"
+                HTTPStatus.FORBIDDEN, f"the address must be 127.0.0.1:{self.port}, and so must be the header Host"
             )
 
     def _site(self, headers: Message) -> None:
         """Browsers say where a request comes from. Other ports of this machine are "same-site", and as foreign."""
-        own = (f"http://127.0.0.1:{self.port}", f"http://localhost:{self.port}")
-        if any(origin.strip().lower() not in own for origin in headers.get_all("Origin", [])):
+        own = f"http://127.0.0.1:{self.port}"
+        if any(origin.strip().lower() != own for origin in headers.get_all("Origin", [])):
             raise Refusal(HTTPStatus.FORBIDDEN, "web pages may not use this proxy")
         sites = {site.strip().lower() for site in headers.get_all("Sec-Fetch-Site", [])}
         if sites - {"same-origin", "none"}:

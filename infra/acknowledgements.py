@@ -17,7 +17,10 @@ _DESCRIBES = (
     "Describe calls of EC2, Auto Scaling, Elastic Load Balancing and CloudWatch, and writing X-Ray traces, support no "
     "resource-level permissions."
 )
-_HEALTH = "Listing schedules, describing groups and writing X-Ray traces support no resource-level permissions."
+_HEALTH = (
+    "Listing schedules, reading metrics, describing groups and writing X-Ray traces support no resource-level "
+    "permissions."
+)
 _TICKS = f"A tick's list has a key made of its execution and time; the role is held to the prefix {TICKS_PREFIX}."
 
 

@@ -15,7 +15,7 @@ from constructs import Construct
 from infra.settings import DeploymentSettings
 from infra.watchdog import MINUTES
 from infra.watched import Watched
-from troop.chaos.metrics import DIMENSION, NAMESPACE, Metric
+from troop.chaos.metrics import CHILDREN, DIMENSION, NAMESPACE, Metric
 
 SILENT_PERIODS = 3
 """So many quarters of an hour without a word of the watchdog are an alarm."""
@@ -100,18 +100,20 @@ def _alarms(watched: Watched) -> Iterator[ActNow]:
         _of_watchdog(Metric.MISSING_TICKS),
         until_it_speaks,
     )
+    # What the workflow tolerates is not its own failure: children have an ARN, and so metrics, of their own.
+    yield ActNow(
+        "TerminationsFailed",
+        "A termination, or the watch over a group's recovery, has failed at every try.",
+        "terminations-failed",
+        _of_executions("Failed", f"{watched.machine.state_machine_arn}/{CHILDREN}"),
+        cloudwatch.TreatMissingData.NOT_BREACHING,
+    )
     for kind, how in {"Failed": "has failed", "TimedOut": "took too long", "Aborted": "was stopped"}.items():
         yield ActNow(
             f"Ticks{kind}",
             f"An execution of the chaos workflow {how}.",
             "ticks-failed",
-            cloudwatch.Metric(
-                namespace="AWS/States",
-                metric_name=f"Executions{kind}",
-                dimensions_map={"StateMachineArn": watched.machine.state_machine_arn},
-                statistic=cloudwatch.Stats.SUM,
-                period=_SOON,
-            ),
+            _of_executions(kind, watched.machine.state_machine_arn),
             cloudwatch.TreatMissingData.NOT_BREACHING,
         )
     yield ActNow(
@@ -134,6 +136,16 @@ def _alarms(watched: Watched) -> Iterator[ActNow]:
         _of_watchdog(Metric.FAILING_CHECKS, cloudwatch.Stats.SAMPLE_COUNT, cdk.Duration.minutes(MINUTES)),
         cloudwatch.TreatMissingData.BREACHING,
         silence=True,
+    )
+
+
+def _of_executions(kind: str, machine: str) -> cloudwatch.Metric:
+    return cloudwatch.Metric(
+        namespace="AWS/States",
+        metric_name=f"Executions{kind}",
+        dimensions_map={"StateMachineArn": machine},
+        statistic=cloudwatch.Stats.SUM,
+        period=_SOON,
     )
 
 

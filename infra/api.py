@@ -19,6 +19,7 @@ ROUTES = (
     "GET /groups",
     "GET /groups/{unit}",
     "PATCH /groups/{unit}",
+    "GET /policies",
     "GET /switch",
     "PATCH /switch",
     "GET /health",

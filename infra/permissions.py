@@ -106,6 +106,7 @@ def api(data: Data) -> list[iam.PolicyStatement]:
             ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"],
             *(data.group_tags.table_arn, data.state.table_arn),
         ),
+        _allow(["dynamodb:Scan"], data.group_tags.table_arn),  # a page at a time
         _allow(["dynamodb:PutItem"], data.changes.table_arn),
     ]
 
@@ -113,7 +114,7 @@ def api(data: Data) -> list[iam.PolicyStatement]:
 def health(data: Data, watched: Watched) -> list[iam.PolicyStatement]:
     """Sees whether the deployment works: its schedules, its workflow, its dead letters, its tables."""
     return [
-        _allow(["scheduler:ListSchedules"], "*"),  # knows no resources
+        _allow(["scheduler:ListSchedules", "cloudwatch:GetMetricStatistics"], "*"),  # know no resources
         _allow(["states:ListExecutions"], watched.machine.state_machine_arn),
         _allow(["sqs:GetQueueAttributes"], watched.undelivered.queue_arn),
         _allow(["dynamodb:DescribeTable"], *(table.table_arn for table in data.tables)),

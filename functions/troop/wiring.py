@@ -126,6 +126,7 @@ def health() -> Health:
     reads = HealthReads(
         scheduler=quick_client("scheduler"),
         states=quick_client("stepfunctions"),
+        cloudwatch=quick_client("cloudwatch"),
         sqs=quick_client("sqs"),
         dynamodb=quick_client("dynamodb"),
         machine=variable("TROOP_CHAOS_MACHINE"),

@@ -137,7 +137,9 @@ def test_doctor(troop: Command) -> None:
 
 def test_policy_goes_out_and_comes_back(troop: Command) -> None:
     troop("set", WEB, "owner=web team", "probability=0.5", "until=2099-01-01", "opt_out=false")
+    troop("opt-out", "cli-later", "--ahead", "--reason", "its group is yet to come")
     exported = troop("policy", "export")
+    assert "its group is yet to come" in exported
     assert "nothing to change" in troop("policy", "import", "-", given=exported)
     changed = exported.replace("0.5", "0.125").replace("web team", "platform")
     assert f"{WEB}: probability: 0.5 -> 0.125" in troop("policy", "import", "-", "--dry-run", given=changed)

@@ -19,7 +19,7 @@ from troop.chaos.events import Event, Status
 NAME = "Health"
 LOST = "health-lost"
 CHECKS = (
-    *("schedules", "ticks-missing", "ticks-failed", "dead-letters", "tables"),
+    *("schedules", "ticks-missing", "ticks-failed", "terminations-failed", "dead-letters", "tables"),
     *("units-unrecovered", "calendars"),
 )
 

@@ -269,6 +269,7 @@ def test_the_switch_by_the_api_takes_effect_at_the_next_tick(deployment: Deploym
 def test_no_role_may_do_what_it_never_does(deployment: Deployment) -> None:
     deployment.view.api.get("events")
     deployment.view.api.get("events/2026-01-01~nobody")
+    deployment.view.api.get("policies")
     deployment.view.api.get("health")
     deployment.watch()
     _leashed_tick(deployment)

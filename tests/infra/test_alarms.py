@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 
 from infra import ROOT
+from infra.chaos import DEFINITION
 from tests.infra.cfn import of_type, text
-from troop.chaos.metrics import DIMENSION, NAMESPACE, Metric
+from troop.chaos.metrics import CHILDREN, DIMENSION, NAMESPACE, Metric
 
 Template = Mapping[str, Any]
 
@@ -21,6 +23,15 @@ MACHINE = {"StateMachineArn": "<ChaosMachine>"}
 ALARMS: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
     "UnitUnrecovered": ("unit-unrecovered", "Troop", "UnitsUnrecovered", OURS, "Maximum", 300, "ignore"),
     "TicksMissing": ("ticks-missing", "Troop", "MissingTicks", OURS, "Maximum", 300, "ignore"),
+    "TerminationsFailed": (
+        "terminations-failed",
+        "AWS/States",
+        "ExecutionsFailed",
+        {"StateMachineArn": "<ChaosMachine>/TerminateAll"},
+        "Sum",
+        300,
+        "notBreaching",
+    ),
     "TicksFailed": ("ticks-failed", "AWS/States", "ExecutionsFailed", MACHINE, "Sum", 300, "notBreaching"),
     "TicksTimedOut": ("ticks-failed", "AWS/States", "ExecutionsTimedOut", MACHINE, "Sum", 300, "notBreaching"),
     "TicksAborted": ("ticks-failed", "AWS/States", "ExecutionsAborted", MACHINE, "Sum", 300, "notBreaching"),
@@ -57,6 +68,12 @@ def test_on_what(template: Template, name: str) -> None:
     silence = name == "WatchdogSilent"
     assert alarm["ComparisonOperator"] == ("LessThanThreshold" if silence else "GreaterThanOrEqualToThreshold")
     assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (1, 3 if silence else 1)
+
+
+def test_the_map_whose_children_are_watched_is_the_workflows() -> None:
+    """A label that the definition does not have would make an alarm that never says anything."""
+    states = json.loads(DEFINITION.read_text(encoding="utf-8"))["States"]
+    assert [state["Label"] for state in states.values() if state["Type"] == "Map"] == [CHILDREN]
 
 
 @pytest.mark.parametrize("name", ALARMS)

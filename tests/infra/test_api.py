@@ -33,6 +33,7 @@ def test_routes_are_spelled_out_and_signed(template: Template) -> None:
     assert set(found) == {
         *("GET /events", "GET /events/{id}"),
         *("GET /groups", "GET /groups/{unit}", "PATCH /groups/{unit}"),
+        "GET /policies",
         *("GET /switch", "PATCH /switch"),
         "GET /health",
     }

@@ -39,7 +39,7 @@ WATCH = (
 )
 
 HEALTH = (
-    allow("*", "scheduler:ListSchedules")
+    allow("*", "scheduler:ListSchedules", "cloudwatch:GetMetricStatistics")
     | allow("<ChaosMachine>", "states:ListExecutions")
     | allow("<SchedulesUndelivered.Arn>", "sqs:GetQueueAttributes")
     | {grant for name in TABLES for grant in allow(f"<{name}.Arn>", "dynamodb:DescribeTable")}
@@ -89,7 +89,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<Events.Arn>/index/by-time", "dynamodb:Query")
     | allow("<Events.Arn>/index/by-unit", "dynamodb:Query")
     | allow("*", "autoscaling:DescribeAutoScalingGroups")
-    | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem")
+    | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Scan", "dynamodb:UpdateItem")
     | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem")
     | allow("<Decisions.Arn>", "dynamodb:Query")
     | allow("<Changes.Arn>", "dynamodb:Query", "dynamodb:PutItem")
@@ -192,6 +192,7 @@ def test_functions_are_called_by_the_api_alone(template: Template) -> None:
         "<ApiRestDeploymentStagev1>/GET/groups",
         "<ApiRestDeploymentStagev1>/GET/groups/*",
         "<ApiRestDeploymentStagev1>/PATCH/groups/*",
+        "<ApiRestDeploymentStagev1>/GET/policies",
         "<ApiRestDeploymentStagev1>/GET/switch",
         "<ApiRestDeploymentStagev1>/PATCH/switch",
         "<ApiRestDeploymentStagev1>/GET/health",

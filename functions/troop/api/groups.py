@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler.exceptions import BadRequestError, NotFoundError, ServiceError
@@ -15,7 +14,7 @@ from troop.api.errors import answers
 from troop.api.requests import author_of
 from troop.api.unit_models import GroupOut, GroupsOut, UnitOut, UnitPatch
 from troop.aws.groups import BadToken
-from troop.chaos.units import LONGEST_UNIT, unit_from_url, unit_to_url
+from troop.chaos.units import LONGEST_UNIT, is_unit, unit_from_url, unit_to_url
 from troop.flows.edits import ConflictError
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
@@ -23,9 +22,6 @@ router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 LONGEST_PAGE = 50
 
 LISTING = ["groups"]
-
-_UNUSABLE = re.compile("[\x00-\x1f\ufffe\uffff]")
-"""What neither the name of a group nor a tag can hold: Auto Scaling refuses to look for it."""
 
 _Unit = Annotated[str, Path(max_length=4096, description="The unit: percent-encoded, with ~ in place of %")]
 
@@ -100,6 +96,6 @@ def _unit(segment: str) -> str:
     unit = unit_from_url(segment)
     if unit is None:
         raise BadRequestError(f"unit {segment[:80]!r} is not spelled as GET /groups gives it: percent-encode, ~ for %")
-    if not unit.strip() or len(unit) > LONGEST_UNIT or _UNUSABLE.search(unit):
+    if not is_unit(unit):
         raise BadRequestError(f"a unit has a name of 1 to {LONGEST_UNIT} characters, none of them a control character")
     return unit

@@ -52,6 +52,6 @@ class HealthOut(BaseModel):
 )
 def get_health() -> HealthOut:
     """Answers 200 whatever the checks find; what cannot be read is a check that fails. Costs a bounded number of reads:
-    at most 5 pages of schedules, 5 of executions, one call for each table and 3 more.
+    at most 5 pages of schedules, 5 of executions, one call for each table and 5 more.
     """
     return HealthOut.of(wiring.health().look())

@@ -11,7 +11,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.aws.dynamo import plain
 from troop.aws.state import UNIT, UNRECOVERED
-from troop.chaos.health import FAILURES_OF, Observed, Runs, Schedule, Unread
+from troop.chaos.metrics import CHILDREN
+from troop.chaos.observed import FAILURES_OF, Children, Observed, Runs, Schedule, Unread
 
 ENDED_BADLY = ("FAILED", "TIMED_OUT", "ABORTED")
 SCHEDULES_READ = 500
@@ -19,6 +20,9 @@ SCHEDULES_READ = 500
 
 FAILURES_READ = 100
 """Most executions of each bad end that are counted."""
+
+_PERIOD = 300
+"""Seconds: 288 of them are a day; CloudWatch tells of at most 1,440 at a time."""
 
 UNITS_READ = 100
 """Most unrecovered units whose own state is looked at; DynamoDB reads no more items at a time."""
@@ -40,6 +44,7 @@ class HealthReads:
 
     scheduler: Any
     states: Any
+    cloudwatch: Any
     sqs: Any
     dynamodb: Any
     machine: str
@@ -51,11 +56,12 @@ class HealthReads:
     def observe(self, now: datetime) -> Observed:
         """Everything; what AWS refuses or does not answer is told apart, and does not stop the rest.
 
-        At most 5 pages of schedules, 5 pages of executions, 1 call for each table, 3 more.
+        At most 5 pages of schedules, 5 pages of executions, 1 call for each table, 5 more.
         """
         return Observed(
             schedules=_read(self._schedules),
             runs=_read(lambda: self._runs(now)),
+            children=_read(lambda: self._children(now)),
             dead_letters=_read(self._dead_letters),
             tables=_read(lambda: {name: self._table(name) for name in self.tables}),
             unrecovered=_read(self._unrecovered),
@@ -89,6 +95,28 @@ class HealthReads:
         """When executions started, the latest first. Children of a Distributed Map are not among them."""
         answer = self.states.list_executions(stateMachineArn=self.machine, maxResults=most, **which)
         return [execution["startDate"].astimezone(UTC) for execution in answer["executions"]]
+
+    def _children(self, now: datetime) -> Children:
+        """What CloudWatch has counted: to list children, one would have to ask for every tick's by itself."""
+        failed, succeeded = self._ended("ExecutionsFailed", now), self._ended("ExecutionsSucceeded", now)
+        return Children(
+            failed=sum(failed.values()),
+            last_failed=max((at for at, count in failed.items() if count), default=None),
+            last_succeeded=max((at for at, count in succeeded.items() if count), default=None),
+        )
+
+    def _ended(self, metric: str, now: datetime) -> dict[datetime, int]:
+        """How many children ended so, by the start of the five minutes that they ended in."""
+        answer = self.cloudwatch.get_metric_statistics(
+            Namespace="AWS/States",
+            MetricName=metric,
+            Dimensions=[{"Name": "StateMachineArn", "Value": f"{self.machine}/{CHILDREN}"}],
+            StartTime=now - FAILURES_OF,
+            EndTime=now,
+            Period=_PERIOD,
+            Statistics=["Sum"],
+        )
+        return {point["Timestamp"].astimezone(UTC): round(point["Sum"]) for point in answer["Datapoints"]}
 
     def _dead_letters(self) -> int:
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]

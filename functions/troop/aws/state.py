@@ -93,6 +93,14 @@ def _unit(item: Mapping[str, Any]) -> UnitState:
     )
 
 
+LONGEST_KEY = 2048
+"""Bytes of a partition key; DynamoDB refuses to start after a longer one."""
+
+
+class BadUnitKey(ValueError):
+    """A unit that cannot be the key of an item."""
+
+
 @dataclass(frozen=True)
 class PolicyTable:
     """Reads the table ``GroupTags``. Items are what people wrote: nothing in them is to be trusted yet."""
@@ -103,6 +111,22 @@ class PolicyTable:
     def all(self) -> dict[str, dict[str, Any]]:
         """Item by unit, strongly consistent."""
         return {item["unit"]: item for item in scan(self.client, self.table)}
+
+    def page(self, limit: int, after: str | None = None) -> tuple[list[dict[str, Any]], str | None]:
+        """One read: at most ``limit`` items, and the unit after which the next page begins; None when there is none.
+
+        Args:
+            after: the unit that the page before ended with.
+
+        Raises:
+            BadUnitKey: no item can have that key.
+        """
+        if after is not None and not 0 < len(after.encode()) <= LONGEST_KEY:
+            raise BadUnitKey(after[:80])
+        start = {"ExclusiveStartKey": {"unit": {"S": after}}} if after is not None else {}
+        answer = self.client.scan(TableName=self.table, Limit=limit, ConsistentRead=True, **start)
+        last = answer.get("LastEvaluatedKey")
+        return list(map(plain, answer["Items"])), str(last["unit"]["S"]) if last else None
 
     def raw(self, unit: str) -> dict[str, Any]:
         """A unit's item in DynamoDB's own types (which a claim compares exactly); empty when there is none."""

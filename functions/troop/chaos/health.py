@@ -10,6 +10,7 @@ from enum import StrEnum
 from troop import moments
 from troop.calendars import Calendar
 from troop.chaos.expected import expected_ticks
+from troop.chaos.observed import FAILURES_OF, Observed, Unread
 
 GRACE = timedelta(minutes=16)
 """A tick is missing only after this: its schedule may try to deliver it for 15 minutes, and is precise to one."""
@@ -17,7 +18,7 @@ GRACE = timedelta(minutes=16)
 LONGEST_GAP = timedelta(days=7)
 """Ticks are counted back no further."""
 
-FAILURES_OF = timedelta(hours=24)
+_HOURS = int(FAILURES_OF.total_seconds() // 3600)
 AHEAD_DAYS = 21
 """Within so many days a calendar should have a day that is open to chaos."""
 
@@ -71,54 +72,6 @@ class Digest:
         return next(check.value for check in self.checks if check.name == name)
 
 
-@dataclass(frozen=True)
-class Unread:
-    """Stands for what could not be read, and says why."""
-
-    why: str
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """A schedule of the deployment.
-
-    Attributes:
-        ticks: whether it starts the chaos workflow.
-        changed: when it was made or changed last.
-    """
-
-    name: str
-    enabled: bool
-    ticks: bool
-    changed: datetime
-
-
-@dataclass(frozen=True)
-class Runs:
-    """The workflow's executions, by the moments at which they started.
-
-    Attributes:
-        newest: whatever became of it; None when there was none.
-        newest_succeeded: of those that ended well.
-        failed: of those that did not, within :data:`FAILURES_OF`.
-    """
-
-    newest: datetime | None = None
-    newest_succeeded: datetime | None = None
-    failed: tuple[datetime, ...] = ()
-
-
-@dataclass(frozen=True)
-class Observed:
-    """All that was read. ``tables``: status by name. ``unrecovered``: units that have left chaos."""
-
-    schedules: tuple[Schedule, ...] | Unread
-    runs: Runs | Unread
-    dead_letters: int | Unread
-    tables: Mapping[str, str] | Unread
-    unrecovered: tuple[str, ...] | Unread
-
-
 def digest(observed: Observed, calendars: Mapping[str, Calendar], tick_minutes: int, now: datetime) -> Digest:
     """Every check.
 
@@ -131,6 +84,7 @@ def digest(observed: Observed, calendars: Mapping[str, Calendar], tick_minutes: 
             _schedules(observed, calendars),
             _ticks_missing(observed, calendars, tick_minutes, now),
             _ticks_failed(observed),
+            _terminations_failed(observed),
             _dead_letters(observed),
             _tables(observed),
             _units(observed),
@@ -140,6 +94,7 @@ def digest(observed: Observed, calendars: Mapping[str, Calendar], tick_minutes: 
 
 
 SCHEDULES, TICKS_MISSING, TICKS_FAILED = "schedules", "ticks-missing", "ticks-failed"
+TERMINATIONS_FAILED = "terminations-failed"
 DEAD_LETTERS, TABLES, UNITS_UNRECOVERED, CALENDARS = "dead-letters", "tables", "units-unrecovered", "calendars"
 
 
@@ -188,14 +143,29 @@ def _ticks_failed(observed: Observed) -> Check:
     if isinstance(observed.runs, Unread):
         return _unread(TICKS_FAILED, 0, observed.runs)
     failed, succeeded = observed.runs.failed, observed.runs.newest_succeeded
-    hours = int(FAILURES_OF.total_seconds() // 3600)
     if not failed:
-        return Check(TICKS_FAILED, Grade.OK, 0, 0, f"no tick has failed in the last {hours} hours")
-    detail = f"{len(failed)} failed in the last {hours} hours, the last at {moments.iso(max(failed))}"
+        return Check(TICKS_FAILED, Grade.OK, 0, 0, f"no tick has failed in the last {_HOURS} hours")
+    detail = f"{len(failed)} failed in the last {_HOURS} hours, the last at {moments.iso(max(failed))}"
     todo = "read the cause of the failed execution; docs/runbook.md#ticks-failed"
     if succeeded and succeeded > max(failed):
         return Check(TICKS_FAILED, Grade.WARN, len(failed), 0, f"{detail}; later ones succeeded", todo)
     return Check(TICKS_FAILED, Grade.FAIL, len(failed), 0, f"{detail}; none has succeeded since", todo)
+
+
+def _terminations_failed(observed: Observed) -> Check:
+    """A tick tolerates what fails for one unit, so this is not among the failed ticks."""
+    children = observed.children
+    if isinstance(children, Unread):
+        return _unread(TERMINATIONS_FAILED, 0, children)
+    failed, last, succeeded = children.failed, children.last_failed, children.last_succeeded
+    if not failed or last is None:
+        detail = f"no termination, and no watch over a recovery, has failed in the last {_HOURS} hours"
+        return Check(TERMINATIONS_FAILED, Grade.OK, 0, 0, detail)
+    detail = f"{failed} failed in the last {_HOURS} hours, the last about {moments.iso(last)}"
+    todo = "read the log of the function that terminates or watches; docs/runbook.md#terminations-failed"
+    if succeeded and succeeded > last:
+        return Check(TERMINATIONS_FAILED, Grade.WARN, failed, 0, f"{detail}; later ones succeeded", todo)
+    return Check(TERMINATIONS_FAILED, Grade.FAIL, failed, 0, f"{detail}; none has succeeded since", todo)
 
 
 def _dead_letters(observed: Observed) -> Check:
@@ -204,7 +174,10 @@ def _dead_letters(observed: Observed) -> Check:
         return _unread(DEAD_LETTERS, 0, count)
     if not count:
         return Check(DEAD_LETTERS, Grade.OK, 0, 0, "everything that was scheduled was delivered")
-    todo = "read the messages' attributes ERROR_CODE and ERROR_MESSAGE, mend the cause, and purge the queue"
+    todo = (
+        "read the messages' attributes ERROR_CODE and ERROR_MESSAGE, mend the cause, and purge the queue; "
+        "docs/runbook.md#dead-letters"
+    )
     return Check(DEAD_LETTERS, Grade.FAIL, count, 0, f"{count} could not be delivered", todo)
 
 

@@ -11,6 +11,11 @@ DIMENSION = "deployment"
 
 REASON = "reason"
 
+CHILDREN = "TerminateAll"
+"""Label of the workflow's Distributed Map. Step Functions counts its children's ends under ``MACHINE_ARN/LABEL``, and
+none of them under the workflow's own ARN.
+"""
+
 
 class Metric(StrEnum):
     """Every metric there is. All are counts, but ``RecoverySeconds``."""

@@ -5,6 +5,7 @@ A group's name changes with every blue/green or versioned deployment; its unit s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from operator import attrgetter
@@ -16,6 +17,14 @@ UNIT_TAG = "troop:unit"
 
 LONGEST_UNIT = 256
 """Characters; what a tag can hold."""
+
+_UNUSABLE = re.compile("[\x00-\x1f\ufffe\uffff]")
+"""What neither the name of a group nor a tag can hold: Auto Scaling refuses to look for it."""
+
+
+def is_unit(name: str) -> bool:
+    """Whether a group's unit can have that name; the key of an item in ``GroupTags`` can be any text."""
+    return bool(name.strip()) and len(name) <= LONGEST_UNIT and not _UNUSABLE.search(name)
 
 
 def unit_of(name: str, tags: Mapping[str, str], patterns: Sequence[tuple[str, str]]) -> str:

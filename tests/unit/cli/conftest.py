@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -17,6 +18,10 @@ from cli.app import app
 from cli.client import TroopClient
 from cli.context import Connection
 from cli.deployment import Deployment
+from cli.proxy import Proxy
+from tests.unit.cli.proxying import Api as ProxiedApi
+from tests.unit.cli.proxying import Running
+from troop.chaos.units import is_unit, unit_to_url
 
 ARN = "arn:aws:execute-api:eu-central-1:111122223333:abc123/v1"
 SOURCES = ("takes_part", "until", "probability", "reason", "owner")
@@ -73,6 +78,13 @@ class FakeApi:
             return self._page("groups", rows, query or {})
         if kind == "groups":
             return self._unit(method, name, dict(body or {}))
+        if kind == "policies":
+            items = {unit: told["item"] for unit, told in self.units.items() if told["item"]}
+            listed = [
+                {"unit": unit, "id": unit_to_url(unit) if is_unit(unit) else None, "item": {"unit": unit, **item}}
+                for unit, item in items.items()
+            ]
+            return self._page("policies", listed, query or {})
         if kind == "switch":
             self.switch |= {k: v for k, v in (body or {}).items() if k != "reason"}
             return Answer(200, dict(self.switch))
@@ -192,3 +204,14 @@ def ok(run: Run) -> Callable[..., Any]:
         return json.loads(result.stdout)
 
     return ok
+
+
+@pytest.fixture
+def running() -> Iterator[Running]:
+    api, log = ProxiedApi(), list[str]()
+    with Proxy(api, 0, log.append) as proxy:
+        thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield Running(proxy, api, log)
+        proxy.shutdown()
+        thread.join()

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from cli import policy_files
+from cli import policy_files, policy_values
 from cli.api import Answer
 from cli.errors import CliError, Exit
 from tests.unit.cli.conftest import FakeApi, Run
+from troop.chaos.units import is_unit
 
 WRONG = [
     ("units: {web: {probabilty: 1}}", "web: probabilty is no key of a policy: must be spelled probability"),
@@ -60,10 +64,73 @@ def test_export_holds_what_people_have_set(run: Run) -> None:
 
 @pytest.mark.usefixtures("three")
 def test_what_was_exported_changes_nothing(run: Run, file: Callable[[str], str], api: FakeApi) -> None:
+    api.add("later", groups=0, opt_out=True)
     result = run("policy", "import", file(run("policy", "export").stdout))
     assert result.exit_code == 0, result.output
     assert "nothing to change" in result.stdout
     assert api.changes() == []
+
+
+_text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
+_as_stored = st.fixed_dictionaries(
+    {},
+    optional={
+        "opt_out": st.booleans() | st.sampled_from(["true", "No"]),
+        "until": st.dates().map(str),
+        "probability": st.floats(0, 1) | st.sampled_from(["0.10", 1, 0]),
+        "min_healthy": st.integers(1, 10_000),
+        "reason": _text,
+        "owner": _text,
+        "stop_alarms": st.lists(_text, max_size=3) | _text,
+    },
+)
+
+
+@example({"a\x85": {"owner": "b\u2028c"}, "\u2029": {"reason": " \x85 "}, "<<": {}, "=": {"owner": "2026-12-04"}})
+@settings(max_examples=200, deadline=None)
+@given(st.dictionaries(_text.filter(is_unit), _as_stored, max_size=4))
+def test_whatever_well_formed_values_are_stored_come_back_as_they_are(units: dict[str, dict[str, Any]]) -> None:
+    told = {unit: policy_values.written(item) for unit, item in units.items()}
+    well_formed = {unit: policy for unit, (policy, problems) in told.items() if not problems}
+    read = policy_files.load(policy_files.dump(well_formed, "of a test"))
+    assert list(read) == sorted(well_formed)
+    for unit, policy in read.items():
+        assert policy_files.compare(unit, policy_values.of_item(units[unit]), policy, 1).changes == {}
+
+
+def test_an_item_ahead_of_its_group_is_exported(run: Run, api: FakeApi) -> None:
+    api.add("web")
+    api.add("later", groups=0, opt_out=True)
+    assert yaml.safe_load(run("policy", "export").stdout)["units"] == {"later": {"opt_out": True}}
+
+
+def test_an_export_reads_all_pages_and_asks_for_no_unit_by_itself(run: Run, api: FakeApi) -> None:
+    for n in range(250):
+        api.add(f"unit-{n:03}", groups=0, owner="us")
+    assert len(json.loads(run("policy", "export", "--json").stdout)["units"]) == 250
+    assert [path for _, path, _ in api.calls] == ["policies"] * 3
+
+
+def test_what_is_malformed_is_exported_for_it_counts_and_is_not_taken_back(
+    run: Run, file: Callable[[str], str], api: FakeApi
+) -> None:
+    """A misspelt opt-out keeps its unit out of chaos. Without it, the file would put the unit into chaos elsewhere."""
+    api.add("web", optout=True, probability="often")
+    exported = run("policy", "export")
+    assert yaml.safe_load(exported.stdout)["units"] == {"web": {"probability": "often", "optout": True}}
+    for words in ("web is left alone", "probability is 'often'", "optout is no key of a policy"):
+        assert words in exported.stderr
+    result = run("policy", "import", file(exported.stdout), "--yes")
+    assert (result.exit_code, api.changes()) == (Exit.USAGE, [])
+
+
+def test_what_no_unit_can_be_called_is_left_out_and_said(run: Run, file: Callable[[str], str], api: FakeApi) -> None:
+    api.add(" ", groups=0, opt_out=True)
+    api.add("web", owner="us")
+    exported = run("policy", "export")
+    assert yaml.safe_load(exported.stdout)["units"] == {"web": {"owner": "us"}}
+    assert "no unit can have that name: ' '" in exported.stderr
+    assert run("policy", "import", file(exported.stdout)).exit_code == 0
 
 
 @pytest.mark.usefixtures("three")

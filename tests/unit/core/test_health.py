@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from tests.unit.core.build import at, calendar
 from troop.calendars import Calendar
-from troop.chaos.health import Check, Digest, Grade, Observed, Runs, Schedule, Unread, digest
+from troop.chaos.health import Check, Digest, Grade, digest
+from troop.chaos.observed import Children, Observed, Runs, Schedule, Unread
 
 NOW = at("12:05")
 LONG_AGO = NOW - timedelta(days=30)
@@ -26,12 +27,13 @@ WATCHDOG = Schedule("Troop-watchdog", enabled=True, ticks=False, changed=LONG_AG
 WELL = Observed(
     schedules=(TICKING, WATCHDOG),
     runs=Runs(newest=at("12:00:02"), newest_succeeded=at("11:45:02")),
+    children=Children(last_succeeded=at("10:35")),
     dead_letters=0,
     tables={"Events": "ACTIVE", "State": "ACTIVE"},
     unrecovered=(),
 )
 NAMES = (
-    *("schedules", "ticks-missing", "ticks-failed", "dead-letters", "tables"),
+    *("schedules", "ticks-missing", "ticks-failed", "terminations-failed", "dead-letters", "tables"),
     *("units-unrecovered", "calendars"),
 )
 
@@ -128,6 +130,23 @@ def test_failed_ticks_warn_once_later_ones_succeed(succeeded: datetime | None, s
     assert words in found.detail
 
 
+@pytest.mark.parametrize(
+    ("succeeded", "status", "words"),
+    [
+        (None, Grade.FAIL, "none has succeeded since"),
+        (at("10:30"), Grade.FAIL, "none has succeeded since"),  # in the same five minutes: who knows which was first
+        (at("10:35"), Grade.WARN, "later ones succeeded"),
+    ],
+)
+def test_a_tick_is_well_though_what_it_started_fails(succeeded: datetime | None, status: Grade, words: str) -> None:
+    failing = Children(3, last_failed=at("10:30"), last_succeeded=succeeded)
+    found = check("terminations-failed", children=failing)
+    assert (found.status, found.value, found.threshold) == (status, 3, 0)
+    assert found.detail.startswith("3 failed in the last 24 hours, the last about 2026-11-20T18:30:00.000Z")
+    assert words in found.detail
+    assert check("ticks-failed", children=failing).status is Grade.OK
+
+
 def test_dead_letters() -> None:
     found = check("dead-letters", dead_letters=3)
     assert (found.status, found.value, found.detail) == (Grade.FAIL, 3, "3 could not be delivered")
@@ -166,7 +185,7 @@ def test_calendars_without_an_open_day_for_weeks() -> None:
     assert (found.status, found.value) == (Grade.FAIL, 0)
 
 
-READS = ("schedules", "runs", "dead_letters", "tables", "unrecovered")
+READS = ("schedules", "runs", "children", "dead_letters", "tables", "unrecovered")
 
 
 @pytest.mark.parametrize("what", READS)
@@ -186,6 +205,7 @@ observed = st.builds(
     | st.lists(st.builds(Schedule, st.text(), st.booleans(), st.booleans(), moments), max_size=4).map(tuple),
     runs=st.just(DENIED)
     | st.builds(Runs, st.none() | moments, st.none() | moments, st.lists(moments, max_size=3).map(tuple)),
+    children=st.just(DENIED) | st.builds(Children, st.integers(0, 3), st.none() | moments, st.none() | moments),
     dead_letters=st.just(DENIED) | st.integers(0, 5),
     tables=st.just(DENIED) | st.dictionaries(st.text(), st.sampled_from(["ACTIVE", "UPDATING", "gone"]), max_size=4),
     unrecovered=st.just(DENIED) | st.lists(st.text(), max_size=20).map(tuple),

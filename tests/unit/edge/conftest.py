@@ -15,6 +15,7 @@ from botocore.client import BaseClient
 from moto import mock_aws
 
 from tests.unit.edge.account import ENVIRONMENT, SETTINGS, Account, Clock
+from tests.unit.edge.deployed import Deployed, deploy
 from troop import wiring
 
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # thousands of them, for every account
@@ -65,3 +66,9 @@ def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: dict[str,
         made.deploy()
         yield made
     _forget()
+
+
+@pytest.fixture
+def deployed(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
+    """A deployment in which all is well: ticks came until a minute ago."""
+    return deploy(account, monkeypatch)

@@ -1,96 +1,25 @@
-"""GET /health and the watchdog: what they read of an account, what they answer, what they write as metrics."""
+"""GET /health: what it reads of an account, and what it answers."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from botocore.client import BaseClient
 from botocore.exceptions import ClientError, ReadTimeoutError
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.scheduler import scheduler_backends
 from moto.stepfunctions import stepfunctions_backends
 
-from handlers import api, watchdog
-from tests.unit.edge.account import CONTEXT, FRIDAY, OVERDUE, SETTINGS, Account, calls
+from handlers import api
+from tests.unit.edge.account import CONTEXT, FRIDAY, OVERDUE, calls
+from tests.unit.edge.deployed import REGION, TABLES, Deployed
 from troop.aws.clients import client
 from troop.aws.dynamo import typed
 from troop.chaos.events import Status
-from troop.chaos.health import Grade
-
-REGION = "eu-central-1"
-ROLE = "arn:aws:iam::123456789012:role/role"
-TABLES = ("GroupTags", "Events", "State", "Decisions", "Changes")
-
-
-@dataclass
-class Deployed:
-    """The parts of a deployment that health is read from."""
-
-    account: Account
-    machine: str
-    queue: str
-
-    def run(self, started: datetime, status: str = "SUCCEEDED") -> None:
-        """An execution of the workflow, as if it had started then."""
-        arn = client("stepfunctions").start_execution(stateMachineArn=self.machine)["executionArn"]
-        made = stepfunctions_backends[DEFAULT_ACCOUNT_ID][REGION].describe_execution(arn)
-        made.start_date, made.status = started, status
-
-    def schedule(self, name: str, target: str, changed: datetime = OVERDUE - timedelta(days=30)) -> None:
-        client("scheduler").create_schedule(
-            Name=name,
-            GroupName="Schedules",
-            ScheduleExpression="rate(15 minutes)",
-            FlexibleTimeWindow={"Mode": "OFF"},
-            Target={"Arn": target, "RoleArn": ROLE},
-        )
-        made = scheduler_backends[DEFAULT_ACCOUNT_ID][REGION].get_schedule("Schedules", name)
-        made.last_modified_date = changed.timestamp()
-
-    def unrecovered(self, *units: str) -> None:
-        for unit in units:
-            event = {"key": f"unit#{unit}", "unrecovered": f"{FRIDAY}#{unit}"}
-            self.account.dynamodb.put_item(TableName="State", Item=typed(event))
-        self.account.dynamodb.put_item(TableName="State", Item={"key": {"S": "unrecovered"}, "units": {"SS": [*units]}})
-
-
-@pytest.fixture
-def deployed(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
-    """A deployment in which all is well: ticks came until a minute ago."""
-    machine = client("stepfunctions").create_state_machine(
-        name="chaos", definition=json.dumps({"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}), roleArn=ROLE
-    )["stateMachineArn"]
-    queue = client("sqs").create_queue(QueueName="undelivered")["QueueUrl"]
-    client("scheduler").create_schedule_group(Name="Schedules")
-    environment = {
-        "TROOP_CHAOS_MACHINE": machine,
-        "TROOP_SCHEDULE_GROUP": "Schedules",
-        "TROOP_UNDELIVERED_QUEUE": queue,
-        "TROOP_TICK_MINUTES": "15",
-        **{f"TROOP_{name}_TABLE": table for name, table in zip(NAMES, TABLES, strict=True)},
-    }
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    if "Changes" not in account.dynamodb.list_tables()["TableNames"]:
-        account.dynamodb.create_table(
-            TableName="Changes",
-            BillingMode="PAY_PER_REQUEST",
-            KeySchema=[{"AttributeName": "subject", "KeyType": "HASH"}],
-            AttributeDefinitions=[{"AttributeName": "subject", "AttributeType": "S"}],
-        )
-    made = Deployed(account, machine, queue)
-    for calendar in SETTINGS["calendars"]:
-        made.schedule(calendar, machine)
-    made.schedule("watchdog", f"arn:aws:lambda:{REGION}:123456789012:function:watchdog")
-    made.run(OVERDUE - timedelta(minutes=1))
-    return made
-
-
-NAMES = ("GROUP_TAGS", "EVENTS", "STATE", "DECISIONS", "CHANGES")
 
 
 def get_health() -> dict[str, Any]:
@@ -117,16 +46,6 @@ def get_health() -> dict[str, Any]:
 def failing(body: dict[str, Any]) -> dict[str, str]:
     """Detail of the checks that are not well, by name."""
     return {c["name"]: c["detail"] for c in body["checks"] if c["status"] != "ok"}
-
-
-def metrics(capsys: pytest.CaptureFixture[str]) -> dict[str, list[float]]:
-    """The values in the one metrics line that was written."""
-    (line,) = [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"_aws"' in line]
-    (directive,) = line["_aws"]["CloudWatchMetrics"]
-    assert (directive["Namespace"], directive["Dimensions"]) == ("Troop", [["deployment"]])
-    assert line["deployment"] == "Troop"
-    assert {m["Unit"] for m in directive["Metrics"]} == {"Count"}
-    return {m["Name"]: line[m["Name"]] for m in directive["Metrics"]}
 
 
 def test_all_is_well(deployed: Deployed) -> None:
@@ -181,6 +100,29 @@ def test_failed_executions(deployed: Deployed) -> None:
     assert get_health()["status"] == "fail"
 
 
+def test_failed_children_of_ticks_that_went_well(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Step Functions counts them: under the label of the map that started them."""
+    hour = OVERDUE.replace(minute=0)
+    counted = {"ExecutionsFailed": {hour: 2.0, hour + timedelta(minutes=15): 1.0}, "ExecutionsSucceeded": {hour: 4.0}}
+    dimensions = [{"Name": "StateMachineArn", "Value": f"{deployed.machine}/TerminateAll"}]
+    real = BaseClient._make_api_call
+
+    def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
+        if operation != "GetMetricStatistics":
+            return real(self, operation, parameters)
+        assert (parameters["Namespace"], parameters["Dimensions"]) == ("AWS/States", dimensions)
+        assert parameters["StartTime"] == OVERDUE - timedelta(hours=24)
+        counts = counted[parameters["MetricName"]]
+        return {"Datapoints": [{"Timestamp": at, "Sum": count} for at, count in counts.items()]}
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", call)
+    (check,) = [c for c in get_health()["checks"] if c["name"] == "terminations-failed"]
+    assert (check["status"], check["value"], check["threshold"]) == ("fail", 3, 0)
+    assert check["detail"].endswith("the last about 2026-11-20T22:15:00.000Z; none has succeeded since")
+    counted["ExecutionsSucceeded"][hour + timedelta(minutes=20)] = 1.0
+    assert get_health()["status"] == "warn"
+
+
 def test_dead_letters_are_counted_even_while_somebody_reads_them(deployed: Deployed) -> None:
     sqs = client("sqs")
     sqs.send_message(QueueUrl=deployed.queue, MessageBody="{}")
@@ -229,6 +171,7 @@ def test_one_that_recovers_does_not(deployed: Deployed) -> None:
 OPERATIONS = {
     "ListSchedules": {"schedules", "ticks-missing"},
     "ListExecutions": {"ticks-missing", "ticks-failed"},
+    "GetMetricStatistics": {"terminations-failed"},
     "GetQueueAttributes": {"dead-letters"},
     "DescribeTable": {"tables"},
     "GetItem": {"units-unrecovered"},
@@ -268,47 +211,12 @@ def test_the_cost_is_bounded(deployed: Deployed, monkeypatch: pytest.MonkeyPatch
         found = {c["name"]: c["value"] for c in get_health()["checks"]}
     assert found["units-unrecovered"] == 150
     assert found["ticks-failed"] == 100
-    assert len(made) <= 5 + 5 + len(TABLES) + 3
+    assert len(made) <= 5 + 5 + len(TABLES) + 5
     assert sorted(made) == sorted(
         [
             *["ListSchedules", "GetQueueAttributes", "GetItem", "BatchGetItem"],
             *["ListExecutions"] * 5,
+            *["GetMetricStatistics"] * 2,
             *["DescribeTable"] * 5,
         ]
     )
-
-
-def test_the_watchdog_says_it_as_metrics(deployed: Deployed, capsys: pytest.CaptureFixture[str]) -> None:
-    assert watchdog.handler({}, CONTEXT) == {"status": "ok", "failing": []}
-    assert metrics(capsys) == {
-        "UnitsUnrecovered": [0],
-        "MissingTicks": [0],
-        "FailedTicks": [0],
-        "DeadLetters": [0],
-        "FailingChecks": [0],
-    }
-
-
-def test_the_watchdog_counts_what_is_wrong(deployed: Deployed, capsys: pytest.CaptureFixture[str]) -> None:
-    deployed.unrecovered("web", "db")
-    client("sqs").send_message(QueueUrl=deployed.queue, MessageBody="{}")
-    answer = watchdog.handler({}, CONTEXT)
-    assert answer == {"status": Grade.FAIL, "failing": ["dead-letters", "units-unrecovered"]}
-    found = metrics(capsys)
-    assert (found["UnitsUnrecovered"], found["DeadLetters"], found["FailingChecks"]) == ([2], [1], [2])
-
-
-def test_what_could_not_be_read_has_no_metric_and_makes_the_watchdog_silent(
-    deployed: Deployed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A zero would say that all is well, and end an alarm; the alarm on silence counts FailingChecks."""
-
-    def intercept(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation in ("GetItem", "ListExecutions"):
-            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
-        return call()
-
-    with calls(monkeypatch, intercept):
-        answer = watchdog.handler({}, CONTEXT)
-    assert metrics(capsys) == {"DeadLetters": [0]}
-    assert answer["failing"] == ["ticks-missing", "ticks-failed", "units-unrecovered"]

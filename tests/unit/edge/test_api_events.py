@@ -122,6 +122,22 @@ def test_filters(account: Account) -> None:
     assert found(unit="nobody") == []
 
 
+def test_events_of_a_group_whatever_its_unit(account: Account) -> None:
+    _put(account, *(_event(n, group="web-v1" if n % 2 else "web-v2") for n in range(6)), _event(6, "db"))
+
+    def found(**query: Any) -> list[int]:
+        return _numbers(_get("/events", **query)[1])
+
+    assert found(group="web-v1") == [5, 3, 1]
+    assert found(group="web-v1", unit="web", status="RECOVERED", limit=1) == [5]
+    assert found(group="web-v1", unit="db") == []
+    assert found(group="web-v1", status="UNRECOVERED") == []
+    _, first = _get("/events", group="web-v2", limit=2)
+    assert _numbers(first) == [4, 2]
+    assert found(group="web-v2", limit=2, cursor=first["cursor"]) == [0]
+    assert _get("/events", group="web-v1", cursor=first["cursor"])[0] == 400
+
+
 def test_pages_join_into_the_whole_whatever_their_size(account: Account) -> None:
     # Three events of the same moment, so that a page can end between them.
     events = [_event(n, at=OVERDUE + timedelta(minutes=n // 3)) for n in range(20)]

@@ -1,0 +1,84 @@
+"""The parts of a deployment that health is read from, in moto."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import pytest
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.scheduler import scheduler_backends
+from moto.stepfunctions import stepfunctions_backends
+
+from tests.unit.edge.account import FRIDAY, OVERDUE, SETTINGS, Account
+from troop.aws.clients import client
+from troop.aws.dynamo import typed
+
+REGION = "eu-central-1"
+ROLE = "arn:aws:iam::123456789012:role/role"
+TABLES = ("GroupTags", "Events", "State", "Decisions", "Changes")
+NAMES = ("GROUP_TAGS", "EVENTS", "STATE", "DECISIONS", "CHANGES")
+
+
+@dataclass
+class Deployed:
+    """The parts of a deployment that health is read from."""
+
+    account: Account
+    machine: str
+    queue: str
+
+    def run(self, started: datetime, status: str = "SUCCEEDED") -> None:
+        """An execution of the workflow, as if it had started then."""
+        arn = client("stepfunctions").start_execution(stateMachineArn=self.machine)["executionArn"]
+        made = stepfunctions_backends[DEFAULT_ACCOUNT_ID][REGION].describe_execution(arn)
+        made.start_date, made.status = started, status
+
+    def schedule(self, name: str, target: str, changed: datetime = OVERDUE - timedelta(days=30)) -> None:
+        client("scheduler").create_schedule(
+            Name=name,
+            GroupName="Schedules",
+            ScheduleExpression="rate(15 minutes)",
+            FlexibleTimeWindow={"Mode": "OFF"},
+            Target={"Arn": target, "RoleArn": ROLE},
+        )
+        made = scheduler_backends[DEFAULT_ACCOUNT_ID][REGION].get_schedule("Schedules", name)
+        made.last_modified_date = changed.timestamp()
+
+    def unrecovered(self, *units: str) -> None:
+        for unit in units:
+            event = {"key": f"unit#{unit}", "unrecovered": f"{FRIDAY}#{unit}"}
+            self.account.dynamodb.put_item(TableName="State", Item=typed(event))
+        self.account.dynamodb.put_item(TableName="State", Item={"key": {"S": "unrecovered"}, "units": {"SS": [*units]}})
+
+
+def deploy(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
+    """A deployment in which all is well: ticks came until a minute ago."""
+    machine = client("stepfunctions").create_state_machine(
+        name="chaos", definition=json.dumps({"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}), roleArn=ROLE
+    )["stateMachineArn"]
+    queue = client("sqs").create_queue(QueueName="undelivered")["QueueUrl"]
+    client("scheduler").create_schedule_group(Name="Schedules")
+    environment = {
+        "TROOP_CHAOS_MACHINE": machine,
+        "TROOP_SCHEDULE_GROUP": "Schedules",
+        "TROOP_UNDELIVERED_QUEUE": queue,
+        "TROOP_TICK_MINUTES": "15",
+        **{f"TROOP_{name}_TABLE": table for name, table in zip(NAMES, TABLES, strict=True)},
+    }
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    if "Changes" not in account.dynamodb.list_tables()["TableNames"]:
+        account.dynamodb.create_table(
+            TableName="Changes",
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=[{"AttributeName": "subject", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "subject", "AttributeType": "S"}],
+        )
+    made = Deployed(account, machine, queue)
+    for calendar in SETTINGS["calendars"]:
+        made.schedule(calendar, machine)
+    made.schedule("watchdog", f"arn:aws:lambda:{REGION}:123456789012:function:watchdog")
+    made.run(OVERDUE - timedelta(minutes=1))
+    return made

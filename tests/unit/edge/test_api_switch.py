@@ -1,0 +1,97 @@
+"""GET and PATCH /switch: what it says, what it stops, and who is on record for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.edge.account import Account, calls
+from tests.unit.edge.asking import ANNA, ask, get, patch
+from tests.unit.edge.changing import BEN, NOW, before, recorded
+from troop.aws.dynamo import typed
+
+
+class TestSwitch:
+    def test_before_anybody_has_set_it_the_settings_hold(self, account: Account) -> None:
+        assert get("/switch") == {
+            "halted": False,
+            "leashed": False,
+            "changed_at": None,
+            "changed_by": "",
+            "reason": "",
+        }
+
+    @pytest.mark.parametrize("settings", [{"leashed": True}], indirect=True)
+    def test_unleashing(self, account: Account) -> None:
+        assert get("/switch")["leashed"] is True
+        account.group("web")
+        account.decide()
+        assert account.decisions()["web"]["reason"] == "leashed"
+        found = patch("/switch", {"leashed": False, "reason": "game day"})
+        assert found == {
+            "halted": False,
+            "leashed": False,
+            "changed_at": NOW,
+            "changed_by": ANNA,
+            "reason": "game day",
+        }
+        assert found == get("/switch")
+        account.clock.forward(minutes=1)
+        account.decide()
+        assert account.decisions()["web"]["reason"] == "terminate"
+
+    def test_halting_stops_what_is_on_its_way(self, account: Account) -> None:
+        account.group("web")
+        (item,) = account.work(account.decide())
+        patch("/switch", {"halted": True})
+        assert account.terminate(item)["reason"] == "halted"
+        assert account.gone() == []
+
+    def test_the_record(self, account: Account) -> None:
+        patch("/switch", {"halted": True, "reason": "outage"})
+        account.clock.forward(minutes=5)
+        assert patch("/switch", {"halted": False}, BEN)["reason"] == ""
+        first, second = recorded(account)
+        assert first["changes"] == {
+            "halted": {"old": None, "new": True},
+            "reason": {"old": None, "new": "outage"},
+        }
+        assert second["changes"] == {
+            "halted": {"old": True, "new": False},
+            "reason": {"old": "outage", "new": None},
+        }
+        assert (first["subject"], first["caller"], second["caller"]) == ("switch", ANNA, BEN)
+
+    def test_the_same_again_and_nothing_change_nothing(self, account: Account) -> None:
+        first = patch("/switch", {"halted": True, "reason": "outage"})
+        account.clock.forward(minutes=5)
+        assert patch("/switch", {"halted": True, "reason": "outage"}, BEN) == first
+        assert patch("/switch", {}, BEN) == first
+        assert len(recorded(account)) == 1
+
+    def test_what_others_set_in_between_stays(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+        with calls(monkeypatch, before("TransactWriteItems", lambda: account.switch(halted=True, leashed=False))):
+            found = patch("/switch", {"leashed": True})
+        assert (found["halted"], found["leashed"]) == (True, True)
+        assert recorded(account)[0]["changes"]["leashed"] == {"old": False, "new": True}
+
+    def test_what_people_write_by_hand_is_shown_as_far_as_it_can_be(self, account: Account) -> None:
+        item = {"key": "switch", "halted": True, "changed_at": "yesterday", "changed_by": 5, "reason": ["x"]}
+        account.dynamodb.put_item(TableName="State", Item=typed(item))
+        found = get("/switch")
+        assert (found["halted"], found["changed_at"], found["changed_by"]) == (True, None, "5")
+
+    @pytest.mark.parametrize(
+        ("body", "words"),
+        [
+            ({"halted": "yes"}, "body.halted: Input should be a valid boolean"),
+            ({"leashed": None}, "body.leashed"),
+            ({"halt": True}, "body: halt is unknown, must be spelled halted"),
+            ({"reason": "x" * 257}, "body.reason"),
+        ],
+    )
+    def test_refusals(self, account: Account, body: Any, words: str) -> None:
+        status, answer = ask("PATCH", "/switch", body)
+        assert status == 400
+        assert words in answer["message"]

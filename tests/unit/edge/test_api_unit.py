@@ -1,0 +1,221 @@
+"""GET /groups/{unit}: a unit from all sides, by its name or by that of one of its groups."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.unit.edge.account import FRIDAY, OVERDUE, Account, calls
+from tests.unit.edge.asking import ask, get, patch
+from troop.aws.dynamo import typed
+from troop.aws.event_items import to_item
+from troop.chaos.events import Event, Status
+from troop.chaos.units import unit_to_url
+
+MORNING = datetime(2026, 11, 20, 16, tzinfo=UTC)
+"""08:00 in Los Angeles: the window opens in an hour."""
+
+
+def _event(unit: str, days_ago: int = 0) -> Event:
+    at = OVERDUE - timedelta(days=days_ago)
+    return Event(
+        event_id=f"{at.date()}#{unit}",
+        unit=unit,
+        day=at.date(),
+        status=Status.RECOVERED,
+        at=at,
+        group=unit,
+        instance_id="i-00000000000000001",
+        zone="eu-central-1a",
+        method="crash",
+        rolled=0.1,
+        probability=0.2,
+        desired=3,
+    )
+
+
+def _put(account: Account, table: str, item: dict[str, Any]) -> None:
+    account.dynamodb.put_item(TableName=table, Item=item)
+
+
+def _never(number: int, operation: str, call: Callable[[], Any]) -> Any:
+    return call()
+
+
+class TestUnit:
+    def test_from_all_sides(self, account: Account) -> None:
+        account.group("web-v041", tags={"troop:probability": "0.5"})
+        account.group("web-v042")
+        account.policy("web", min_healthy=3, stop_alarms={"b", "a"}, owner="shop")
+        account.clock.moment = OVERDUE
+        account.decide()
+        for days_ago in range(7):
+            _put(account, "Events", to_item(_event("web", days_ago)))
+        account.clock.moment = MORNING
+        found = get("/groups/web")
+        events = found.pop("events")
+        assert [e["day"] for e in events] == [str((OVERDUE - timedelta(days=n)).date()) for n in range(5)]
+        policy = found.pop("policy")
+        assert policy["probability"] == {"value": 0.5, "source": "tag of web-v041"}
+        assert policy["min_healthy"] == {"value": 3, "source": "item"}
+        assert policy["takes_part"] == {"value": True, "source": "settings"}
+        assert policy["stop_alarms"] == {"value": ["a", "b"], "source": "item"}
+        assert policy["until"] == {"value": None, "source": "settings"}
+        decision = found.pop("decision")
+        assert decision["tick"] == "2026-11-20T22:46:00.000Z"
+        assert (decision["reason"], decision["detail"]) == (
+            "not-rolled",
+            f"{decision['detail'][:6]} >= probability 0.5",
+        )
+        assert found == {
+            "unit": "web",
+            "id": "web",
+            "known": True,
+            "groups": [
+                {"group": "web-v041", "desired": 3, "in_service": 3},
+                {"group": "web-v042", "desired": 3, "in_service": 3},
+            ],
+            "problems": [],
+            "version": 0,
+            "item": {"unit": "web", "min_healthy": 3, "stop_alarms": ["a", "b"], "owner": "shop"},
+            "unrecovered": None,
+            "last_day": None,
+            "next_possible": "2026-11-20T17:00:00.000Z",
+            "changes": [],
+        }
+
+    def test_what_a_unit_costs(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+        """At the most: its groups of the last decision are all gone, and no other carries its tag."""
+        for n in range(60):
+            account.group(f"web-v{n:02}", 0)
+        account.decide()
+        for n in range(60):
+            account.drop_group(f"web-v{n:02}")
+        with calls(monkeypatch, _never) as made:
+            get("/groups/web")
+        assert Counter(made) == {"GetItem": 2, "Query": 3, "DescribeAutoScalingGroups": 4}
+
+    def test_groups_by_the_last_decision(self, account: Account) -> None:
+        account.group("web-v1", 0)
+        account.group("web-v2", 0)
+        account.decide()
+        account.drop_group("web-v1")
+        assert [g["group"] for g in get("/groups/web")["groups"]] == ["web-v2"]
+
+    def test_groups_by_their_tag_before_any_decision(self, account: Account) -> None:
+        account.group("one", 0, tags={"troop:unit": "shop"})
+        account.group("two", 0, tags={"troop:unit": "shop"})
+        account.group("shop", 0, tags={"troop:unit": "other"})
+        found = get("/groups/shop")
+        assert (found["known"], [g["group"] for g in found["groups"]]) == (True, ["one", "two"])
+
+    def test_a_group_of_that_name_before_any_decision(self, account: Account) -> None:
+        account.group("db", 0)
+        assert [g["group"] for g in get("/groups/db")["groups"]] == ["db"]
+
+    def test_the_name_of_a_group_stands_for_its_unit(self, account: Account) -> None:
+        account.group("web-v1", 0)  # of the unit web, by a pattern
+        account.group("other", 0, tags={"troop:unit": "web"})
+        account.decide()
+        found = get("/groups/web-v1")
+        assert found == get("/groups/web")
+        assert (found["unit"], [g["group"] for g in found["groups"]]) == ("web", ["other", "web-v1"])
+
+    def test_a_change_by_the_name_of_a_group_would_change_nothing_for_it(self, account: Account) -> None:
+        account.group("web-v1", 0)
+        account.group("shop", 0, tags={"troop:unit": "a/b"})
+        account.group("cart", 0, tags={"troop:unit": "shop"})
+        status, body = ask("PATCH", "/groups/web-v1", {"opt_out": True})
+        assert (status, body["message"]) == (400, "'web-v1' is a group of unit 'web': change /groups/web")
+        assert account.dynamodb.scan(TableName="GroupTags")["Items"] == []
+        account.group("db", 0)
+        account.decide()  # known as a unit by what was decided before it became another's
+        account.drop_group("db")
+        account.group("db", 0, tags={"troop:unit": "data"})
+        assert get("/groups/db")["known"] is True
+        assert ask("PATCH", "/groups/db", {"opt_out": True})[0] == 400
+        # A name can be both: then it is the unit's.
+        assert patch("/groups/shop", {"opt_out": True})["groups"][0]["group"] == "cart"
+
+    def test_an_item_under_the_name_of_a_group_is_shown_for_what_it_is(self, account: Account) -> None:
+        account.group("web-v1", 0)
+        account.policy("web-v1", opt_out=True)
+        found = get("/groups/web-v1")
+        assert (found["unit"], found["known"], found["groups"]) == ("web-v1", False, [])
+
+    def test_a_decision_whose_groups_have_gone_elsewhere(self, account: Account) -> None:
+        account.group("db", 0)
+        account.decide()
+        account.autoscaling.create_or_update_tags(
+            Tags=[
+                {
+                    "ResourceId": "db",
+                    "ResourceType": "auto-scaling-group",
+                    "Key": "troop:unit",
+                    "Value": "data",
+                    "PropagateAtLaunch": False,
+                }
+            ]
+        )
+        found = get("/groups/db")
+        assert (found["known"], found["groups"], found["decision"]["reason"]) == (True, [], "too-small")
+        assert [g["group"] for g in get("/groups/data")["groups"]] == ["db"]
+
+    def test_an_item_alone(self, account: Account) -> None:
+        account.policy("ledger", opt_out=True, until="2026-12-04")
+        found = get("/groups/ledger")
+        assert (found["known"], found["groups"], found["decision"]) == (False, [], None)
+        assert found["policy"]["takes_part"] == {"value": False, "source": "item"}
+        assert found["next_possible"] == "2026-12-07T17:00:00.000Z"
+
+    @pytest.mark.parametrize(
+        "item",
+        [
+            {"a": {"B": b"\x00\xff"}, "b": {"BS": [b"b", b"a"]}, "c": {"NS": ["1", "2.5"]}},
+            {"a": {"M": {"x": {"L": [{"NULL": True}, {"N": "1E+120"}]}}}, "b": {"SS": ["z", "y"]}, "c": {"N": "-0"}},
+            {"version": {"S": "latest"}, "changed_at": {"BOOL": True}, "probability": {"NULL": True}},
+        ],
+    )
+    def test_whatever_people_write_is_shown(self, account: Account, item: dict[str, Any]) -> None:
+        _put(account, "GroupTags", {"unit": {"S": "web"}} | item)
+        account.group("web", 0)
+        found = get("/groups/web")
+        assert set(found["item"]) == {"unit", *item}
+        assert found["problems"]
+        assert found["version"] == 0
+        assert found["next_possible"] is None
+        assert get("/groups")["groups"][0]["problems"] == found["problems"]
+
+    def test_a_unit_that_has_left_chaos(self, account: Account) -> None:
+        _put(account, "State", typed({"key": "unit#web", "last_day": str(FRIDAY), "unrecovered": f"{FRIDAY}#web"}))
+        found = get("/groups/web")
+        assert (found["unrecovered"], found["last_day"], found["next_possible"]) == (
+            f"{FRIDAY}#web",
+            str(FRIDAY),
+            None,
+        )
+
+    @pytest.mark.parametrize("unit", ["web/api v1", "ünïcode~%#?", "a" * 255, "..", "$(x)", "a" * 256])
+    def test_any_name(self, account: Account, unit: str) -> None:
+        account.group("g", 0, tags={"troop:unit": unit})
+        (row,) = get("/groups")["groups"]
+        assert (row["unit"], row["id"]) == (unit, unit_to_url(unit))
+        assert get(f"/groups/{row['id']}")["unit"] == unit
+        patch(f"/groups/{row['id']}", {"owner": "us"})
+        assert get("/groups")["groups"][0]["group"] == "g"
+
+    def test_nothing_known_is_a_404_that_says_where_to_look(self, account: Account) -> None:
+        status, body = ask("GET", "/groups/nobody")
+        assert status == 404
+        assert body["message"] == "nothing is known of unit 'nobody': GET /groups lists groups and their units"
+
+    @pytest.mark.parametrize("segment", ["web%2Fapi", "~2f", "~FF", "~20", "~00", "~0A", "~EF~BF~BF", "x" * 257])
+    @pytest.mark.parametrize("method", ["GET", "PATCH"])
+    def test_what_is_no_unit(self, account: Account, segment: str, method: str) -> None:
+        status, body = ask(method, f"/groups/{segment}", {} if method == "PATCH" else None)
+        assert status == 400
+        assert "unit" in body["message"]

@@ -1,0 +1,62 @@
+"""The watchdog: what it finds it says as metrics, and what it cannot see it does not say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from handlers import watchdog
+from tests.unit.edge.account import CONTEXT, calls
+from tests.unit.edge.deployed import Deployed
+from troop.aws.clients import client
+from troop.chaos.health import Grade
+
+
+def metrics(capsys: pytest.CaptureFixture[str]) -> dict[str, list[float]]:
+    """The values in the one metrics line that was written."""
+    (line,) = [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"_aws"' in line]
+    (directive,) = line["_aws"]["CloudWatchMetrics"]
+    assert (directive["Namespace"], directive["Dimensions"]) == ("Troop", [["deployment"]])
+    assert line["deployment"] == "Troop"
+    assert {m["Unit"] for m in directive["Metrics"]} == {"Count"}
+    return {m["Name"]: line[m["Name"]] for m in directive["Metrics"]}
+
+
+def test_the_watchdog_says_it_as_metrics(deployed: Deployed, capsys: pytest.CaptureFixture[str]) -> None:
+    assert watchdog.handler({}, CONTEXT) == {"status": "ok", "failing": []}
+    assert metrics(capsys) == {
+        "UnitsUnrecovered": [0],
+        "MissingTicks": [0],
+        "FailedTicks": [0],
+        "DeadLetters": [0],
+        "FailingChecks": [0],
+    }
+
+
+def test_the_watchdog_counts_what_is_wrong(deployed: Deployed, capsys: pytest.CaptureFixture[str]) -> None:
+    deployed.unrecovered("web", "db")
+    client("sqs").send_message(QueueUrl=deployed.queue, MessageBody="{}")
+    answer = watchdog.handler({}, CONTEXT)
+    assert answer == {"status": Grade.FAIL, "failing": ["dead-letters", "units-unrecovered"]}
+    found = metrics(capsys)
+    assert (found["UnitsUnrecovered"], found["DeadLetters"], found["FailingChecks"]) == ([2], [1], [2])
+
+
+def test_what_could_not_be_read_has_no_metric_and_makes_the_watchdog_silent(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A zero would say that all is well, and end an alarm; the alarm on silence counts FailingChecks."""
+
+    def intercept(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation in ("GetItem", "ListExecutions"):
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
+        return call()
+
+    with calls(monkeypatch, intercept):
+        answer = watchdog.handler({}, CONTEXT)
+    assert metrics(capsys) == {"DeadLetters": [0]}
+    assert answer["failing"] == ["ticks-missing", "ticks-failed", "units-unrecovered"]

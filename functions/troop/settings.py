@@ -57,7 +57,7 @@ class Settings:
     recovery_timeout_minutes: int
 
     def __hash__(self) -> int:
-        return hash((self.deployment, self.probability))  # cheap: settings are keys of caches, once for every unit
+        return hash(self.deployment)  # cheap: settings are keys of caches, once for every unit
 
 
 def _deployment(value: Any) -> str:

@@ -124,7 +124,7 @@ def effective_policy(
         settings: the deployment's.
         today: the local date on the calendar of a name that the settings have.
     """
-    item_layer, problems = _read_layer(item, "item", "attribute ", "", BOOKKEEPING)
+    item_layer, problems = _read_layer(item, "item", "attribute ", "", BOOKKEEPING) if item else ({}, [])
     members = []
     for group in groups:
         tag_layer, tag_problems = _read_tags(group)
@@ -176,7 +176,7 @@ def _read_layer(
 def _member(
     item: _Layer, tags: _Layer, settings: Settings, today: Callable[[str], date]
 ) -> tuple[dict[str, Sourced[Any]], list[str]]:
-    member = _defaults(settings) | tags | item
+    member = {**_defaults(settings), **tags, **item}
     calendar = member["calendar"]
     problems = []
     if calendar.value not in settings.calendars:

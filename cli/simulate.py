@@ -17,6 +17,7 @@ from cli.simulation import simulate as run
 
 _BAR = 40
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
+_COLUMN = " ▁▂▃▄▅▆▇█"
 _COLUMNS = (
     "unit",
     "terminations",
@@ -111,8 +112,11 @@ def _show(document: Mapping[str, Any]) -> None:
     show.table(_COLUMNS, [_row(unit) for unit in units])
     if total["terminations"]:
         for key, title in (("by_weekday", "by weekday"), ("by_hour", "by hour")):
-            rows = [(unit["unit"], *(unit[key].get(step, 0) for step in total[key])) for unit in units]
-            show.table((title, *total[key]), rows, title=" ")
+            rows = []
+            for unit in units:
+                counts = [unit[key].get(step, 0) for step in total[key]]
+                rows.append((unit["unit"], *counts, _spark(counts)))
+            show.table((title, *total[key], ""), rows, title=" ")
             show.table(("", "", ""), _bars(total[key]), title=" ")
     chance = _percent(total["chance_of_a_week_without"])
     show.say(f"A week without any termination at all: {chance}")
@@ -140,6 +144,12 @@ def _percent(share: float | None) -> str:
 def _bars(counts: Mapping[str, int]) -> list[tuple[str, str, str]]:
     most = max(counts.values(), default=0)
     return [(step, str(count), _bar(count / most if most else 0)) for step, count in counts.items()]
+
+
+def _spark(counts: Sequence[int]) -> str:
+    """A column for each count, the highest for the largest of them."""
+    most = max(counts, default=0)
+    return "".join(_COLUMN[-(-count * 8 // most)] for count in counts) if most else ""
 
 
 def _bar(share: float) -> str:

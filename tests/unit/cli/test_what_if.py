@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from collections import Counter
 from datetime import UTC, date, datetime
@@ -20,6 +21,7 @@ from cli.app import app
 from cli.errors import Exit
 from troop.calendars import parse_calendar
 
+ROOT = Path(__file__).resolve().parents[3]
 FRIDAY = "2026-11-20"
 NOW = datetime(2026, 11, 20, 18, 0, tzinfo=UTC)
 SETTINGS: dict[str, Any] = {"probability": 1, "max_per_day": 1000, "max_in_flight": 1000, "units": {"web-v*": "web"}}
@@ -245,6 +247,15 @@ def test_ten_years_of_fifty_groups_take_seconds(run: Files) -> None:
     document = run.json("simulate", "--from", "2026-01-01", "--to", "2035-12-31")
     assert time.process_time() - start < 30
     assert document["total"]["terminations"] > 20_000
+
+
+@pytest.mark.parametrize("command", ["plan", "simulate"])
+def test_what_the_documents_show_is_what_is_printed(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    text = (ROOT / "docs" / "what-if.md").read_text(encoding="utf-8")
+    (words, shown), *_ = re.findall(rf"\$ troop ({command} .*)\n((?:.*\n)+?)```", text)
+    printed = CliRunner().invoke(app, words.split()).stdout
+    assert [line.rstrip() for line in printed.rstrip().splitlines()] == shown.splitlines()
 
 
 # ------------------------------------------------------------------ weeks

@@ -7,7 +7,18 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cli import doctor, events, groups, policy, policy_commands, proxy_command, show, switch
+from cli import (
+    doctor,
+    events,
+    groups,
+    plan,
+    policy,
+    policy_commands,
+    proxy_command,
+    show,
+    simulate,
+    switch,
+)
 from cli.context import Options
 from cli.errors import CliError
 
@@ -60,6 +71,8 @@ app.command("halt")(switch.halt)
 app.command("resume")(switch.resume)
 app.command("doctor")(doctor.doctor)
 app.add_typer(policy_commands.app, name="policy")
+app.command("plan")(plan.plan)
+app.command("simulate")(simulate.simulate)
 app.command("proxy")(proxy_command.proxy)
 
 

@@ -132,6 +132,12 @@ _PREFIXES = {
     "GetItem": "dynamodb",
     "ListObjectVersions": "s3",
     "DeleteObjects": "s3",
+    "GetSecretValue": "secretsmanager",
+    "Scan": "dynamodb",
+    "DescribeAutoScalingGroups": "autoscaling",
+    "DescribeInstanceRefreshes": "autoscaling",
+    "DescribeInstances": "ec2",
+    "DescribeAlarms": "cloudwatch",
 }
 """The IAM prefix of an operation that is not CloudFormation's."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cli import policy_files, show
+from cli import policy_files, show, yaml_files
 from cli.client import TroopClient
 from cli.context import confirm, connection
 from cli.errors import CliError, Exit
@@ -60,7 +59,7 @@ def import_file(
 
     The difference is shown first. A unit that fails is reported, and the rest is done.
     """
-    wanted = policy_files.load(_read(file))
+    wanted = policy_files.load(yaml_files.read(file))
     client = connection(ctx).client
     plan, failed = _plan(client, wanted, ahead)
     if not as_json:
@@ -83,13 +82,6 @@ def import_file(
         show.say("nothing to change")
     if failed:
         raise CliError(Exit.FAILED, f"{len(failed)} of {len(wanted)} units failed: {', '.join(sorted(failed))}")
-
-
-def _read(file: Path) -> str:
-    try:
-        return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CliError(Exit.USAGE, f"{file} cannot be read: {error}") from None
 
 
 def _plan(

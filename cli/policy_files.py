@@ -9,10 +9,9 @@ from typing import Any
 
 import yaml
 
+from cli import yaml_files
 from cli.errors import CliError, Exit
 from cli.policy_values import KEYS, BadPolicy, normal
-
-_LARGEST = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -65,12 +64,7 @@ def load(text: str) -> dict[str, dict[str, Any]]:
     Raises:
         CliError: USAGE, for the file as a whole: with a file that is wrong in one place, nothing is done.
     """
-    if len(text) > _LARGEST:
-        raise CliError(Exit.USAGE, f"the file is longer than {_LARGEST:,} characters")
-    try:
-        raw = yaml.load(text, Loader=_Strict)  # a SafeLoader
-    except (yaml.YAMLError, RecursionError) as error:
-        raise CliError(Exit.USAGE, f"the file is no YAML: {' '.join(str(error).split())}") from None
+    raw = yaml_files.parse(text, "the file")
     if not isinstance(raw, dict) or set(raw) != {"units"} or not isinstance(raw["units"], dict | None):
         raise CliError(Exit.USAGE, "the file must have one key, units, with a policy for each unit")
     problems: list[str] = []
@@ -109,18 +103,3 @@ def _text(dumper: _Quoting, text: str) -> yaml.ScalarNode:
 
 
 _Quoting.add_representer(str, _text)
-
-
-class _Strict(yaml.SafeLoader):
-    """Refuses a key that is given twice: YAML would let the later one win without a word."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            if isinstance(key_node, yaml.ScalarNode):
-                if key_node.value in seen:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"{key_node.value!r} is given twice", key_node.start_mark
-                    )
-                seen.add(key_node.value)
-        return super().construct_mapping(node, deep)

@@ -15,9 +15,6 @@ from troop import settings as chaos
 from troop import values
 
 PREFIX = "troop:"
-TICK_MINUTES = (1, 5, 10, 15)
-"""A tick must divide an hour, for the cron expression, and be no longer than a tick stays fresh (15 minutes)."""
-
 BUNDLES = ("lambda", "machine")
 LOG_RETENTION_DAYS = (
     *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731),
@@ -26,7 +23,7 @@ LOG_RETENTION_DAYS = (
 """What CloudWatch Logs accepts."""
 
 _DEPLOYMENT_ONLY: dict[str, Callable[[Any], Any]] = {
-    "tick_minutes": values.one_of(*TICK_MINUTES),
+    "tick_minutes": values.one_of(*chaos.TICK_MINUTES),
     "log_retention_days": values.one_of(*LOG_RETENTION_DAYS),
     "retain_data": values.boolean,
     "api_access_logs": values.boolean,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import aws_cdk as cdk
 from aws_cdk import aws_events as events
 from constructs import Construct
@@ -17,6 +19,8 @@ from infra.watchdog import Watchdog
 from infra.watched import Watched
 
 DEPLOYMENT_TAG = "troop:deployment"
+SETTINGS_METADATA = "TroopSettings"
+"""In the template's metadata: the settings that decide, as JSON text, for whoever wants to decide likewise."""
 
 
 class TroopStack(cdk.Stack):
@@ -46,6 +50,7 @@ class TroopStack(cdk.Stack):
         self.watchdog = Watchdog(self, "WatchdogSchedule", function=self.functions.watchdog, schedules=self.schedules)
         self.alarms = Alarms(self, "Alarms", settings=settings, watched=watched)
         self.api = Api(self, "Api", settings=settings, handler=self.functions.api)
+        self.template_options.metadata = {SETTINGS_METADATA: _told(settings)}
         outputs = {
             "ApiUrl": (self.api.rest_api.url, "Where the API answers signed requests"),
             "GroupTagsTable": (self.data.group_tags.table_name, "Policy of units: edit its items to opt a unit out"),
@@ -53,9 +58,16 @@ class TroopStack(cdk.Stack):
             "StateTable": (self.data.state.table_name, "The switch and the counters"),
             "DecisionsTable": (self.data.decisions.table_name, "What each tick decided about each unit, and why"),
             "ChangesTable": (self.data.changes.table_name, "Who has changed which policy, or the switch"),
+            "SaltSecretArn": (self.data.salt.secret_arn, "Keys the rolls: who may read it can recompute them"),
             "ChaosStateMachineArn": (self.workflow.machine.state_machine_arn, "The workflow every tick runs"),
             "ActNowTopicArn": (self.alarms.act_now.topic_arn, "Subscribe whoever is to be told that somebody must act"),
             "WorkBucket": (self.data.work.bucket_name, "Lists that workflows pass on; expire by themselves"),
         }
         for output, (value, description) in outputs.items():
             cdk.CfnOutput(self, output, value=value, description=description)
+
+
+def _told(settings: DeploymentSettings) -> str:
+    """What the functions decide by. As it is part of the stack, it changes when they do; the stack has the name."""
+    told = json.loads(settings.chaos_json) | {"tick_minutes": settings.tick_minutes}
+    return json.dumps({key: value for key, value in told.items() if key != "deployment"})

@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "functions"))
 from troop.chaos.decisions import Account, decide_all, facts_of_units
 from troop.chaos.facts import Counts, Switch, UnitState
 from troop.chaos.groups import Group, Instance
+from troop.flows.batches import without_collections
 from troop.settings import KEYS, Settings, parse_settings
 
 SALT = b"a salt of the measurement, not of any deployment"
@@ -88,7 +89,8 @@ def measure(name: str, units: int, instances: int, repeat: int) -> dict[str, Any
     times = []
     for _ in range(repeat):
         start = time.process_time()
-        decisions = decide_all(facts_of_units(account, chosen, SALT, now))
+        with without_collections():
+            decisions = decide_all(facts_of_units(account, chosen, SALT, now))
         times.append(time.process_time() - start)
         reasons = Counter(d.reason for d in decisions)
         del decisions

@@ -72,7 +72,7 @@ class Calendar:
     freezes: tuple[Freeze, ...] = ()
 
     def __hash__(self) -> int:
-        return hash((self.name, self.time_zone))  # cheap: calendars are keys of the caches below
+        return hash(self.name)  # cheap: calendars are keys of the caches below, several times for every unit
 
     def local(self, moment: datetime) -> datetime:
         """An aware moment, on this calendar's clock."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from troop.errors import SettingsError
 
 METHODS = ("crash", "drain")
 PARTICIPATION = ("opt-out", "opt-in")
+TICK_MINUTES = (1, 5, 10, 15)
+"""A tick must divide an hour, for the cron expression, and be no longer than a tick stays fresh (15 minutes)."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,11 @@ class Settings:
     max_per_day: int
     max_in_flight: int
     units: tuple[tuple[str, str], ...]
-    calendars: Mapping[str, Calendar] = field(hash=False)
+    calendars: Mapping[str, Calendar]
     recovery_timeout_minutes: int
+
+    def __hash__(self) -> int:
+        return hash(self.deployment)  # cheap: settings are keys of caches, once for every unit
 
 
 def _deployment(value: Any) -> str:

@@ -75,6 +75,23 @@ def test_groups_and_one_of_them(troop: Command) -> None:
     assert troop.json("group", LEDGER)["unit"] == LEDGER
 
 
+def test_a_plan_tells_what_the_next_tick_decides(troop: Command, deployment: Deployment) -> None:
+    """With the deployed settings, tables and salt, read with the caller's own credentials."""
+    plan = troop.json("plan")
+    ahead = {unit["unit"]: unit for unit in plan["units"] if unit["unit"] in (WEB, LEDGER)}
+    assert set(ahead) == {WEB, LEDGER}
+    assert [calendar["closed"] for calendar in plan["calendars"]] == [None]
+    assert deployment.tick()["status"] == "SUCCEEDED"
+    for unit, told in ahead.items():
+        decision = deployment.view.decisions(unit)[0]
+        assert decision["reason"] == told["reason"] == "leashed"
+        assert decision["instance_id"] == told["target"]["instance_id"]
+        assert float(decision["rolled"]) == pytest.approx(told["rolled"])
+    assert f"of {WEB} in " in troop("plan")
+    unleashed = {unit["unit"]: unit["reason"] for unit in troop.json("plan", "--unleashed")["units"]}
+    assert (unleashed[WEB], unleashed[LEDGER]) == ("terminate", "terminate")
+
+
 def test_an_opt_out_holds_at_the_next_tick(troop: Command, deployment: Deployment) -> None:
     told = troop("opt-out", LEDGER, "--reason", "month-end closing", "--until", "2099-12-31", "--owner", "accounting")
     assert "left alone" in told

@@ -16,7 +16,10 @@ import pytest
 from aws_cdk import assertions
 from cdk_nag import AwsSolutionsChecks
 
+from cli import live_account, settings_files
+from cli.settings_files import TriedSettings
 from infra.acknowledgements import acknowledgements
+from infra.settings import read_settings
 from tests.infra.conftest import CONTEXT, Synthesised, stack_of
 
 Template = Mapping[str, Any]
@@ -89,9 +92,16 @@ def test_deployments_differ_in_nothing_but_their_settings(blue: Template, green:
 def test_outputs_tell_where_things_are(template: Template) -> None:
     assert set(template["Outputs"]) == {
         *("ApiUrl", "GroupTagsTable", "EventsTable", "StateTable", "DecisionsTable", "ChangesTable"),
-        *("ChaosStateMachineArn", "WorkBucket", "ActNowTopicArn"),
+        *("ChaosStateMachineArn", "WorkBucket", "ActNowTopicArn", "SaltSecretArn"),
     }
     assert not [output for output in template["Outputs"].values() if "Export" in output]
+
+
+def test_the_template_tells_the_settings_that_decide(template: Template) -> None:
+    """`troop plan` decides by them."""
+    told = json.loads(template["Metadata"][live_account.SETTINGS_METADATA])
+    settings = read_settings(CONTEXT)
+    assert settings_files.make({**told, "deployment": "Troop"}) == TriedSettings(settings.chaos, settings.tick_minutes)
 
 
 def test_two_synths_give_the_same(template: Template) -> None:

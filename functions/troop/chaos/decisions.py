@@ -63,10 +63,8 @@ class Decision:
 
 def facts_of_units(account: Account, settings: Settings, salt: bytes, now: datetime) -> Iterator[Facts]:
     """The facts of every unit, in the units' order, with what costs a call per group left out."""
-
-    def today(calendar: str) -> date:
-        return settings.calendars[calendar].at(now).day
-
+    days = {name: calendar.at(now).day for name, calendar in settings.calendars.items()}
+    today = days.__getitem__
     nobody, no_state = Group("", 0), UnitState()
     shared = effective_policy([nobody], {}, settings, today)  # of all units for which nobody has set anything
     counts = _with_leashed(account) if account.switch.leashed else account.counts
@@ -97,6 +95,12 @@ def _with_leashed(account: Account) -> Counts:
 def is_on_record(facts: Facts) -> bool:
     """Whether the leashed event of this unit and day has been recorded by an earlier tick."""
     return facts.switch.leashed and facts.state.leashed_day == facts.day
+
+
+def calendar_of(facts: Facts) -> str:
+    """The calendar on whose ticks a unit is decided for; one that does not exist is reported by the default one's."""
+    name = str(facts.policy.calendar.value)
+    return name if name in facts.settings.calendars else "default"
 
 
 def decide(facts: Facts) -> Decision:

@@ -24,13 +24,14 @@ def expected_ticks(
     for calendar in calendars:
         day, last = calendar.local(after).date(), calendar.local(until).date()
         while day <= last:
-            found += [(tick, calendar.name) for tick in _ticks_of(calendar, day, tick_minutes) if after < tick <= until]
+            found += [(tick, calendar.name) for tick in ticks_of(calendar, day, tick_minutes) if after < tick <= until]
             day += timedelta(days=1)
     return sorted(found)
 
 
-def _ticks_of(calendar: Calendar, day: date, tick_minutes: int) -> list[datetime]:
-    if not _is_open(calendar, day):
+def ticks_of(calendar: Calendar, day: date, tick_minutes: int) -> list[datetime]:
+    """The ticks that fall into a calendar's window on a local day, in UTC and in order; none on a closed one."""
+    if not is_open(calendar, day):
         return []
     midnight = datetime.combine(day, time.min, ZoneInfo(calendar.time_zone))
     first = -(-calendar.open_minute // tick_minutes) * tick_minutes
@@ -44,5 +45,6 @@ def _ticks_of(calendar: Calendar, day: date, tick_minutes: int) -> list[datetime
     return ticks
 
 
-def _is_open(calendar: Calendar, day: date) -> bool:
+def is_open(calendar: Calendar, day: date) -> bool:
+    """Whether a local day has a window at all: it is a business day, and not frozen."""
     return calendar.is_business_day(day) and calendar.frozen(day) is None

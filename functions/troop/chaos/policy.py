@@ -98,6 +98,9 @@ VALUES = (
 
 SETTINGS = "settings"
 
+_IN, _OUT = Sourced(True, SETTINGS), Sourced(False, SETTINGS)
+_NO_END: Sourced[date | None] = Sourced(None, SETTINGS)
+
 _Layer = dict[str, Sourced[Any]]
 
 
@@ -121,7 +124,7 @@ def effective_policy(
         settings: the deployment's.
         today: the local date on the calendar of a name that the settings have.
     """
-    item_layer, problems = _read_layer(item, "item", "attribute ", "", BOOKKEEPING)
+    item_layer, problems = _read_layer(item, "item", "attribute ", "", BOOKKEEPING) if item else ({}, [])
     members = []
     for group in groups:
         tag_layer, tag_problems = _read_tags(group)
@@ -173,7 +176,7 @@ def _read_layer(
 def _member(
     item: _Layer, tags: _Layer, settings: Settings, today: Callable[[str], date]
 ) -> tuple[dict[str, Sourced[Any]], list[str]]:
-    member = _defaults(settings) | tags | item
+    member = {**_defaults(settings), **tags, **item}
     calendar = member["calendar"]
     problems = []
     if calendar.value not in settings.calendars:
@@ -207,7 +210,6 @@ def _takes_part(layers: Sequence[_Layer], must_opt_in: bool, day: date) -> tuple
     ``until`` is the last day of its own layer's opt-out, and is one by itself; past it, the layer says nothing of
     opting out. ``opt_out: false`` takes a lower layer's opt-out away, and opts nobody in. ``opt_in: false`` opts out.
     """
-    nowhere: Sourced[date | None] = Sourced(None, SETTINGS)
     put_back: Sourced[bool] | None = None
     for layer in layers:
         opt_out, opt_in, until = layer.get("opt_out"), layer.get("opt_in"), layer.get("until")
@@ -216,12 +218,10 @@ def _takes_part(layers: Sequence[_Layer], must_opt_in: bool, day: date) -> tuple
         if out and out.value and not ended and put_back is None:
             return Sourced(False, out.source), until or Sourced(None, out.source)
         if opt_in:
-            return opt_in, nowhere
+            return opt_in, _NO_END
         if opt_out and not opt_out.value:
             put_back = put_back or Sourced(True, opt_out.source)
-    if must_opt_in:
-        return Sourced(False, SETTINGS), nowhere
-    return put_back or Sourced(True, SETTINGS), nowhere
+    return (_OUT if must_opt_in else put_back or _IN), _NO_END
 
 
 def _strictest(members: Sequence[dict[str, Sourced[Any]]]) -> tuple[dict[str, Sourced[Any]], list[str]]:

@@ -6,8 +6,9 @@ A group's name changes with every blue/green or versioned deployment; its unit s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import translate
+from functools import lru_cache
 from operator import attrgetter
 from urllib.parse import quote, unquote
 
@@ -37,10 +38,16 @@ def unit_of(name: str, tags: Mapping[str, str], patterns: Sequence[tuple[str, st
     """
     if UNIT_TAG in tags and (tagged := tags[UNIT_TAG].strip()):  # a blank one is malformed, which the policy reports
         return tagged
-    for glob, unit in patterns:
-        if fnmatchcase(name, glob):
+    for matches, unit in _matchers(tuple(patterns)):
+        if matches(name):
             return unit
     return name
+
+
+@lru_cache(maxsize=16)
+def _matchers(patterns: tuple[tuple[str, str], ...]) -> tuple[tuple[Callable[[str], object], str], ...]:
+    """What ``fnmatchcase`` does, without asking its cache once for every group and pattern."""
+    return tuple((re.compile(translate(glob)).match, unit) for glob, unit in patterns)
 
 
 def by_unit(groups: Iterable[Group], patterns: Sequence[tuple[str, str]]) -> dict[str, tuple[Group, ...]]:

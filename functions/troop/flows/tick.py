@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from troop import moments
+from troop.aws.account import look_closer, read_account
 from troop.aws.decisions import DecisionTable
 from troop.aws.events import EventTable
-from troop.aws.groups import alarm_states, protected_instances, read_groups, refreshing
 from troop.aws.state import PolicyTable, StateTable
-from troop.chaos.decisions import TERMINATE, Account, Decision, decide_all, facts_of_units
+from troop.chaos.decisions import TERMINATE, Decision, calendar_of, decide_all, facts_of_units
 from troop.chaos.events import Event, Status
-from troop.chaos.facts import Facts, UnitState
+from troop.chaos.facts import UnitState
 from troop.errors import TroopError
+from troop.flows.batches import without_collections
 from troop.flows.clocks import is_stale
 from troop.settings import Settings
 
@@ -55,34 +57,16 @@ class Tick:
             )
         if is_stale(started, self.clock()):
             return [], []
-        view = self.state.view()
-        account = Account(
-            groups=read_groups(self.autoscaling),
-            items=self.policies.all(),
-            states=view.units,
-            switch=view.switch,
-            counts=view.counts,
-            protected_instances=protected_instances(self.ec2),
-        )
-        facts = (
-            f for f in facts_of_units(account, self.settings, self.salt(), started) if self._calendar_of(f) == calendar
-        )
-        decisions = decide_all(facts, self._look)
+        account = read_account(self.autoscaling, self.ec2, self.policies, self.state)
+        salt = self.salt()
+        with without_collections():
+            facts = (f for f in facts_of_units(account, self.settings, salt, started) if calendar_of(f) == calendar)
+            decisions = decide_all(facts, partial(look_closer, self.autoscaling, self.cloudwatch))
         self.decisions.write(decisions)
         for decision in decisions:
-            if decision.reason == "leashed" and decision.target and not _on_record(decision, view.units):
+            if decision.reason == "leashed" and decision.target and not _on_record(decision, account.states):
                 self.events.record_leashed(_leashed_event(decision, execution))
         return decisions, [_work(d, execution) for d in decisions if d.reason == TERMINATE]
-
-    def _calendar_of(self, facts: Facts) -> str:
-        """A unit whose calendar does not exist is reported by the ticks of the default one."""
-        name = str(facts.policy.calendar.value)
-        return name if name in self.settings.calendars else "default"
-
-    def _look(self, due: list[Facts]) -> list[Facts]:
-        under_way = refreshing(self.autoscaling, sorted({g.name for f in due for g in f.groups}))
-        states = alarm_states(self.cloudwatch, {name for f in due for name in f.policy.stop_alarms.value})
-        return [replace(f, refreshing=under_way, alarms=states) for f in due]
 
 
 def _on_record(decision: Decision, states: Mapping[str, UnitState]) -> bool:

@@ -23,7 +23,7 @@ WRONG = [
     ("units: {web: {probability: 3}}", "web: probability is '3': must be a number from 0 to 1"),
     ("units: {web: {owner: }}", "leave the key out"),
     ("units: {web: true}", "web: must be a mapping"),
-    ("units: {no: {opt_out: true}}", "False is no name of a unit: put it into quotes"),
+    ("units: {true: {opt_out: true}}", "True is no name of a unit: put it into quotes"),
     ("units: {web: {owner: a}, web: {owner: b}}", "'web' is given twice"),
     ("units: {web: {owner: a, owner: b}}", "'owner' is given twice"),
     ("web: {opt_out: true}", "one key, units"),

@@ -1,0 +1,92 @@
+"""What a tick would read of a deployment and its account, read with the caller's own credentials."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import boto3
+
+from cli import aws, settings_files
+from cli.deployment import Deployment
+from cli.errors import CliError, Exit
+from cli.settings_files import TriedSettings
+from troop.aws.account import look_closer, read_account
+from troop.aws.state import PolicyTable, StateTable
+from troop.chaos.decisions import Account
+from troop.chaos.facts import Facts
+from troop.errors import SettingsError
+
+SETTINGS_METADATA = "TroopSettings"
+"""Where the stack's template has the settings that its functions decide by."""
+
+
+def deployed_settings(session: boto3.Session, deployment: Deployment) -> TriedSettings:
+    """The settings that the deployed functions decide by: they stand in the metadata of the stack's template.
+
+    Raises:
+        CliError: FAILED, when the stack does not tell them; or what :func:`cli.aws.told` tells.
+    """
+    with aws.told():
+        template = aws.client(session, "cloudformation").get_template(StackName=deployment.name)["TemplateBody"]
+    try:
+        return settings_files.make(
+            {**json.loads(template["Metadata"][SETTINGS_METADATA]), "deployment": deployment.name}
+        )
+    except (KeyError, TypeError, ValueError, SettingsError):
+        raise _too_old(deployment, "its settings") from None
+
+
+def salt(session: boto3.Session, deployment: Deployment) -> bytes:
+    """The salt of the deployment's rolls.
+
+    Raises:
+        CliError: FORBIDDEN, when the caller may not read it; or what :func:`cli.aws.told` tells.
+    """
+    with aws.told():
+        answer = aws.client(session, "secretsmanager").get_secret_value(SecretId=_output(deployment, "SaltSecretArn"))
+    return str(answer["SecretString"]).encode()
+
+
+def account(session: boto3.Session, deployment: Deployment, leashed: bool) -> Account:
+    """Groups, policies, the switch and what is remembered of units, as they are now.
+
+    Args:
+        leashed: what the switch says when nobody has set it.
+
+    Raises:
+        CliError: what :func:`cli.aws.told` tells.
+    """
+    dynamodb = _client(session, "dynamodb")
+    policies = PolicyTable(dynamodb, _output(deployment, "GroupTagsTable"))
+    state = StateTable(dynamodb, _output(deployment, "StateTable"), leashed)
+    with aws.told():
+        return read_account(_client(session, "autoscaling"), _client(session, "ec2"), policies, state)
+
+
+def look(session: boto3.Session) -> Callable[[list[Facts]], list[Facts]]:
+    """Looks at instance refreshes and stop alarms of units that are due, as they are now."""
+    closer = partial(look_closer, _client(session, "autoscaling"), _client(session, "cloudwatch"))
+
+    def told(due: list[Facts]) -> list[Facts]:
+        with aws.told():
+            return closer(due)
+
+    return told
+
+
+def _client(session: boto3.Session, service: str) -> Any:
+    # As patient as a tick is: a large account is read in many calls, and some of them are throttled.
+    return aws.client(session, service, retries={"mode": "standard", "total_max_attempts": 7})
+
+
+def _output(deployment: Deployment, name: str) -> str:
+    if name not in deployment.outputs:
+        raise _too_old(deployment, f"its {name}")
+    return deployment.outputs[name]
+
+
+def _too_old(deployment: Deployment, what: str) -> CliError:
+    return CliError(Exit.FAILED, f"the stack {deployment.name} does not tell {what}: deploy it again with this version")

@@ -1,0 +1,72 @@
+"""Settings to try out: of a file, over those of this checkout's cdk.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cli import yaml_files
+from cli.errors import CliError, Exit
+from troop import settings as chaos
+from troop import values
+from troop.errors import SettingsError
+
+PREFIX = "troop:"
+CHECKOUT = Path(__file__).resolve().parents[1] / "cdk.json"
+
+
+@dataclass(frozen=True)
+class TriedSettings:
+    """What decides, and how often: minutes between two ticks."""
+
+    chaos: chaos.Settings
+    tick_minutes: int
+
+
+def load(file: Path | None) -> TriedSettings:
+    """The settings of a cdk.json, or of a YAML or JSON mapping of the same keys, with or without ``troop:``.
+
+    Keys that the file does not have are those of this checkout's cdk.json; so are all without a file.
+
+    Raises:
+        CliError: USAGE; names the file, the key, the value and what is allowed.
+    """
+    defaults = _keys(CHECKOUT)
+    given = _keys(file) if file else {}
+    name = file or CHECKOUT
+    try:
+        chaos.refuse_unknown(given, tuple(defaults))
+        return make(defaults | given)
+    except SettingsError as error:
+        raise CliError(Exit.USAGE, f"{name}: {error}") from None
+
+
+def make(raw: Mapping[str, Any]) -> TriedSettings:
+    """Settings from values by key, without prefix; keys that only a deployment needs are left out.
+
+    Raises:
+        SettingsError: names the key, the value and what is allowed.
+    """
+    minutes = chaos.parse_value(PREFIX + "tick_minutes", raw.get("tick_minutes"), values.one_of(*chaos.TICK_MINUTES))
+    return TriedSettings(chaos.parse_settings({key: raw[key] for key in chaos.KEYS if key in raw}), minutes)
+
+
+def _keys(file: Path) -> dict[str, Any]:
+    raw = yaml_files.parse(yaml_files.read(file), str(file))
+    is_cdk = isinstance(raw, dict) and isinstance(raw.get("context"), dict)
+    context = raw["context"] if is_cdk else raw
+    if not isinstance(context, dict):
+        raise CliError(Exit.USAGE, f"{file}: must be a cdk.json, or a mapping of its keys to values")
+    found: dict[str, Any] = {}
+    for key, value in context.items():
+        if not isinstance(key, str):
+            raise CliError(Exit.USAGE, f"{file}: {key!r} is no key of the settings: put it into quotes")
+        if is_cdk and not key.startswith(PREFIX):
+            continue  # the CDK's own
+        plain = key.removeprefix(PREFIX)
+        if plain in found:
+            raise CliError(Exit.USAGE, f"{file}: {plain} is given twice, with {PREFIX} and without")
+        found[plain] = value
+    return found

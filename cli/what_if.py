@@ -1,0 +1,74 @@
+"""What `troop plan` and `troop simulate` have in common: options, and what is said about the assumptions."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli import show
+from cli.errors import CliError, Exit
+from troop import values
+from troop.chaos.forecast import ASSUMPTIONS
+
+FIXED_SALT = "troop what-if"
+"""Keys the rolls where no salt is given: anything will do, as long as it is always the same."""
+
+SettingsFile = Annotated[
+    Path | None,
+    typer.Option("--settings", help="A cdk.json, or YAML or JSON of its keys; what it lacks is this checkout's."),
+]
+Salt = Annotated[str | None, typer.Option("--salt", help="Keys the rolls, as the deployment's secret does.")]
+
+FIRST, LAST = date(1970, 1, 1), date(2199, 12, 31)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def day(text: str, option: str) -> date:
+    """A day that a person typed.
+
+    Raises:
+        CliError: USAGE.
+    """
+    try:
+        found = values.day(text)
+    except values.BadValue as error:
+        raise CliError(Exit.USAGE, f"{option} is {text!r}: must be {error}") from None
+    if not FIRST <= found <= LAST:
+        raise CliError(Exit.USAGE, f"{option} is {text!r}: must be from {FIRST} to {LAST}")
+    return found
+
+
+def salt_of(given: str | None) -> bytes:
+    """The salt for groups of a file.
+
+    Raises:
+        CliError: USAGE: it is empty.
+    """
+    if given == "":
+        raise CliError(Exit.USAGE, "--salt is '': must not be empty; leave it out for a fixed one")
+    return (given or FIXED_SALT).encode()
+
+
+def salt_note(given: str | None) -> str:
+    """What is to be said of the salt of a file's groups."""
+    if given is not None:
+        return "the salt is the one given"
+    return (
+        f"the salt is {FIXED_SALT!r}: the same days every time, but not a deployment's, whose salt gives others; "
+        "the statistics are the same"
+    )
+
+
+def tell(assumptions: list[str]) -> None:
+    """The assumptions, on stderr."""
+    show.note("Taken for granted: " + "; ".join(assumptions) + ".", style="dim")
+
+
+def assumptions(*more: str) -> list[str]:
+    return [*ASSUMPTIONS, *more]

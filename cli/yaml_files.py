@@ -1,0 +1,88 @@
+"""Files that people write: YAML or, since that is YAML as well, JSON; read strictly."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cli.errors import CliError, Exit
+
+_LARGEST = 20_000_000
+
+
+def read(file: Path) -> str:
+    """The text of a file; of stdin for ``-``.
+
+    Raises:
+        CliError: USAGE.
+    """
+    try:
+        return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CliError(Exit.USAGE, f"{file} cannot be read: {error}") from None
+
+
+def parse(text: str, name: str) -> Any:
+    """The values of a document; no key may be given twice.
+
+    Args:
+        name: what messages call it.
+
+    Raises:
+        CliError: USAGE.
+    """
+    if len(text) > _LARGEST:
+        raise CliError(Exit.USAGE, f"{name} is longer than {_LARGEST:,} characters")
+    try:
+        if text.lstrip()[:1] in ("[", "{"):
+            try:
+                return json.loads(text, object_pairs_hook=_once)  # much faster, where it will do
+            except json.JSONDecodeError:
+                pass
+        return yaml.load(text, Loader=_Strict)  # a SafeLoader
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise CliError(Exit.USAGE, f"{name} is no YAML: {' '.join(str(error).split())}") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"{key!r} is given twice")
+        found[key] = value
+    return found
+
+
+class _Strict(yaml.SafeLoader):
+    """Scalars are those of JSON: in YAML 1.1, 15:00 is the number 900, NO (Norway) is false, and 2026-13-01 an error.
+
+    Refuses a key that is given twice: YAML would let the later one win without a word.
+    """
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            if isinstance(key_node, yaml.ScalarNode):
+                if key_node.value in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"{key_node.value!r} is given twice", key_node.start_mark
+                    )
+                seen.add(key_node.value)
+        return super().construct_mapping(node, deep)
+
+
+_Strict.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] in ("null", "merge")]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+for _tag, _pattern, _first in (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?(0|[1-9][0-9]*)", "-+0123456789"),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?", "-+.0123456789"),
+):
+    _Strict.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))

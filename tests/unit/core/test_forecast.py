@@ -1,0 +1,182 @@
+"""Forecasts: the day as ticks would go through it, and the short cut that years are simulated by."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Any
+
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from tests.unit.core.build import FRIDAY, SALT, account, at, calendars, fleet, group, raw_calendar, settings, tagged
+from tests.unit.core.test_rules_hold import OPT_OUT, worlds
+from troop.chaos.decisions import TERMINATE, Account, Decision
+from troop.chaos.facts import Counts, Facts, Switch, UnitState
+from troop.chaos.forecast import UnitDay, go_through, plan, skip_through, ticks_between
+from troop.chaos.roll import due_at
+from troop.settings import Settings
+
+MONDAY = date(2026, 11, 23)
+
+
+def day_of(read: Account, of: Settings, day: date = FRIDAY, **more: Any) -> dict[str, UnitDay]:
+    found = plan(read, of, SALT, 15, dict.fromkeys(of.calendars, day), **more)
+    return {unit.decisions[0].unit: unit for unit in found}
+
+
+def outcomes(days: Iterable[list[Decision]], of: Settings) -> dict[tuple[str, date | None], tuple[Any, ...]]:
+    """By unit and local day: what was terminated and when, else the last reason."""
+    found: dict[tuple[str, date | None], tuple[Any, ...]] = {}
+    for decisions in days:
+        for d in decisions:
+            calendar = of.calendars.get(str(d.policy.calendar.value)) or of.calendars["default"]
+            key = d.unit, calendar.at(d.tick).day
+            if found.get(key, ("",))[0] != TERMINATE:
+                when = (d.tick, d.target.instance.instance_id) if d.reason == TERMINATE and d.target else ()
+                found[key] = (d.reason, *when)
+    return found
+
+
+# ------------------------------------------------------------------ a day
+
+
+def test_a_unit_is_terminated_at_the_first_tick_after_its_minute_and_has_then_had_its_day() -> None:
+    of = settings()
+    (unit,) = day_of(account(group()), of).values()
+    due = due_at(SALT, FRIDAY, "web", of.calendars["default"])
+    assert unit.due == due
+    assert unit.outcome.reason == TERMINATE
+    assert due <= unit.outcome.tick < due + timedelta(minutes=15)
+    reasons = [d.reason for d in unit.decisions]
+    assert len(reasons) == 24
+    hit = reasons.index(TERMINATE)
+    assert set(reasons[:hit]) <= {"not-yet"}
+    assert set(reasons[hit + 1 :]) <= {"already-today"}
+
+
+def test_caps_count_what_the_day_has_seen_and_what_is_in_flight_is_over_by_the_next_tick() -> None:
+    found = day_of(account(*fleet(12)), settings(max_per_day=5, max_in_flight=1))
+    hits = sorted(u.outcome.tick for u in found.values() if u.outcome.reason == TERMINATE)
+    assert len(hits) == len(set(hits)) == 5
+    assert Counter(u.outcome.reason for u in found.values()) == {TERMINATE: 5, "day-cap": 7}
+
+
+def test_what_was_counted_and_remembered_before_holds() -> None:
+    read = account(
+        *fleet(3),
+        counts=Counts({FRIDAY: 1}, in_flight=5),
+        states={"service-00": UnitState(last_day=FRIDAY), "service-01": UnitState(unrecovered="2026-11-02#x")},
+    )
+    found = {unit: u.outcome.reason for unit, u in day_of(read, settings(max_per_day=1)).items()}
+    assert found == {"service-00": "already-today", "service-01": "unrecovered", "service-02": "day-cap"}
+
+
+def test_a_closed_day_says_why() -> None:
+    thanksgiving = date(2026, 11, 26)
+    of = settings(calendars=calendars(freezes=[{"from": str(MONDAY), "to": str(MONDAY), "reason": "release"}]))
+    for day, reason, detail in (
+        (FRIDAY + timedelta(days=1), "weekend", "Saturday is not a working day of calendar default"),
+        (MONDAY, "freeze", "release"),
+        (thanksgiving, "holiday", "Thanksgiving Day"),
+    ):
+        (unit,) = day_of(account(group()), of, day).values()
+        assert (unit.outcome.reason, unit.outcome.detail, unit.due) == (reason, detail, None)
+
+
+def test_a_leash_is_the_outcome_with_the_instance_that_it_saves() -> None:
+    (unit,) = day_of(account(group(), switch=Switch(halted=False, leashed=True)), settings()).values()
+    first = next(d for d in unit.decisions if d.reason == "leashed")
+    assert unit.outcome == first
+    assert unit.outcome.target
+
+
+def test_ticks_that_are_over_terminate_nothing() -> None:
+    of = settings()
+    (unit,) = day_of(account(group()), of).values()
+    (later,) = day_of(account(group()), of, after=unit.outcome.tick).values()
+    assert later.decisions[0].tick == unit.outcome.tick + timedelta(minutes=15)
+    assert later.outcome.reason == TERMINATE  # what is overdue goes at the next tick
+    (none_left,) = day_of(account(group()), of, after=at("14:45")).values()
+    assert (none_left.outcome.reason, none_left.outcome.target) == ("outside-window", None)
+    assert none_left.outcome.detail == "no tick is left on 2026-11-20"
+
+
+def test_each_unit_has_the_ticks_of_its_own_calendar_and_what_has_none_those_of_the_default_one() -> None:
+    of = settings(calendars={**calendars(), "vienna": raw_calendar(time_zone="Europe/Vienna", close="10:00")})
+    found = day_of(account(tagged("a", calendar="vienna"), tagged("b"), tagged("c", calendar="moon")), of)
+    assert {unit: (u.calendar, len(u.decisions)) for unit, u in found.items()} == {
+        "a": ("vienna", 4),
+        "b": ("default", 24),
+        "c": ("default", 24),
+    }
+    assert found["c"].outcome.reason == "malformed"
+
+
+def test_a_closer_look_is_taken_at_units_that_are_due_only() -> None:
+    seen: list[str] = []
+
+    def look(due: list[Facts]) -> list[Facts]:
+        seen.extend(f.unit for f in due)
+        return [replace(f, refreshing=frozenset({"busy"}), alarms={}) for f in due]
+
+    found = day_of(account(group("busy"), group("idle", first=10), group("out", first=20)), settings(), look=look)
+    assert found["busy"].outcome.reason == "refreshing"
+    assert found["idle"].outcome.reason == TERMINATE
+    assert seen.count("idle") == 1
+
+
+# ------------------------------------------------------------------ many days
+
+
+def test_ticks_are_in_order_over_all_calendars() -> None:
+    of = settings(calendars={**calendars(), "vienna": raw_calendar(time_zone="Europe/Vienna")})
+    ticks = ticks_between(of, 15, FRIDAY, MONDAY)
+    assert ticks == sorted(ticks)
+    assert Counter(name for _, name in ticks) == {"default": 48, "vienna": 48}
+
+
+def both(read: Account, of: Settings, first: date, last: date) -> tuple[Any, Any, int, int]:
+    ticks = ticks_between(of, 15, first, last)
+    full, short = list(go_through(read, of, SALT, ticks)), list(skip_through(read, of, SALT, ticks))
+    return outcomes(full, of), outcomes(short, of), sum(map(len, full)), sum(map(len, short))
+
+
+def test_the_short_cut_meets_every_reason_of_the_long_way() -> None:
+    """Property: whatever the account, every unit and day ends alike, at the same tick, with the same instance."""
+    seen: Counter[str] = Counter()
+
+    @hypothesis_settings(max_examples=25)
+    @given(
+        world=worlds(),
+        days=st.integers(0, 5),
+        caps=st.sampled_from([(1, 1), (2, 1), (4, 3), (20, 5)]),
+        probability=st.sampled_from([0.3, 1.0]),
+    )
+    def search(world: Any, days: int, caps: tuple[int, int], probability: float) -> None:
+        read, _, now = world
+        of = replace(OPT_OUT, max_per_day=caps[0], max_in_flight=caps[1], probability=probability)
+        crowd = [tagged(f"crowd-{n}", calendar=c, min_days_between=str(n)) for n in range(3) for c in of.calendars]
+        crowd = [replace(g, name=f"{g.name}-{g.tags['troop:calendar']}") for g in crowd]
+        read = replace(read, groups=[*read.groups, *crowd])
+        full, short, _, _ = both(read, of, now.date(), now.date() + timedelta(days=days))
+        assert short == full
+        seen.update(reason for reason, *_ in full.values())
+
+    search()
+    assert {TERMINATE, "day-cap", "not-rolled", "opted-out", "too-soon"} <= set(seen), seen
+
+
+def test_the_short_cut_is_one() -> None:
+    full, short, long_way, short_way = both(account(*fleet(5)), settings(probability=0.2), FRIDAY, date(2027, 2, 1))
+    assert short == full
+    assert short_way < long_way / 15
+
+
+def test_what_a_cap_in_flight_holds_back_comes_at_the_next_tick() -> None:
+    full, short, _, _ = both(account(*fleet(30)), settings(max_in_flight=1, max_per_day=100), FRIDAY, MONDAY)
+    assert short == full
+    assert Counter(reason for reason, *_ in full.values())[TERMINATE] > 40

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cli import doctor, events, groups, policy, policy_commands, proxy_command, show, switch
+from cli import doctor, events, groups, policy, policy_commands, proxy_command, show, switch, why
 from cli.context import Options
 from cli.errors import CliError
 
@@ -49,6 +49,7 @@ def options(
 
 
 app.command("events")(events.events)
+app.command("why")(why.why)
 app.command("groups")(groups.groups)
 app.command("group")(groups.group)
 app.command("opt-out")(policy.opt_out)

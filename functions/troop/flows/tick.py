@@ -68,7 +68,7 @@ class Tick:
             f for f in facts_of_units(account, self.settings, self.salt(), started) if self._calendar_of(f) == calendar
         )
         decisions = decide_all(facts, self._look)
-        self.decisions.write(decisions)
+        self.decisions.write(decisions, self.settings.calendars[calendar].at(started).day)
         for decision in decisions:
             if decision.reason == "leashed" and decision.target:
                 self.events.record_leashed(_leashed_event(decision, execution))

@@ -22,12 +22,13 @@ NOON = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)
 
 def pages(**query: Any) -> Iterator[list[dict[str, Any]]]:
     cursor: dict[str, str] = {}
-    while True:
+    for _ in range(100):
         page = get("/decisions", **query, **cursor)
         yield page["decisions"]
         if not page["cursor"]:
             return
         cursor = {"cursor": page["cursor"]}
+    pytest.fail("the listing does not end")
 
 
 def listed(**query: Any) -> list[tuple[str, str]]:

@@ -86,7 +86,7 @@ class DecisionQueries:
             BadPosition: the position lies outside the listing.
         """
         low, high = _ticks_of(day)
-        if position is not None and not low <= position <= high:
+        if position is not None and not (len(position) == len(low) and low <= position <= high):
             raise BadPosition(position)
         found: list[dict[str, Any]] = []
         for _ in range(READS):

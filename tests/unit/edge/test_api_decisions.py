@@ -218,8 +218,9 @@ def test_a_cursor_belongs_to_its_listing(account: Account) -> None:
 
 
 @pytest.mark.parametrize("query", [{"unit": "web"}, {"unit": "web", "day": "2026-11-20"}, {"day": "2026-11-20"}])
-@pytest.mark.parametrize("position", ["~", "\x00", "2026-11-20T20:00:00.000Z" + "é" * 600])
+@pytest.mark.parametrize("position", ["~", "\x00", "~" * 24, "2026-11-20T20:00:00.000Z" + "x" * 1100])
 def test_a_forged_cursor_is_no_server_error(account: Account, query: dict[str, str], position: str) -> None:
     day = date.fromisoformat(query["day"]) if "day" in query else None
     cursor = cursors.encode(position, ["decisions", query.get("unit"), day])
-    assert ask("GET", "/decisions", **query, cursor=cursor)[0] in (200, 400)
+    refused = "unit" in query or len(position) > 1024  # where DynamoDB would refuse to start
+    assert ask("GET", "/decisions", **query, cursor=cursor)[0] == (400 if refused else 200)

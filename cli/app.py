@@ -18,6 +18,7 @@ from cli import (
     show,
     simulate,
     switch,
+    why,
 )
 from cli.context import Options
 from cli.errors import CliError
@@ -60,6 +61,7 @@ def options(
 
 
 app.command("events")(events.events)
+app.command("why")(why.why)
 app.command("groups")(groups.groups)
 app.command("group")(groups.group)
 app.command("opt-out")(policy.opt_out)

@@ -14,6 +14,7 @@ from cli.errors import CliError, Exit
 from troop.chaos.units import unit_to_url
 
 EVENTS_PAGE = 100
+DECISIONS_PAGE = 100
 GROUPS_PAGE = 50
 POLICIES_PAGE = 100
 """The longest pages the API gives."""
@@ -43,6 +44,10 @@ class TroopClient:
     def events(self, query: Mapping[str, str], limit: int) -> list[dict[str, Any]]:
         """Up to ``limit`` events, newest first; ``query`` as GET /events takes it, without limit and cursor."""
         return self._listing("events", query, limit, EVENTS_PAGE)
+
+    def decisions(self, query: Mapping[str, str], limit: int) -> list[dict[str, Any]]:
+        """Up to ``limit`` decisions, newest first; ``query`` as GET /decisions takes it, without limit and cursor."""
+        return self._listing("decisions", query, limit, DECISIONS_PAGE)
 
     def groups(self) -> Iterator[dict[str, Any]]:
         """All groups of the account and region, page by page."""

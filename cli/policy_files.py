@@ -94,11 +94,12 @@ def _policy(unit: str, raw: Mapping[Any, Any], problems: list[str]) -> dict[str,
 
 
 class _Quoting(yaml.SafeDumper):
-    """Escapes Unicode's line breaks, which YAML, left alone, would write as they are and read back as others."""
+    """Escapes Unicode's line breaks, which YAML would write as they are and read back as others; and quotes whatever the
+    strict reader would take for a number."""
 
 
 def _text(dumper: _Quoting, text: str) -> yaml.ScalarNode:
-    style = '"' if set(text) & {"\x85", "\u2028", "\u2029"} else None
+    style = '"' if set(text) & {"\x85", "\u2028", "\u2029"} or yaml_files.is_taken_for_a_value(text) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -24,6 +24,7 @@ _SEGMENT = r"[A-Za-z0-9._~-]+"
 ROUTES: Sequence[tuple[re.Pattern[str], frozenset[str]]] = (
     (re.compile("/events"), frozenset({"GET"})),
     (re.compile(f"/events/{_SEGMENT}"), frozenset({"GET"})),
+    (re.compile("/decisions"), frozenset({"GET"})),
     (re.compile("/groups"), frozenset({"GET"})),
     (re.compile(f"/groups/{_SEGMENT}"), frozenset({"GET", "PATCH"})),
     (re.compile("/policies"), frozenset({"GET"})),

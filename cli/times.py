@@ -12,6 +12,11 @@ EXPECTED = (
 )
 
 
+def now() -> datetime:
+    """The moment, in UTC."""
+    return datetime.now(UTC)
+
+
 def parse_moment(text: str, now: datetime) -> datetime:
     """An aware moment in UTC; text without an offset is on this machine's clock.
 

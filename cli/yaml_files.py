@@ -86,3 +86,9 @@ for _tag, _pattern, _first in (
     ("float", r"[-+]?(\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?", "-+.0123456789"),
 ):
     _Strict.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
+
+
+def is_taken_for_a_value(text: str) -> bool:
+    """Whether text without quotes would be read as something else, such as a number; YAML 1.1 knows fewer numbers."""
+    resolvers = _Strict.yaml_implicit_resolvers.get(text[:1], [])
+    return any(pattern.match(text) for _, pattern in resolvers)

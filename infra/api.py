@@ -16,6 +16,7 @@ STAGE = "v1"
 ROUTES = (
     "GET /events",
     "GET /events/{id}",
+    "GET /decisions",
     "GET /groups",
     "GET /groups/{unit}",
     "PATCH /groups/{unit}",

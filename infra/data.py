@@ -16,6 +16,8 @@ DATA_TAG = "troop:data"
 
 _TICKS_DAYS = 7
 
+_TOLD_BY_DAY = ("calendar", "day", "detail", "group", "groups", "instance_id", "probability", "reason", "rolled")
+
 
 class Data(Construct):
     """Tables, bucket and salt.
@@ -24,7 +26,8 @@ class Data(Construct):
         group_tags: policy of units, edited by people. Key ``unit``.
         events: terminations. Key ``event_id``; indices ``by-time``, ``by-unit`` and ``by-open`` (those in flight).
         state: the switch, counters and what is known of a unit. Key ``key``.
-        decisions: what each tick decided about each unit. Keys ``unit``, ``tick``; expires by ``expires_at``.
+        decisions: what each tick decided about each unit. Keys ``unit``, ``tick``; expires by ``expires_at``; index
+            ``by-day``.
         changes: who has changed which policy, or the switch. Keys ``subject``, ``at``.
         work: the work bucket.
         salt: the secret that keys the rolls.
@@ -45,6 +48,14 @@ class Data(Construct):
             )
         self.state = self._table("State", "key")
         self.decisions = self._table("Decisions", "unit", sort="tick", expires="expires_at")
+        self.decisions.add_global_secondary_index(
+            index_name="by-day",
+            partition_key=_text("day_shard"),
+            sort_key=_text("at"),
+            # All but the policy, which is half of an item: whoever asks for a day wants the reasons.
+            projection_type=dynamodb.ProjectionType.INCLUDE,
+            non_key_attributes=list(_TOLD_BY_DAY),
+        )
         self.changes = self._table("Changes", "subject", sort="at")
         self.work = s3.Bucket(
             self,

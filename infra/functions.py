@@ -8,6 +8,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra import permissions
@@ -30,7 +31,7 @@ class Functions(Construct):
         decide, terminate, recovery, sweep: tasks of the chaos workflow.
         api: behind API Gateway; the only one with pydantic's layer.
         watchdog: looks after the deployment's health.
-        roles: by the function's name.
+        roles, log_groups: by the function's name.
     """
 
     api: lambda_.Function
@@ -50,6 +51,7 @@ class Functions(Construct):
             raise ValueError(f"the layers are bundled for Python {PYTHON_VERSION}, the functions run on {RUNTIME.name}")
         self._settings, self._data = settings, data
         self.roles: dict[str, iam.Role] = {}
+        self.log_groups: dict[str, logs.ILogGroup] = {}
         bundled = bundle(settings.bundle, settings.chaos_json)
         self._code = lambda_.Code.from_asset(str(bundled.code))
         self._runtime_layer, self._api_layer = (
@@ -155,6 +157,7 @@ class Functions(Construct):
             statements=[*statements, *permissions.function_telemetry(log_group)],
         )
         self.roles[name] = role
+        self.log_groups[name] = log_group
         function = lambda_.Function(
             self,
             title,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import aws_cdk as cdk
+from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -89,7 +90,7 @@ def sweep(data: Data, bus: events.IEventBus) -> list[iam.PolicyStatement]:
     return [
         *recovery(data, bus),
         _allow(["autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances"], "*"),
-        _allow(["dynamodb:Query"], _index(data, "by-open")),
+        _allow(["dynamodb:Query"], _index(data.events, "by-open")),
     ]
 
 
@@ -100,7 +101,8 @@ def api(data: Data) -> list[iam.PolicyStatement]:
         _allow(["dynamodb:GetItem"], data.events.table_arn),
         _allow(
             ["dynamodb:Query"],
-            *(_index(data, "by-time"), _index(data, "by-unit"), data.decisions.table_arn, data.changes.table_arn),
+            *(_index(data.events, "by-time"), _index(data.events, "by-unit"), data.changes.table_arn),
+            *(data.decisions.table_arn, _index(data.decisions, "by-day")),
         ),
         _allow(
             ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"],
@@ -206,5 +208,5 @@ def _read_salt(data: Data) -> iam.PolicyStatement:
     return _allow(["secretsmanager:GetSecretValue"], data.salt.secret_arn)
 
 
-def _index(data: Data, name: str) -> str:
-    return f"{data.events.table_arn}/index/{name}"
+def _index(table: dynamodb.ITable, name: str) -> str:
+    return f"{table.table_arn}/index/{name}"

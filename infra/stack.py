@@ -13,6 +13,7 @@ from infra.api import Api
 from infra.chaos import ChaosWorkflow
 from infra.data import Data
 from infra.functions import Functions
+from infra.queries import Queries
 from infra.schedules import Schedules
 from infra.settings import DeploymentSettings
 from infra.watchdog import Watchdog
@@ -51,6 +52,7 @@ class TroopStack(cdk.Stack):
         self.alarms = Alarms(self, "Alarms", settings=settings, watched=watched)
         self.api = Api(self, "Api", settings=settings, handler=self.functions.api)
         self.template_options.metadata = {SETTINGS_METADATA: _told(settings)}
+        Queries(self, "Queries", functions=self.functions)
         outputs = {
             "ApiUrl": (self.api.rest_api.url, "Where the API answers signed requests"),
             "GroupTagsTable": (self.data.group_tags.table_name, "Policy of units: edit its items to opt a unit out"),

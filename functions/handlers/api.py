@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from time import perf_counter
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -12,10 +13,10 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 from aws_lambda_powertools.logging import correlation_paths
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.api import events, groups, health, policies, switch
+from troop.api import decisions, events, groups, health, policies, switch
 from troop.api.requests import body_problem, caller_of
 
-ROUTES = (events, groups, policies, switch, health)
+ROUTES = (events, decisions, groups, policies, switch, health)
 
 logger = Logger()
 app = APIGatewayRestResolver(enable_validation=True)
@@ -59,6 +60,7 @@ def not_found(error: NotFoundError) -> Response[Any]:
 @logger.inject_lambda_context(correlation_id_path=correlation_paths.API_GATEWAY_REST)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """API Gateway's proxy event -> its proxy answer. Each request leaves a line in the log that says whose it was."""
+    began = perf_counter()
     try:
         problem = body_problem(event)
         answer = _answer(400, f"{problem}") if problem else app.resolve(event, context)
@@ -66,7 +68,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         logger.exception("the request failed")
         answer = _answer(500, f"the request failed: try again, or look for request {context.aws_request_id} in the log")
     asked = {"method": event.get("httpMethod"), "path": event.get("path"), "caller": caller_of(event)}
-    logger.info("request", extra=asked | {"status": answer["statusCode"]})
+    took = round((perf_counter() - began) * 1000)
+    logger.info("request", extra=asked | {"status": answer["statusCode"], "duration_ms": took})
     return answer
 
 

@@ -11,13 +11,14 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from troop import moments, wiring
 from troop.aws.clients import client
 from troop.aws.decisions import put_work
+from troop.aws.logs import log_decisions, step
 from troop.aws.metrics import emit
 from troop.chaos.metrics import REASON, Metric
 
 logger = Logger()
 
 
-@logger.inject_lambda_context
+@step(logger, "execution")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """``{"calendar", "execution", "started"}`` -> ``{"count", "bucket", "key", "max_in_flight", "reasons"}``.
 
@@ -30,6 +31,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     key = f"ticks/{started:%Y/%m/%d/%H-%M}-{execution.rpartition(':')[2]}.json"
     if work:
         put_work(client("s3"), bucket, key, work)
+    log_decisions(decisions, execution)
     reasons = Counter(d.reason for d in decisions)
     logger.info("decided", calendar=event["calendar"], units=len(decisions), reasons=dict(reasons), execution=execution)
     deployment = wiring.settings().deployment

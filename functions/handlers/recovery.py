@@ -9,13 +9,14 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop import moments, wiring
 from troop.aws.events import StepRefused
-from troop.aws.metrics import emit, outcomes
+from troop.aws.logs import step
+from troop.aws.metrics import emit, emit_outcomes, outcomes
 from troop.chaos.metrics import Metric
 
 logger = Logger()
 
 
-@logger.inject_lambda_context
+@step(logger, "event_id")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """``{"event_id", "entered"}`` -> ``{"event_id", "status", "wait_seconds"}``.
 
@@ -32,11 +33,14 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         status=look.event.status.value,
         detail=look.detail,
         recovery_seconds=look.event.recovery_seconds,
+        instance_id=look.event.instance_id,
+        execution=look.event.execution,
     )
     measured = outcomes([look.event.status.value])
     if look.event.recovery_seconds is not None:
         measured[Metric.RECOVERY_SECONDS] = look.event.recovery_seconds
     emit(wiring.settings().deployment, measured)
+    emit_outcomes(wiring.settings().deployment, [look.event.status.value])
     return {
         "event_id": look.event.event_id,
         "status": look.event.status.value,

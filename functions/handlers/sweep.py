@@ -8,7 +8,8 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop import moments, wiring
-from troop.aws.metrics import emit, outcomes
+from troop.aws.logs import step
+from troop.aws.metrics import emit, emit_outcomes, outcomes
 from troop.errors import TroopError
 
 logger = Logger()
@@ -18,7 +19,7 @@ class SweepIncompleteError(TroopError):
     """Some events in flight could not be swept; the rest was."""
 
 
-@logger.inject_lambda_context
+@step(logger, "execution")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """``{"execution", "started"}`` -> ``{"swept": count}``.
 
@@ -30,7 +31,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         log = logger.error if one.error else logger.info
         log("swept", event_id=one.event_id, status=one.status, error=one.error, execution=event["execution"])
     # Without seconds: when such a group was whole again is known to the tick at best.
-    emit(wiring.settings().deployment, outcomes(one.status for one in swept))
+    deployment = wiring.settings().deployment
+    emit(deployment, outcomes(one.status for one in swept))
+    emit_outcomes(deployment, [one.status for one in swept])
     if failed := [one for one in swept if one.error]:
         raise SweepIncompleteError("; ".join(f"{one.event_id}: {one.error}" for one in failed[:5]))
     return {"swept": len(swept)}

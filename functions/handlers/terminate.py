@@ -8,16 +8,17 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop import wiring
+from troop.aws.logs import step
 from troop.aws.metrics import emit
 from troop.chaos.events import Status
-from troop.chaos.metrics import Metric
+from troop.chaos.metrics import REFUSED, STATUS, Metric
 from troop.chaos.recovery import wait_before
 from troop.flows.terminate import Work
 
 logger = Logger()
 
 
-@logger.inject_lambda_context
+@step(logger, "execution")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """One work item of Decide -> ``{"event_id", "status", "reason", "wait_seconds"}``.
 
@@ -25,7 +26,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """
     work = Work.parse(event)
     outcome = wiring.termination().run(work)
-    status = outcome.event.status.value if outcome.event else "REFUSED"
+    status = outcome.event.status.value if outcome.event else REFUSED
     logger.info(
         "termination",
         event_id=work.event_id,
@@ -37,6 +38,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     )
     if status == Status.TERMINATED:
         emit(wiring.settings().deployment, {Metric.TERMINATIONS: 1})
+    if status != Status.CLAIMED:  # what becomes of that one, a sweep finds out
+        emit(wiring.settings().deployment, {Metric.OUTCOMES: 1}, **{STATUS: status})
     return {
         "event_id": work.event_id,
         "status": status,

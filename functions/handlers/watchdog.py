@@ -8,6 +8,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop import wiring
+from troop.aws.logs import step
 from troop.aws.metrics import emit
 from troop.chaos import health
 from troop.chaos.metrics import Metric
@@ -22,7 +23,7 @@ _MEASURED = {
 }
 
 
-@logger.inject_lambda_context
+@step(logger, "id")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Anything -> ``{"status", "failing": [names of checks]}``.
 

@@ -41,6 +41,7 @@ class Settings:
         units: (glob over group names, unit name), the first match wins.
         calendars: by name; ``default`` is always there.
         recovery_timeout_minutes: after which a group counts as unrecovered.
+        decision_retention_days: for which decisions are kept.
     """
 
     deployment: str
@@ -55,6 +56,7 @@ class Settings:
     units: tuple[tuple[str, str], ...]
     calendars: Mapping[str, Calendar]
     recovery_timeout_minutes: int
+    decision_retention_days: int
 
     def __hash__(self) -> int:
         return hash(self.deployment)  # cheap: settings are keys of caches, once for every unit
@@ -77,6 +79,7 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
     "max_per_day": values.whole(1, 100_000),
     "max_in_flight": values.whole(1, 1000),
     "recovery_timeout_minutes": values.whole(1, 720),
+    "decision_retention_days": values.whole(1, 3650),
 }
 
 KEYS = (*_SCALARS, "units", "calendars")

@@ -14,6 +14,7 @@ from troop.aws.bus import Bus
 from troop.aws.changes import ChangeTable
 from troop.aws.claim import Claims
 from troop.aws.clients import client, quick_client, termination_client
+from troop.aws.decision_queries import DecisionQueries
 from troop.aws.decisions import DecisionTable
 from troop.aws.edits import Edits
 from troop.aws.event_queries import EventQueries
@@ -70,7 +71,7 @@ def tick() -> Tick:
         autoscaling=client("autoscaling"),
         cloudwatch=client("cloudwatch"),
         ec2=client("ec2"),
-        decisions=DecisionTable(client("dynamodb"), variable("TROOP_DECISIONS_TABLE"), sleep),
+        decisions=decisions(),
         events=events(),
         policies=policies(),
         state=state(),
@@ -145,7 +146,7 @@ def units() -> Units:
         autoscaling=client("autoscaling"),
         policies=policies(),
         state=state(),
-        decisions=DecisionTable(client("dynamodb"), variable("TROOP_DECISIONS_TABLE")),
+        decisions=decision_queries(),
         events=event_queries(),
         changes=changes(),
     )
@@ -170,6 +171,16 @@ def events() -> EventTable:
 @cache
 def event_queries() -> EventQueries:
     return EventQueries(client("dynamodb"), variable("TROOP_EVENTS_TABLE"))
+
+
+def decisions() -> DecisionTable:
+    kept = timedelta(days=settings().decision_retention_days)
+    return DecisionTable(client("dynamodb"), variable("TROOP_DECISIONS_TABLE"), kept, sleep)
+
+
+@cache
+def decision_queries() -> DecisionQueries:
+    return DecisionQueries(client("dynamodb"), variable("TROOP_DECISIONS_TABLE"))
 
 
 def policies() -> PolicyTable:

@@ -9,6 +9,7 @@ from .patches import (
     _executions,
     check_versions,
     cloudformation_custom,
+    cloudformation_queries,
     cloudformation_schedule,
     cloudformation_secret,
     cloudformation_ttl,
@@ -49,6 +50,7 @@ def patch(config: Config) -> None:
     cloudformation_schedule.apply()
     cloudformation_secret.apply()
     cloudformation_ttl.apply()
+    cloudformation_queries.apply()
 
 
 def run() -> None:

@@ -97,6 +97,16 @@ def test_an_opt_out_holds_at_the_next_tick(troop: Command, deployment: Deploymen
     assert "left alone" in told
     assert deployment.tick()["status"] == "SUCCEEDED"
     assert deployment.view.decisions(LEDGER)[0]["reason"] == "opted-out"
+    why = troop("why", LEDGER, "--all")
+    assert f"{LEDGER} has not been terminated today, " in why
+    assert "so far: opted out by item until 2099-12-31: month-end closing" in why
+    assert why.splitlines()[-1].split()[1:4] == ["1", "opted", "out"]
+    answer = troop.json("why", LEDGER)
+    assert [decision["reason"] for decision in answer["decisions"]] == ["opted-out"]
+    assert "were the deployment not leashed" in troop("why", WEB, "--day", answer["day"])
+    listed = deployment.view.api.get("decisions", {"day": answer["day"]}).body["decisions"]
+    assert {LEDGER: "opted-out", WEB: "leashed"}.items() <= {d["unit"]: d["reason"] for d in listed}.items()
+    assert "No tick decided about" in troop("why", WEB, "--day", "2020-02-20")
     unit = troop.json("group", LEDGER)
     assert unit["policy"]["reason"] == {"value": "month-end closing", "source": "item"}
     assert unit["changes"][0]["changes"]["opt_out"] == {"old": None, "new": True}

@@ -271,6 +271,7 @@ def test_no_role_may_do_what_it_never_does(deployment: Deployment) -> None:
     deployment.view.api.get("events/2026-01-01~nobody")
     deployment.view.api.get("policies")
     deployment.view.api.get("health")
+    assert deployment.view.api.get("decisions", {"day": f"{datetime.now(UTC).date()}"}).status == 200
     deployment.watch()
     _leashed_tick(deployment)
     used: dict[str, set[str]] = {}

@@ -31,7 +31,7 @@ def routes(template: Template) -> dict[str, dict[str, Any]]:
 def test_routes_are_spelled_out_and_signed(template: Template) -> None:
     found = routes(template)
     assert set(found) == {
-        *("GET /events", "GET /events/{id}"),
+        *("GET /events", "GET /events/{id}", "GET /decisions"),
         *("GET /groups", "GET /groups/{unit}", "PATCH /groups/{unit}"),
         "GET /policies",
         *("GET /switch", "PATCH /switch"),

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tests.infra.cfn import of_type
+from tests.unit.core.build import FRIDAY, facts
+from troop.aws.decisions import to_item
+from troop.chaos.decisions import decide_all
 
 Template = Mapping[str, Any]
 TABLES = ("GroupTags", "Events", "State", "Decisions", "Changes")
@@ -46,6 +50,17 @@ def test_events_are_found_by_time_by_unit_and_while_they_are_open(template: Temp
         "by-open": ["open", "at"],
     }
     assert all(index["Projection"] == {"ProjectionType": "ALL"} for index in indices.values())
+
+
+def test_decisions_of_a_day_are_found_without_their_policy(template: Template) -> None:
+    (index,) = table(template, "Decisions")["GlobalSecondaryIndexes"]
+    assert (index["IndexName"], keys(index["KeySchema"])) == ("by-day", ["day_shard", "at"])
+    assert index["Projection"]["ProjectionType"] == "INCLUDE"
+    told = {"unit", "tick", "at", "day_shard", *index["Projection"]["NonKeyAttributes"]}
+    decision = decide_all([facts()])[0]
+    written = to_item(decision, FRIDAY, timedelta(days=90)).keys()
+    assert written - told == {"schema", "expires_at", "policy"}
+    assert told <= written
 
 
 def test_decisions_expire_and_nothing_else_does(template: Template) -> None:

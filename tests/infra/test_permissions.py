@@ -92,6 +92,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Scan", "dynamodb:UpdateItem")
     | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem")
     | allow("<Decisions.Arn>", "dynamodb:Query")
+    | allow("<Decisions.Arn>/index/by-day", "dynamodb:Query")
     | allow("<Changes.Arn>", "dynamodb:Query", "dynamodb:PutItem")
     | HEALTH,
     "WatchdogRole": of_function("Watchdog") | HEALTH,
@@ -189,6 +190,7 @@ def test_functions_are_called_by_the_api_alone(template: Template) -> None:
     assert {text(p["Properties"]["SourceArn"]).partition("/")[2] for p in invokers} == {
         "<ApiRestDeploymentStagev1>/GET/events",
         "<ApiRestDeploymentStagev1>/GET/events/*",
+        "<ApiRestDeploymentStagev1>/GET/decisions",
         "<ApiRestDeploymentStagev1>/GET/groups",
         "<ApiRestDeploymentStagev1>/GET/groups/*",
         "<ApiRestDeploymentStagev1>/PATCH/groups/*",

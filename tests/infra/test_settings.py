@@ -65,6 +65,8 @@ def test_the_functions_read_what_was_checked() -> None:
         ({"probability": 1.5}, ("troop:probability", "1.5", "0 to 1")),
         ({"deployment": "9lives"}, ("troop:deployment", "'9lives'", "a letter")),
         ({"recovery_timeout_minutes": 0}, ("troop:recovery_timeout_minutes", "0", "1 to 720")),
+        ({"decision_retention_days": 0}, ("troop:decision_retention_days", "0", "1 to 3650")),
+        ({"decision_retention_days": "ever"}, ("troop:decision_retention_days", "'ever'", "1 to 3650")),
         ({"units": "[]"}, ("troop:units", "'[]'", "an object of globs")),
         ({"calendars": "{"}, ("troop:calendars", "'{'", "a JSON object")),
         ({"probabilty": 1}, ("troop:probabilty", "1", "spelled troop:probability")),

@@ -93,6 +93,13 @@ def events(world: World, name: str) -> Any:
     return world.account.client("cloudformation").describe_stack_events(StackName=name)["StackEvents"]
 
 
+def test_saved_queries_are_made(world: World) -> None:
+    query = {"Name": "Troop/Errors", "QueryString": "fields @message", "LogGroupNames": []}
+    _, stack = deploy(world, {"One": {"Type": "AWS::Logs::QueryDefinition", "Properties": query}})
+    assert stack["StackStatus"] == "CREATE_COMPLETE"
+    assert reference(stack, "One")
+
+
 def test_a_failing_custom_resource_fails_the_stack_at_once(world: World) -> None:
     function = world.function("def handler(event, context):\n    raise RuntimeError('broken')\n")
     _, stack = deploy(world, {"One": {"Type": "Custom::Thing", "Properties": {"ServiceToken": function}}})

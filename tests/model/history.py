@@ -58,6 +58,7 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool) -
             "units": UNITS,
             "calendars": {"default": calendar},
             "recovery_timeout_minutes": 5,
+            "decision_retention_days": 90,
         }
     )
 

@@ -90,7 +90,7 @@ class World:
         seen: dict[str, Any] = {"settings": self.settings, "autoscaling": autoscaling, "cloudwatch": other, "ec2": ec2}
         seen |= {"events": events, "policies": policies, "state": state, "salt": self._salt, "clock": self.clock}
         self.s3, self.events = other, events
-        self.tick = Tick(decisions=DecisionTable(dynamodb, "Decisions", self.stage_sleep), **seen)
+        self.tick = Tick(decisions=DecisionTable(dynamodb, "Decisions", timedelta(days=90), self.stage_sleep), **seen)
         self.termination = Termination(
             claims=Claims(dynamodb, "Events", "State", "GroupTags", self.settings.leashed, self.stage_sleep),
             terminator=Terminator(ec2, autoscaling),

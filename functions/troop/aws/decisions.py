@@ -6,34 +6,63 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, timedelta
 from typing import Any
+from zlib import crc32
 
 from troop import moments
-from troop.aws.dynamo import plain, typed
+from troop.aws.dynamo import typed
 from troop.chaos.decisions import Decision
 from troop.chaos.events import SCHEMA
 
-KEPT = timedelta(days=90)
+BY_DAY = "by-day"
+"""The index over a day's decisions, newest first. Keys: ``day_shard``, ``at``."""
+
+SHARDS = 8
+"""Parts of a day in the index, by unit. A part takes 1,000 writes a second, and a tick over 100,000 units makes about
+2,000: in one part they would be throttled, and the table with them. The number may grow, and never shrink: a day is
+read in as many parts."""
+
 _BATCH = 25
 _ATTEMPTS = 8
 
 
-def to_item(decision: Decision) -> dict[str, Any]:
-    """A decision as a typed item of the table ``Decisions``."""
-    target = decision.target
+def day_shard(day: date, shard: int) -> str:
+    """The index's partition of a part of a day."""
+    return f"{day.isoformat()}#{shard}"
+
+
+def shard_of(unit: str) -> int:
+    """The part of every day that a unit is in."""
+    return crc32(unit.encode()) % SHARDS
+
+
+def to_item(decision: Decision, tick_day: date, kept: timedelta) -> dict[str, Any]:
+    """A decision as a typed item of the table ``Decisions``, with the keys of its index.
+
+    Args:
+        decision: of a unit whose calendar may not exist.
+        tick_day: the local day of the tick's own calendar, which then stands for the unit's.
+        kept: from the tick until the item expires.
+    """
+    target, policy = decision.target, decision.policy
+    tick, day = moments.iso(decision.tick), decision.day or tick_day
     return typed(
         {
             "unit": decision.unit,
-            "tick": moments.iso(decision.tick),
+            "tick": tick,
             "schema": SCHEMA,
-            "expires_at": int((decision.tick + KEPT).timestamp()),
-            "day": decision.day.isoformat() if decision.day else None,
+            "expires_at": int((decision.tick + kept).timestamp()),
+            "day": day.isoformat(),
+            "day_shard": day_shard(day, shard_of(decision.unit)),
+            "at": f"{tick}#{decision.unit}",
             "reason": decision.reason,
             "detail": decision.detail,
             "groups": list(decision.groups),
             "rolled": decision.rolled,
-            "policy": decision.policy.as_dict(),
+            "probability": policy.probability.value,
+            "calendar": policy.calendar.value,
+            "policy": policy.as_dict(),
             "group": target.group.name if target else None,
             "instance_id": target.instance.instance_id if target else None,
         }
@@ -41,31 +70,31 @@ def to_item(decision: Decision) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Decided:
-    """What is on record of a decision. ``groups``: names of the unit's groups at that tick."""
-
-    tick: datetime
-    reason: str
-    detail: str
-    groups: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class DecisionTable:
-    """The table ``Decisions``."""
+    """The table ``Decisions``, as ticks write it.
+
+    Attributes:
+        kept: how long decisions are.
+    """
 
     client: Any
     table: str
+    kept: timedelta
     sleep: Callable[[float], None] = time.sleep
 
-    def write(self, decisions: Sequence[Decision]) -> None:
+    def write(self, decisions: Sequence[Decision], tick_day: date) -> None:
         """Writes all, 25 a call; what DynamoDB leaves unprocessed is sent again with backoff.
+
+        Args:
+            decisions: of one tick.
+            tick_day: see :func:`to_item`.
 
         Raises:
             RuntimeError: when some are still unprocessed after the last attempt.
         """
         for start in range(0, len(decisions), _BATCH):
-            left = [{"PutRequest": {"Item": to_item(d)}} for d in decisions[start : start + _BATCH]]
+            batch = decisions[start : start + _BATCH]
+            left = [{"PutRequest": {"Item": to_item(d, tick_day, self.kept)}} for d in batch]
             for attempt in range(_ATTEMPTS):
                 answer = self.client.batch_write_item(RequestItems={self.table: left})
                 left = answer.get("UnprocessedItems", {}).get(self.table, [])
@@ -74,26 +103,6 @@ class DecisionTable:
                 self.sleep(0.05 * 2**attempt)
             else:
                 raise RuntimeError(f"{len(left)} decisions could not be written: DynamoDB throttles {self.table}")
-
-    def latest(self, unit: str) -> Decided | None:
-        """The unit's last decision that is still kept; one query of one item."""
-        answer = self.client.query(
-            TableName=self.table,
-            KeyConditionExpression="#unit = :unit",
-            ExpressionAttributeNames={"#unit": "unit"},
-            ExpressionAttributeValues={":unit": {"S": unit}},
-            ScanIndexForward=False,
-            ConsistentRead=True,
-            Limit=1,
-        )
-        for item in map(plain, answer["Items"]):
-            return Decided(
-                tick=moments.parse(item["tick"]),
-                reason=item["reason"],
-                detail=item.get("detail", ""),
-                groups=tuple(item.get("groups", ())),
-            )
-        return None
 
 
 def put_work(s3: Any, bucket: str, key: str, items: Sequence[dict[str, Any]]) -> None:

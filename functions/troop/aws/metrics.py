@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-from troop.chaos.events import Status
-from troop.chaos.metrics import DIMENSION, NAMESPACE, Metric
+from troop.chaos.events import OPEN, Status
+from troop.chaos.metrics import DIMENSION, NAMESPACE, STATUS, Metric
 
 _OF_STATUS = {Status.RECOVERED.value: Metric.RECOVERIES, Status.UNRECOVERED.value: Metric.UNRECOVERED}
+_OPEN = frozenset(status.value for status in OPEN)
 _UNITS = {Metric.RECOVERY_SECONDS: MetricUnit.Seconds}
 
 logger = Logger()
@@ -37,6 +38,13 @@ def emit(deployment: str, values: Mapping[Metric, float], **dimensions: str) -> 
         line.flush_metrics()
     except Exception:  # whatever it is, the work itself is done
         logger.warning("metrics were not written", exc_info=True)
+
+
+def emit_outcomes(deployment: str, statuses: Iterable[str]) -> None:
+    """Counts events that have come to an end, a line for each status; those in flight, and none, are passed over."""
+    ended = Counter(status for status in statuses if status and status not in _OPEN)
+    for status, count in ended.items():
+        emit(deployment, {Metric.OUTCOMES: count}, **{STATUS: status})
 
 
 def outcomes(statuses: Iterable[str]) -> dict[Metric, float]:

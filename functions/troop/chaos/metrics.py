@@ -7,9 +7,13 @@ from enum import StrEnum
 NAMESPACE = "Troop"
 
 DIMENSION = "deployment"
-"""Every metric has this dimension, with the name of the stack; ``Decisions`` has a second one, ``reason``."""
+"""Every metric has this dimension, with the name of the stack."""
 
-REASON = "reason"
+REASON, STATUS = "reason", "status"
+"""The second dimensions of ``Decisions`` and ``Outcomes``, of few values each."""
+
+REFUSED = "REFUSED"
+"""What comes of a decision to terminate when something speaks against it at the last look: no event has this status."""
 
 CHILDREN = "TerminateAll"
 """Label of the workflow's Distributed Map. Step Functions counts its children's ends under ``MACHINE_ARN/LABEL``, and
@@ -33,3 +37,4 @@ class Metric(StrEnum):
     RECOVERIES = "Recoveries"
     RECOVERY_SECONDS = "RecoverySeconds"
     UNRECOVERED = "Unrecovered"
+    OUTCOMES = "Outcomes"

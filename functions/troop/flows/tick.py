@@ -62,7 +62,7 @@ class Tick:
         with without_collections():
             facts = (f for f in facts_of_units(account, self.settings, salt, started) if calendar_of(f) == calendar)
             decisions = decide_all(facts, partial(look_closer, self.autoscaling, self.cloudwatch))
-        self.decisions.write(decisions)
+        self.decisions.write(decisions, self.settings.calendars[calendar].at(started).day)
         for decision in decisions:
             if decision.reason == "leashed" and decision.target and not _on_record(decision, account.states):
                 self.events.record_leashed(_leashed_event(decision, execution))

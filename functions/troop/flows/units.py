@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from troop.aws.changes import ChangeTable
-from troop.aws.decisions import Decided, DecisionTable
+from troop.aws.decision_queries import Decided, DecisionQueries
 from troop.aws.dynamo import plain
 from troop.aws.event_queries import EventFilter, EventQueries
 from troop.aws.groups import groups_page, groups_tagged, read_groups
@@ -73,7 +73,7 @@ class Units:
     autoscaling: Any
     policies: PolicyTable
     state: StateTable
-    decisions: DecisionTable
+    decisions: DecisionQueries
     events: EventQueries
     changes: ChangeTable
 

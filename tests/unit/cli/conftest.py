@@ -46,7 +46,7 @@ def event(unit: str, day: str = "2026-11-20", status: str = "RECOVERED", **more:
 
 @dataclass
 class FakeApi:
-    """Units (by name: item, groups, unrecovered), events (newest first), the switch and health.
+    """Units (by name: item, groups, unrecovered), events and decisions (newest first), the switch and health.
 
     Attributes:
         calls: (method, path, query or body) of every request.
@@ -55,6 +55,7 @@ class FakeApi:
 
     units: dict[str, dict[str, Any]] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
+    decisions: list[dict[str, Any]] = field(default_factory=list)
     switch: dict[str, Any] = field(default_factory=lambda: {"halted": False, "leashed": True})
     checks: list[dict[str, Any]] = field(default_factory=list)
     calls: list[tuple[str, str, Any]] = field(default_factory=list)
@@ -73,6 +74,10 @@ class FakeApi:
         name = unquote(rest.replace("~", "%"))
         if kind == "events":
             return self._page("events", [e for e in self.events if _matches(e, query or {})], query or {})
+        if kind == "decisions":
+            wanted = {key: value for key, value in (query or {}).items() if key in ("unit", "day")}
+            found = [d for d in self.decisions if all(d[key] == value for key, value in wanted.items())]
+            return self._page("decisions", found, query or {})
         if kind == "groups" and not rest:
             rows = [self._row(unit, n) for unit, told in self.units.items() for n in range(1, told["groups"] + 1)]
             return self._page("groups", rows, query or {})

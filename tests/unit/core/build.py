@@ -43,6 +43,7 @@ DEFAULTS: dict[str, Any] = {
     "max_per_day": 20,
     "max_in_flight": 5,
     "recovery_timeout_minutes": 30,
+    "decision_retention_days": 90,
     "units": {},
     "calendars": {"default": DEFAULT_CALENDAR},
 }

@@ -29,6 +29,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("max_per_day", 0, "a whole number from 1 to 100000"),
     ("max_in_flight", 1001, "a whole number from 1 to 1000"),
     ("recovery_timeout_minutes", 721, "a whole number from 1 to 720"),
+    ("decision_retention_days", 3651, "a whole number from 1 to 3650"),
     ("units", [], "an object of globs over group names and unit names"),
     ("units", "{not json", "an object of globs over group names and unit names"),
     ("units", {"web-*": ""}, "an object of globs over group names and unit names"),

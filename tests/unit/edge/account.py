@@ -47,6 +47,7 @@ SETTINGS: dict[str, Any] = {
         "night": {"time_zone": "Europe/Vienna", "open": "00:00", "close": "24:00", "weekdays": ["SUN", "MON"]},
     },
     "recovery_timeout_minutes": 30,
+    "decision_retention_days": 90,
 }
 
 ENVIRONMENT = {
@@ -103,7 +104,7 @@ class Account:
         """Makes what the stack makes."""
         _table(self.dynamodb, "GroupTags", "unit")
         _table(self.dynamodb, "State", "key")
-        _table(self.dynamodb, "Decisions", "unit", "tick")
+        _table(self.dynamodb, "Decisions", "unit", "tick", indices={"by-day": "day_shard"})
         _table(self.dynamodb, "Changes", "subject", "at")
         _table(self.dynamodb, "Events", "event_id", indices={"by-time": "kind", "by-unit": "unit", "by-open": "open"})
         where = {"LocationConstraint": "eu-central-1"}

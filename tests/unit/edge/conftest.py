@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
+import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from aws_lambda_powertools.utilities.parameters import clear_caches
 from botocore.client import BaseClient
 from moto import mock_aws
@@ -19,6 +22,20 @@ from tests.unit.edge.deployed import Deployed, deploy
 from troop import wiring
 
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # thousands of them, for every account
+
+
+Log = Callable[[], list[dict[str, Any]]]
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> Log:
+    """Gives the lines that functions have logged in this test, metrics aside."""
+    written = io.StringIO()
+    for logger in list(logging.Logger.manager.loggerDict.values()):
+        for handler in getattr(logger, "handlers", ()):
+            if isinstance(handler.formatter, LambdaPowertoolsFormatter):
+                monkeypatch.setattr(handler, "stream", written)
+    return lambda: [json.loads(line) for line in written.getvalue().splitlines()]
 
 
 def _forget() -> None:

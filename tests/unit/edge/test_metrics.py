@@ -35,6 +35,10 @@ def _parse(line: str) -> dict[str, Any]:
 HERE = {"deployment": "Troop"}
 
 
+def outcome(status: str, count: int = 1) -> tuple[dict[str, str], dict[str, list[int]]]:
+    return HERE | {"status": status}, {"Outcomes": [count]}
+
+
 def test_a_tick_and_its_decisions_by_reason(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
     for name, size in (("web", 3), ("db", 3), ("tiny", 1)):
         account.group(name, size)
@@ -48,10 +52,10 @@ def test_a_tick_and_its_decisions_by_reason(account: Account, capsys: pytest.Cap
 def test_a_termination_and_a_refusal(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
     account.group("web")
     account.terminate(account.item("web"))
-    assert written(capsys) == [(HERE, {"Terminations": [1]})]
+    assert written(capsys) == [(HERE, {"Terminations": [1]}), outcome("TERMINATED")]
     account.group("tiny", 1)
     account.terminate(account.item("tiny"))
-    assert written(capsys) == []
+    assert written(capsys) == [outcome("REFUSED")]
 
 
 def test_a_recovery_and_how_long_it_took(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,7 +66,7 @@ def test_a_recovery_and_how_long_it_took(account: Account, capsys: pytest.Captur
     account.look(WEB)
     assert written(capsys) == []
     account.look(WEB)
-    assert written(capsys) == [(HERE, {"Recoveries": [1], "RecoverySeconds": [7]})]
+    assert written(capsys) == [(HERE, {"Recoveries": [1], "RecoverySeconds": [7]}), outcome("RECOVERED")]
 
 
 def test_a_group_that_does_not_recover(
@@ -74,7 +78,7 @@ def test_a_group_that_does_not_recover(
     written(capsys)
     with calls(monkeypatch, never_whole):
         account.look(WEB)
-    assert written(capsys) == [(HERE, {"Unrecovered": [1]})]
+    assert written(capsys) == [(HERE, {"Unrecovered": [1]}), outcome("UNRECOVERED")]
 
 
 def test_what_a_sweep_brings_to_an_end(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,7 +90,9 @@ def test_what_a_sweep_brings_to_an_end(account: Account, capsys: pytest.CaptureF
     written(capsys)
     account.sweep()
     assert account.event(f"{FRIDAY}#db").status == "GROUP_DELETED"
-    assert written(capsys) == [(HERE, {"Recoveries": [1]})]
+    told = written(capsys)
+    assert told[0] == (HERE, {"Recoveries": [1]})
+    assert sorted(told[1:], key=str) == [outcome("GROUP_DELETED"), outcome("RECOVERED")]
     account.clock.moment += timedelta(minutes=10)
     account.sweep()
     assert written(capsys) == []

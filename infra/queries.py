@@ -1,0 +1,108 @@
+"""Saved queries over the functions' logs, for CloudWatch Logs Insights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import aws_cdk as cdk
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from infra.functions import Functions
+
+FUNCTIONS = ("decide", "terminate", "recovery", "sweep", "api", "watchdog")
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question.
+
+    Attributes:
+        title: what it is called behind the deployment's name.
+        functions: whose logs tell.
+        lines: the query, line by line; the console asks for the time that it is about.
+    """
+
+    title: str
+    functions: Sequence[str]
+    lines: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        """The query as Logs Insights takes it."""
+        return "\n".join(self.lines)
+
+
+QUERIES = (
+    Query(
+        "Why was a unit left alone today",
+        ("decide",),
+        (
+            "# Put the unit's name in place of UNIT.",
+            "fields @timestamp, day, reason, detail, rolled, probability, correlation_id",
+            '| filter message = "decision" and unit = "UNIT"',
+            "| sort @timestamp desc",
+            "| limit 200",
+        ),
+    ),
+    Query(
+        "Decisions by reason",
+        ("decide",),
+        (
+            'filter message = "decision"',
+            "| stats count(*) as decisions by bin(15m) as tick, reason",
+            "| sort tick desc, decisions desc",
+            "| limit 1000",
+        ),
+    ),
+    Query(
+        "Terminations and recoveries",
+        ("terminate", "recovery", "sweep"),
+        (
+            "# Without the looks at groups that have not recovered yet.",
+            "fields @timestamp, event_id, status, reason, instance_id, recovery_seconds, detail, error",
+            '| filter message = "termination" or (message in ["look", "swept"] and status != "TERMINATED")',
+            "| sort @timestamp desc",
+            "| limit 1000",
+        ),
+    ),
+    Query(
+        "Errors",
+        FUNCTIONS,
+        (
+            "# By tick (its execution), event or request. What Lambda itself reports (a crash, memory, time) has none.",
+            "fields coalesce(exception_name, errorType) as exception, coalesce(message, errorMessage) as said",
+            '| filter level = "ERROR" or ispresent(errorType)',
+            "| stats count(*) as errors, min(@timestamp) as first_seen, max(@timestamp) as last_seen "
+            "by correlation_id, service, exception, said",
+            "| sort last_seen desc",
+            "| limit 1000",
+        ),
+    ),
+    Query(
+        "Slowest requests of the API",
+        ("api",),
+        (
+            "fields @timestamp, duration_ms, method, path, status, caller, correlation_id",
+            '| filter message = "request"',
+            "| sort duration_ms desc",
+            "| limit 50",
+        ),
+    ),
+)
+
+
+class Queries(Construct):
+    """The saved queries; in the console they stand in a folder with the deployment's name."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, functions: Functions) -> None:
+        super().__init__(scope, construct_id)
+        for query in QUERIES:
+            logs.CfnQueryDefinition(
+                self,
+                query.title.title().replace(" ", ""),
+                name=f"{cdk.Aws.STACK_NAME}/{query.title}",
+                query_string=query.text,
+                log_group_names=[functions.log_groups[name].log_group_name for name in query.functions],
+            )

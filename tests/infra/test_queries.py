@@ -1,0 +1,51 @@
+"""Saved queries: whose they are, that they read the stack's own logs, and that they name only what is logged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from infra.queries import FUNCTIONS, QUERIES, Query
+from tests.infra.cfn import of_type, text
+
+Template = Mapping[str, Any]
+
+COMMANDS = ("fields", "filter", "stats", "sort", "limit")
+
+
+def definitions(template: Template) -> dict[str, dict[str, Any]]:
+    found = [text(one["Properties"]) for one in of_type(template, "AWS::Logs::QueryDefinition").values()]
+    return {str(one["Name"]): one for one in found}
+
+
+def test_they_stand_in_a_folder_of_their_deployment(template: Template, green: Template) -> None:
+    expected = {f"<AWS::StackName>/{query.title}" for query in QUERIES}
+    assert set(definitions(template)) == set(definitions(green)) == expected
+    assert all("/" not in query.title for query in QUERIES)
+
+
+def test_they_read_the_logs_of_the_stacks_functions_alone(template: Template) -> None:
+    groups = {f"<{name}>" for name in of_type(template, "AWS::Logs::LogGroup")}
+    for query in QUERIES:
+        told = definitions(template)[f"<AWS::StackName>/{query.title}"]
+        assert told["LogGroupNames"] == [f"<{name.title()}Logs>" for name in query.functions]
+        assert set(told["LogGroupNames"]) <= groups
+        assert told["QueryString"] == query.text
+    functions = {name.lower() for name in of_type(template, "AWS::Lambda::Function")}
+    assert set(FUNCTIONS) <= functions
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.title)
+def test_they_are_made_of_commands(query: Query) -> None:
+    assert len(query.text) <= 10_000
+    commands = [line for line in query.text.splitlines() if not line.startswith("#")]
+    first, *rest = (line.split()[:2] for line in commands)
+    assert first[0] in COMMANDS
+    assert all(pipe == "|" and command in COMMANDS for pipe, command in rest)
+    assert commands[-1].startswith("| limit ")
+    assert all(query.text.count(one) == query.text.count(other) for one, other in ("()", "[]"))
+    assert query.text.count('"') % 2 == 0
+    assert re.fullmatch(r"[\x20-\x7e\n]+", query.text)

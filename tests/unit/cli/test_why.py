@@ -1,0 +1,252 @@
+"""`troop why`: one sentence for a day, made of what was decided and what happened; and every tick of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from cli import times
+from cli.answers import answer, stretches
+from cli.errors import Exit
+from tests.unit.cli.conftest import FakeApi, Run, event
+
+DAY = date(2026, 11, 26)
+OPENS = datetime(2026, 11, 26, 17, 0, tzinfo=UTC)
+"""09:00 in Los Angeles."""
+
+LATER = OPENS + timedelta(days=3)
+
+
+def decision(ticks: int, reason: str, detail: str = "", unit: str = "web", **more: Any) -> dict[str, Any]:
+    """``ticks`` after nine."""
+    return {
+        "unit": unit,
+        "id": unit,
+        "tick": (OPENS + timedelta(minutes=15 * ticks)).isoformat(),
+        "day": DAY.isoformat(),
+        "time_zone": "America/Los_Angeles",
+        "reason": reason,
+        "detail": detail,
+        "groups": [unit],
+        "rolled": 0.5,
+        "probability": 0.2,
+        "group": None,
+        "instance_id": None,
+    } | more
+
+
+def hit(status: str, **more: Any) -> dict[str, Any]:
+    at = "2026-11-26T18:37:00.000Z"
+    started = None if status in ("LEASHED", "CLAIMED", "GONE_ELSEWHERE", "ABANDONED") else at
+    return event("web", str(DAY), status, **({"group": "web", "at": at, "terminated_at": started} | more))
+
+
+HOLIDAY = decision(0, "holiday", "Thanksgiving Day")
+NOT_ROLLED = decision(0, "not-rolled", "0.8123 >= probability 0.2")
+DUE = decision(3, "terminate", "i-0abc of web is to be terminated", group="web", instance_id="i-0abc")
+
+SENTENCES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
+    ([HOLIDAY], [], "web was not terminated on Thursday 2026-11-26: holiday: Thanksgiving Day."),
+    ([NOT_ROLLED], [], "web was not terminated on Thursday 2026-11-26: not rolled: 0.8123 >= probability 0.2."),
+    (
+        [decision(0, "opted-out", "opted out by item: month-end closing.")],
+        [],
+        "web was not terminated on Thursday 2026-11-26: opted out by item: month-end closing.",
+    ),
+    (
+        [
+            decision(6, "unhealthy", "web has a capacity of 2 in service, desired 3"),
+            decision(5, "unhealthy", "web has a capacity of 1 in service, desired 3"),
+            decision(4, "refreshing", "web has an instance refresh under way"),
+            decision(3, "not-yet", "rolled for a minute later than 09:45, before 14:45"),
+            decision(2, "halted", "chaos is halted by the switch"),
+            decision(1, "not-yet", "rolled for a minute later than 09:15, before 14:45"),
+        ],
+        [],
+        "web was not terminated on Thursday 2026-11-26: unhealthy: web has a capacity of 2 in service, desired 3 "
+        "(since 10:15 PST, before that not yet, halted, refreshing).",
+    ),
+    (
+        [DUE],
+        [],
+        "web: i-0abc was to be terminated on Thursday 2026-11-26 at 09:45 PST, and no termination is on record: it is "
+        "about to begin, or something spoke against it at the last look.",
+    ),
+    (
+        [DUE],
+        [hit("RECOVERED", recovery_seconds=41.2)],
+        "web: i-0abc was terminated on Thursday 2026-11-26 at 10:37 PST, and its group recovered in 41 s.",
+    ),
+    (
+        [DUE],
+        [hit("RECOVERED", recovery_seconds=41.2, group="web-v7")],
+        "web: i-0abc of web-v7 was terminated on Thursday 2026-11-26 at 10:37 PST, and its group recovered in 41 s.",
+    ),
+    (
+        [DUE],
+        [hit("TERMINATED")],
+        "web: i-0abc was terminated on Thursday 2026-11-26 at 10:37 PST, and its group is being watched until it has "
+        "recovered.",
+    ),
+    (
+        [DUE],
+        [hit("UNRECOVERED", detail="2 of 3 in service after 30 minutes")],
+        "web: i-0abc was terminated on Thursday 2026-11-26 at 10:37 PST, and its group did not recover in time: 2 of 3 "
+        "in service after 30 minutes.",
+    ),
+    (
+        [DUE],
+        [hit("GROUP_DELETED")],
+        "web: i-0abc was terminated on Thursday 2026-11-26 at 10:37 PST, and its group was deleted before it had "
+        "recovered.",
+    ),
+    (
+        [DUE],
+        [hit("CLAIMED")],
+        "web: i-0abc is about to be terminated, as was put on record on Thursday 2026-11-26 at 10:37 PST.",
+    ),
+    (
+        [DUE],
+        [hit("GONE_ELSEWHERE")],
+        "web: i-0abc was to be terminated on Thursday 2026-11-26 at 10:37 PST, and somebody else did that first.",
+    ),
+    (
+        [DUE],
+        [hit("ABANDONED", detail="not carried out by 10:47")],
+        "web: i-0abc was to be terminated on Thursday 2026-11-26 at 10:37 PST, and that was given up: not carried out "
+        "by 10:47.",
+    ),
+    (
+        [decision(3, "leashed", "due, but the deployment is leashed")],
+        [hit("LEASHED")],
+        "web: i-0abc would have been terminated on Thursday 2026-11-26 at 10:37 PST, were the deployment not leashed.",
+    ),
+    (  # what happened weighs more than what would have, and the latest more than the first
+        [DUE],
+        [hit("LEASHED"), hit("RECOVERED", recovery_seconds=9, instance_id="i-2"), hit("ABANDONED", detail="late")],
+        "web: i-2 was terminated on Thursday 2026-11-26 at 10:37 PST, and its group recovered in 9 s.",
+    ),
+    (
+        [],
+        [hit("RECOVERED", recovery_seconds=9)],
+        "web: i-0abc was terminated on Thursday 2026-11-26 at 18:37 UTC, and its group recovered in 9 s.",
+    ),
+    (
+        [],
+        [],
+        "No tick decided about web on Thursday 2026-11-26: its calendar has none that day, none came, or what was "
+        "decided is no longer kept (troop:decision_retention_days); `troop doctor` says whether ticks come.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("decisions", "events", "said"), SENTENCES)
+def test_a_day_in_one_sentence(decisions: list[dict[str, Any]], events: list[dict[str, Any]], said: str) -> None:
+    assert answer("web", DAY, decisions, events, LATER) == said
+
+
+def test_a_day_that_goes_on() -> None:
+    decided = [decision(5, "not-yet", "rolled for a minute later than 10:15, before 14:45")]
+    told = answer("web", DAY, decided, [], OPENS + timedelta(hours=2))
+    assert told == (
+        "web has not been terminated today, Thursday 2026-11-26, so far: not yet: rolled for a minute later than "
+        "10:15, before 14:45."
+    )
+    assert "so far" in answer("web", DAY, decided, [], datetime(2026, 11, 27, 7, 59, tzinfo=UTC))  # 23:59 there
+    assert "so far" not in answer("web", DAY, decided, [], datetime(2026, 11, 27, 8, 0, tzinfo=UTC))
+
+
+def test_a_day_to_come_and_no_day_at_all() -> None:
+    assert answer("web", date(2026, 12, 24), [], [], LATER) == "web: Thursday 2026-12-24 is yet to come."
+    assert answer("web", None, [], [], LATER).startswith("No decision about web is on record: ")
+
+
+def test_a_zone_that_this_machine_does_not_know() -> None:
+    told = answer("web", DAY, [decision(3, "terminate", group="web", time_zone="Mars/Olympus")], [], LATER)
+    assert "at 17:45 UTC" in told
+
+
+def test_ticks_in_a_row_with_one_reason_are_one_stretch() -> None:
+    found = stretches([decision(3, "b", "3"), decision(2, "a", "2"), decision(1, "a", "1"), decision(0, "b", "0")])
+    assert [(s.reason, s.ticks, s.detail) for s in found] == [("b", 1, "0"), ("a", 2, "2"), ("b", 1, "3")]
+    assert (found[1].first, found[1].last) == (OPENS + timedelta(minutes=15), OPENS + timedelta(minutes=30))
+
+
+@pytest.fixture(autouse=True)
+def _later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(times, "now", lambda: LATER)
+
+
+@pytest.fixture
+def thanksgiving(api: FakeApi) -> None:
+    api.add("web")
+    api.add("db")
+    api.decisions = [
+        decision(n, "holiday", "Thanksgiving Day", unit) for n in range(23, -1, -1) for unit in ("web", "db")
+    ]
+
+
+@pytest.mark.usefixtures("thanksgiving")
+def test_the_last_day_of_a_unit(run: Run) -> None:
+    result = run("why", "web")
+    assert result.exit_code == 0
+    assert result.stdout == "web was not terminated on Thursday 2026-11-26: holiday: Thanksgiving Day.\n"
+    assert "no tick has decided about web today" in result.stderr
+
+
+@pytest.mark.usefixtures("thanksgiving")
+@pytest.mark.parametrize("option", ["--all", "-v"])
+def test_every_tick_of_it(run: Run, option: str) -> None:
+    result = run("why", "web", "--day", "2026-11-26", option)
+    assert result.exit_code == 0
+    _, header, line = result.stdout.splitlines()
+    assert header.split("  ")[0] == "time in America/Los_Angeles"
+    assert line.split() == ["09:00-14:45", "24", "holiday", "Thanksgiving", "Day"]
+    assert result.stderr == ""
+
+
+@pytest.mark.usefixtures("thanksgiving")
+def test_a_document_for_programs(ok: Callable[..., Any], api: FakeApi) -> None:
+    api.events = [hit("RECOVERED", recovery_seconds=3), event("web", "2026-11-25"), event("db", "2026-11-26")]
+    found = ok("why", "web", "--day", "2026-11-26")
+    assert found["answer"].endswith("recovered in 3 s.")
+    assert (found["unit"], found["day"], found["time_zone"]) == ("web", "2026-11-26", "America/Los_Angeles")
+    assert [d["unit"] for d in found["decisions"]] == ["web"] * 24
+    assert [e["event_id"] for e in found["events"]] == ["2026-11-26#web"]
+
+
+@pytest.mark.usefixtures("thanksgiving")
+def test_a_group_stands_for_its_unit(run: Run) -> None:
+    assert "web was not terminated on Thursday 2026-11-26" in run("why", "web-v1").stdout
+
+
+def test_an_event_of_a_day_without_ticks_is_found(run: Run, api: FakeApi) -> None:
+    api.add("web")
+    api.events = [event("web", "2026-11-28")]
+    assert "terminated on Saturday 2026-11-28" in run("why", "web").stdout
+
+
+def test_nothing_on_record(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:
+    api.add("web")
+    assert run("why", "web").stdout.startswith("No decision about web is on record")
+    assert run("why", "web", "--day", "2026-11-26").stdout.startswith("No tick decided about web on Thursday")
+    found = ok("why", "web")
+    assert (found["day"], found["time_zone"], found["decisions"], found["events"]) == (None, None, [], [])
+    assert run("why", "nobody").exit_code == Exit.NO_SUCH_UNIT
+
+
+@pytest.mark.parametrize("day", ["yesterday", "2026-02-30", "20261126"])
+def test_wrong_usage(run: Run, api: FakeApi, day: str) -> None:
+    result = run("why", "web", "--day", day)
+    assert result.exit_code == Exit.USAGE
+    assert "YYYY-MM-DD" in result.stderr
+    assert api.calls == []
+
+
+@pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31"])
+def test_the_ends_of_time(run: Run, api: FakeApi, day: str) -> None:
+    api.add("web")
+    assert run("why", "web", "--day", day).exit_code == 0

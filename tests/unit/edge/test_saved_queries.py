@@ -1,0 +1,80 @@
+"""Saved queries ask for fields and messages that the functions really write, each in the log where it is looked for."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from handlers import watchdog
+from infra.queries import FUNCTIONS, QUERIES, Query
+from tests.unit.edge.account import CONTEXT, FRIDAY, Account, Cut, calls, cut_at
+from tests.unit.edge.asking import get
+from tests.unit.edge.conftest import Log
+
+OF_LAMBDA = {"errorType", "errorMessage"}
+"""What Lambda itself writes when a function ends with an error, or cannot begin."""
+
+WORDS = {
+    *("fields", "filter", "stats", "sort", "limit", "by", "as", "asc", "desc", "and", "or", "not", "in"),
+    *("count", "min", "max", "bin", "coalesce", "ispresent"),
+    *("m",),  # minutes
+}
+"""Of the query language; see "CloudWatch Logs Insights language query syntax" in the CloudWatch Logs user guide."""
+
+
+def asked(query: Query) -> tuple[set[str], set[str]]:
+    """(fields, messages) that a query names; what it makes itself, and what begins with @, aside."""
+    body = "\n".join(line for line in query.lines if not line.startswith("#"))
+    messages = set(re.findall(r'message = "([^"]+)"', body))
+    for several in re.findall(r"message in \[([^\]]*)\]", body):
+        messages |= set(re.findall(r'"([^"]+)"', several))
+    bare = re.sub(r'"[^"]*"', "", body)
+    made = set(re.findall(r"\bas (\w+)", bare))
+    return set(re.findall(r"(?<![@\w])[A-Za-z_]\w*", bare)) - made - WORDS, messages
+
+
+@pytest.fixture
+def written(account: Account, log: Log, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[dict[str, object]]]:
+    """The lines that each function writes in a tick's life: a termination, a recovery, a sweep, a request, an error."""
+    lines: dict[str, list[dict[str, object]]] = {}
+
+    def of(function: str) -> None:
+        seen = sum(map(len, lines.values()))
+        lines.setdefault(function, []).extend(log()[seen:])
+
+    account.group("web")
+    decided = account.decide()
+    of("decide")
+    (item,) = account.work(decided)
+    account.terminate(item)
+    of("terminate")
+    account.look(f"{FRIDAY}#web")
+    account.look(f"{FRIDAY}#web")
+    of("recovery")
+    account.group("db")
+    account.terminate(account.item("db"))
+    of("terminate")
+    account.clock.forward(minutes=10)
+    account.sweep()
+    of("sweep")
+    get("/events")
+    of("api")
+    for function, call in {"decide": account.decide, "sweep": account.sweep}.items():
+        with calls(monkeypatch, cut_at(0, acted=False)), pytest.raises(Cut):
+            call()
+        of(function)
+    with pytest.raises(Exception, match="TROOP_CHAOS_MACHINE"):
+        watchdog.handler({"id": "an event's"}, CONTEXT)
+    of("watchdog")
+    assert set(lines) == set(FUNCTIONS)
+    return lines
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.title)
+def test_they_ask_for_what_is_written(query: Query, written: dict[str, list[dict[str, object]]]) -> None:
+    fields, messages = asked(query)
+    told = [line for function in query.functions for line in written[function]]
+    assert fields
+    assert fields - {field for line in told for field in line} <= OF_LAMBDA
+    assert messages <= {line["message"] for line in told}

@@ -28,3 +28,6 @@ class Metric(StrEnum):
     RECOVERIES = "Recoveries"
     RECOVERY_SECONDS = "RecoverySeconds"
     UNRECOVERED = "Unrecovered"
+    # of what others are told
+    NOTIFICATIONS = "Notifications"
+    NOTIFICATIONS_FAILED = "NotificationsFailed"

@@ -1,26 +1,25 @@
-"""`troop policy export` and `troop policy import`: many units from and to one YAML file."""
+"""`troop policy`: many units from and to one YAML file, and the difference between two stages."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cli import policy_files, show
+from cli import policy_files, show, stages
 from cli.client import TroopClient
 from cli.context import confirm, connection
 from cli.errors import CliError, Exit
 from cli.policy import AHEAD_HINT
+from cli.policy_export import exported
 from cli.policy_files import UnitChange
 from cli.policy_values import of_item
 
-_AT_ONCE = 8
-
-app = typer.Typer(no_args_is_help=True, help="Policy of many units, as one YAML file.")
+app = typer.Typer(no_args_is_help=True, help="Policy of many units, as one YAML file; differences between stages.")
+app.command("diff")(stages.diff)
 
 
 @app.command("export")
@@ -30,10 +29,7 @@ def export(
 ) -> None:
     """Print what people have set, for all units of this account and region's groups."""
     found = connection(ctx)
-    names = sorted({group["unit"] for group in found.client.groups()})
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:  # a listing does not tell items: each unit is asked for
-        told = [unit for unit in pool.map(found.client.unit, names) if unit]
-    units = {unit["unit"]: policy for unit in told if (policy := of_item(unit["item"]))}
+    units = exported(found.client)
     if as_json:
         show.document({"units": units})
     else:

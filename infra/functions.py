@@ -25,9 +25,6 @@ from troop.chaos.metrics import NAMESPACE
 RUNTIME = lambda_.Runtime.PYTHON_3_14
 ARCHITECTURE = lambda_.Architecture.ARM_64
 
-NOTIFY_SECONDS = 300
-"""A batch of ten records, each with calls that are tried for up to half a minute while a service does not answer."""
-
 
 class Functions(Construct):
     """All functions of a deployment.
@@ -136,7 +133,7 @@ class Functions(Construct):
                 "TROOP_EVENT_BUS": bus.event_bus_name,
                 "TROOP_NEWS_TOPIC": topic.topic_arn,
             },
-            seconds=NOTIFY_SECONDS,
+            seconds=300,  # ten records, each with calls that are tried for a while when a service does not answer
             megabytes=256,
         )
 

@@ -72,7 +72,7 @@ def test_waits_grow_and_end_with_the_timeout(account: Account, victim: str, monk
     assert waits == sorted(waits)
     assert waits[-1] == 60
     assert 30 * 60 < sum(waits) <= 31 * 60
-    assert made.count("PutEvents") == 1
+    assert "PutEvents" not in made, "others are told from the record, not by the watch"
     assert account.state("unit#web")["unrecovered"] == WEB
     assert account.count("in-flight") == 0
     assert account.events.open_ids() == []

@@ -19,14 +19,14 @@ demo: setup  ## see an instance terminated and its group recover, on AWS on this
 local: setup  ## AWS on this machine with Troop deployed, until Ctrl-C
 	@$(BIN)/python -m local up
 
-# Both also take DEPLOYMENT=name; deploy takes YES=1, ADOPT=newest|none and ARGS='-c troop:KEY=VALUE', destroy CONFIRM=name.
+# Both also take STAGE=name or DEPLOYMENT=name; deploy takes YES=1, ADOPT=newest|none and ARGS='-c troop:KEY=VALUE', destroy CONFIRM=name.
 TO_DEPLOY := .venv/.ready $(BIN)/troop node_modules/.ready .build/.ready
 deploy: $(TO_DEPLOY)  ## into the account of the current AWS credentials; asks first
-	@$(BIN)/python -m lifecycle.deploy $(if $(DEPLOYMENT),--deployment $(DEPLOYMENT)) $(if $(YES),--yes) \
+	@$(BIN)/python -m lifecycle.deploy $(if $(STAGE),--stage $(STAGE)) $(if $(DEPLOYMENT),--deployment $(DEPLOYMENT)) $(if $(YES),--yes) \
 		$(if $(ADOPT),--adopt $(ADOPT)) $(ARGS)
 
 destroy: $(TO_DEPLOY)  ## out of that account; says what stays, and asks first
-	@$(BIN)/python -m lifecycle.destroy $(if $(DEPLOYMENT),--deployment $(DEPLOYMENT)) $(if $(CONFIRM),--confirm $(CONFIRM))
+	@$(BIN)/python -m lifecycle.destroy $(if $(STAGE),--stage $(STAGE)) $(if $(DEPLOYMENT),--deployment $(DEPLOYMENT)) $(if $(CONFIRM),--confirm $(CONFIRM))
 
 test: setup lint  ## lint, types, and every test
 	@$(BIN)/python -m pytest -n 3 --dist loadgroup  # one more than a small machine has cores: whole runs mostly wait

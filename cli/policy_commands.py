@@ -1,4 +1,4 @@
-"""`troop policy export` and `troop policy import`: many units from and to one YAML file."""
+"""`troop policy`: many units from and to one YAML file, and the difference between two stages."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
-from cli import policy_files, show, yaml_files
+from cli import policy_files, show, stages, yaml_files
 from cli.client import TroopClient
 from cli.context import confirm, connection
 from cli.errors import CliError, Exit
 from cli.policy import AHEAD_HINT
+from cli.policy_export import exported
 from cli.policy_files import UnitChange
-from cli.policy_values import of_item, written
+from cli.policy_values import of_item
 
-app = typer.Typer(no_args_is_help=True, help="Policy of many units, as one YAML file.")
+app = typer.Typer(no_args_is_help=True, help="Policy of many units, as one YAML file; differences between stages.")
+app.command("diff")(stages.diff)
 
 
 @app.command("export")
@@ -26,17 +28,7 @@ def export(
 ) -> None:
     """Print what people have set in the table GroupTags, also for units that have no group (yet)."""
     found = connection(ctx)
-    units = {}
-    for told in sorted(found.client.policies(), key=lambda told: str(told["unit"])):
-        if told["id"] is None:
-            show.note(f"left out, as no unit can have that name: {told['unit']!r}", style="yellow")
-            continue
-        policy, problems = written(told["item"])
-        if policy:
-            units[told["unit"]] = policy
-        if problems:
-            message = f"{told['unit']} is left alone, and import refuses it: {'; '.join(problems)}"
-            show.note(message, style="yellow")
+    units = exported(found.client)
     if as_json:
         show.document({"units": units})
     else:

@@ -94,8 +94,9 @@ def _policy(unit: str, raw: Mapping[Any, Any], problems: list[str]) -> dict[str,
 
 
 class _Quoting(yaml.SafeDumper):
-    """Escapes Unicode's line breaks, which YAML would write as they are and read back as others; and quotes whatever the
-    strict reader would take for a number."""
+    """Escapes Unicode's line breaks, which YAML would write as they are and read back as others, and quotes whatever
+    the strict reader would take for a number.
+    """
 
 
 def _text(dumper: _Quoting, text: str) -> yaml.ScalarNode:

@@ -21,6 +21,7 @@ _HEALTH = (
     "Listing schedules, reading metrics, describing groups and writing X-Ray traces support no resource-level "
     "permissions."
 )
+_STREAMS = "Listing DynamoDB streams and writing X-Ray traces support no resource-level permissions."
 _TICKS = f"A tick's list has a key made of its execution and time; the role is held to the prefix {TICKS_PREFIX}."
 
 
@@ -58,19 +59,18 @@ def acknowledgements(stack: TroopStack) -> Iterator[Acknowledgement]:
     yield from _roles(stack)
     yield from _data(stack)
     yield from _api(stack)
-    yield Acknowledgement(
-        stack.schedules.undelivered,
-        "SQS3",
-        "The queue is itself where undelivered ticks go. Nothing reads from it, so nothing can fail to.",
-    )
+    for queue, what in ((stack.schedules.undelivered, "ticks"), (stack.notifications.undelivered, "notifications")):
+        reason = f"The queue is itself where undelivered {what} go. Nothing reads from it, so nothing can fail to."
+        yield Acknowledgement(queue, "SQS3", reason)
 
 
 def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
     functions, workflow = stack.functions, stack.workflow
     ticks = f"Resource::<{_logical_id(stack.data.work)}.Arn>/{TICKS_PREFIX}*"
     ours = "<AWS::Region>:<AWS::AccountId>"
+    reasons = {"api": _HEALTH, "watchdog": _HEALTH, "notify": _STREAMS}
     for name, role in functions.roles.items():
-        yield Acknowledgement(role, f"IAM5[{_EVERYWHERE}]", _HEALTH if name in ("api", "watchdog") else _DESCRIBES)
+        yield Acknowledgement(role, f"IAM5[{_EVERYWHERE}]", reasons.get(name, _DESCRIBES))
     yield Acknowledgement(functions.roles["decide"], f"IAM5[{ticks}]", _TICKS)
     yield Acknowledgement(
         functions.roles["terminate"],

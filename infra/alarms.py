@@ -10,6 +10,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.settings import DeploymentSettings
@@ -51,7 +52,9 @@ class Alarms(Construct):
         act_now: the topic. Nobody is subscribed until somebody subscribes.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, settings: DeploymentSettings, watched: Watched) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, *, settings: DeploymentSettings, watched: Watched, untold: sqs.IQueue
+    ) -> None:
         super().__init__(scope, construct_id)
         self.act_now = sns.Topic(self, "ActNow", enforce_ssl=True)
         # A topic with a policy has that policy alone: without this, alarms could not publish.
@@ -64,7 +67,7 @@ class Alarms(Construct):
             )
         )
         tell = actions.SnsAction(self.act_now)
-        for act_now in _alarms(watched):
+        for act_now in _alarms(watched, untold):
             alarm = cloudwatch.Alarm(
                 self,
                 act_now.name,
@@ -83,7 +86,7 @@ class Alarms(Construct):
             alarm.add_ok_action(tell)
 
 
-def _alarms(watched: Watched) -> Iterator[ActNow]:
+def _alarms(watched: Watched, untold: sqs.IQueue) -> Iterator[ActNow]:
     # The watchdog speaks every quarter of an hour: in between, what it said last holds.
     until_it_speaks = cloudwatch.TreatMissingData.IGNORE
     yield ActNow(
@@ -120,13 +123,14 @@ def _alarms(watched: Watched) -> Iterator[ActNow]:
         "DeadLetters",
         "A schedule could not deliver what it is for.",
         "dead-letters",
-        cloudwatch.Metric(
-            namespace="AWS/SQS",
-            metric_name="ApproximateNumberOfMessagesVisible",
-            dimensions_map={"QueueName": watched.undelivered.queue_name},
-            statistic=cloudwatch.Stats.MAXIMUM,
-            period=_SOON,
-        ),
+        _waiting_in(watched.undelivered),
+        cloudwatch.TreatMissingData.NOT_BREACHING,
+    )
+    yield ActNow(
+        "NotificationsLost",
+        "Others were not told of something that is on record.",
+        "notifications-lost",
+        _waiting_in(untold),
         cloudwatch.TreatMissingData.NOT_BREACHING,
     )
     yield ActNow(
@@ -158,4 +162,14 @@ def _of_watchdog(
         dimensions_map={DIMENSION: cdk.Aws.STACK_NAME},
         statistic=statistic,
         period=period,
+    )
+
+
+def _waiting_in(queue: sqs.IQueue) -> cloudwatch.Metric:
+    return cloudwatch.Metric(
+        namespace="AWS/SQS",
+        metric_name="ApproximateNumberOfMessagesVisible",
+        dimensions_map={"QueueName": queue.queue_name},
+        statistic=cloudwatch.Stats.MAXIMUM,
+        period=_SOON,
     )

@@ -37,8 +37,8 @@ class Data(Construct):
         super().__init__(scope, construct_id)
         self._retain = retain
         self._removal = cdk.RemovalPolicy.RETAIN if retain else cdk.RemovalPolicy.DESTROY
-        self.group_tags = self._table("GroupTags", "unit")
-        self.events = self._table("Events", "event_id")
+        self.group_tags = self._table("GroupTags", "unit", streamed=True)
+        self.events = self._table("Events", "event_id", streamed=True)
         for index, partition in {"by-time": "kind", "by-unit": "unit", "by-open": "open"}.items():
             self.events.add_global_secondary_index(
                 index_name=index,
@@ -46,7 +46,7 @@ class Data(Construct):
                 sort_key=_text("at"),
                 projection_type=dynamodb.ProjectionType.ALL,
             )
-        self.state = self._table("State", "key")
+        self.state = self._table("State", "key", streamed=True)
         self.decisions = self._table("Decisions", "unit", sort="tick", expires="expires_at")
         self.decisions.add_global_secondary_index(
             index_name="by-day",
@@ -56,7 +56,7 @@ class Data(Construct):
             projection_type=dynamodb.ProjectionType.INCLUDE,
             non_key_attributes=list(_TOLD_BY_DAY),
         )
-        self.changes = self._table("Changes", "subject", sort="at")
+        self.changes = self._table("Changes", "subject", sort="at", streamed=True)
         self.work = s3.Bucket(
             self,
             "WorkBucket",
@@ -87,7 +87,13 @@ class Data(Construct):
         return self.group_tags, self.events, self.state, self.decisions, self.changes
 
     def _table(
-        self, construct_id: str, partition: str, *, sort: str | None = None, expires: str | None = None
+        self,
+        construct_id: str,
+        partition: str,
+        *,
+        sort: str | None = None,
+        expires: str | None = None,
+        streamed: bool = False,
     ) -> dynamodb.Table:
         table = dynamodb.Table(
             self,
@@ -100,6 +106,8 @@ class Data(Construct):
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=True
             ),
+            # What others are told is read from streams: see infra/notifications.py.
+            stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES if streamed else None,
             deletion_protection=self._retain,
             removal_policy=self._removal,
         )

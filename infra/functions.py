@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import aws_cdk as cdk
+from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra import permissions
@@ -31,11 +34,13 @@ class Functions(Construct):
         decide, terminate, recovery, sweep: tasks of the chaos workflow.
         api: behind API Gateway; the only one with pydantic's layer.
         watchdog: looks after the deployment's health.
+        notify: tells others what was recorded.
         roles, log_groups: by the function's name.
     """
 
     api: lambda_.Function
     watchdog: lambda_.Function
+    notify: lambda_.Function
 
     def __init__(
         self,
@@ -44,7 +49,6 @@ class Functions(Construct):
         *,
         settings: DeploymentSettings,
         data: Data,
-        bus: events.IEventBus,
     ) -> None:
         super().__init__(scope, construct_id)
         if RUNTIME.name != f"python{PYTHON_VERSION}":
@@ -69,7 +73,6 @@ class Functions(Construct):
             "TROOP_DECISIONS_TABLE": data.decisions.table_name,
             "TROOP_WORK_BUCKET": data.work.bucket_name,
         }
-        watch = events_and_state | {"TROOP_EVENT_BUS": bus.event_bus_name}
         self.decide = self._function(
             "decide",
             permissions.decide(data),
@@ -87,10 +90,10 @@ class Functions(Construct):
             megabytes=256,
         )
         self.recovery = self._function(
-            "recovery", permissions.recovery(data, bus), [runtime_layer], watch, seconds=60, megabytes=256
+            "recovery", permissions.recovery(data), [runtime_layer], events_and_state, seconds=60, megabytes=256
         )
         self.sweep = self._function(
-            "sweep", permissions.sweep(data, bus), [runtime_layer], watch, seconds=120, megabytes=256
+            "sweep", permissions.sweep(data), [runtime_layer], events_and_state, seconds=120, megabytes=256
         )
 
     def add_observers(self, watched: Watched) -> None:
@@ -114,6 +117,26 @@ class Functions(Construct):
         )
         self.watchdog = self._function(
             "watchdog", health, [self._runtime_layer], health_environment, seconds=60, megabytes=256
+        )
+
+    def add_notifier(
+        self, streamed: Sequence[dynamodb.ITable], bus: events.IEventBus, topic: sns.ITopic, undelivered: sqs.IQueue
+    ) -> None:
+        """Makes the function that tells others what is written into the tables ``streamed``."""
+        data = self._data
+        self.notify = self._function(
+            "notify",
+            permissions.notify(data, streamed, bus, topic, undelivered),
+            [self._runtime_layer],
+            {
+                **self._events_and_state(),
+                "TROOP_GROUP_TAGS_TABLE": data.group_tags.table_name,
+                "TROOP_CHANGES_TABLE": data.changes.table_name,
+                "TROOP_EVENT_BUS": bus.event_bus_name,
+                "TROOP_NEWS_TOPIC": topic.topic_arn,
+            },
+            seconds=300,  # ten records, each with calls that are tried for a while when a service does not answer
+            megabytes=256,
         )
 
     def _events_and_state(self) -> dict[str, str]:

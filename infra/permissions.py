@@ -14,6 +14,7 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
+from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 
@@ -75,22 +76,36 @@ def terminate(stack: cdk.Stack, data: Data) -> list[iam.PolicyStatement]:
     ]
 
 
-def recovery(data: Data, bus: events.IEventBus) -> list[iam.PolicyStatement]:
+def recovery(data: Data) -> list[iam.PolicyStatement]:
     """Watches a group until it has recovered, and records the outcome."""
     return [
         _allow(_WATCH, "*"),
         _allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], data.events.table_arn),
         _allow(["dynamodb:UpdateItem"], data.state.table_arn),
-        _allow(["events:PutEvents"], bus.event_bus_arn),
     ]
 
 
-def sweep(data: Data, bus: events.IEventBus) -> list[iam.PolicyStatement]:
+def sweep(data: Data) -> list[iam.PolicyStatement]:
     """Finds what is in flight, and watches or brings to an end what nobody else does."""
     return [
-        *recovery(data, bus),
+        *recovery(data),
         _allow(["autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances"], "*"),
         _allow(["dynamodb:Query"], _index(data.events, "by-open")),
+    ]
+
+
+def notify(
+    data: Data, streamed: Sequence[dynamodb.ITable], bus: events.IEventBus, topic: sns.ITopic, undelivered: sqs.IQueue
+) -> list[iam.PolicyStatement]:
+    """Reads what was recorded and how a unit has recovered before, and tells others; touches nothing."""
+    streams = [table.table_stream_arn for table in streamed if table.table_stream_arn]
+    return [
+        _allow(["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], *streams),
+        _allow(["dynamodb:ListStreams"], "*"),  # knows no resources, and Lambda asks for it
+        _allow(["dynamodb:Query"], _index(data.events, "by-unit")),
+        _allow(["events:PutEvents"], bus.event_bus_arn),
+        _allow(["sns:Publish"], topic.topic_arn),
+        _allow(["sqs:SendMessage"], undelivered.queue_arn),
     ]
 
 

@@ -1,7 +1,8 @@
 """The context of cdk.json as typed, checked settings.
 
-Defaults are written once, in cdk.json; ``cdk deploy -c troop:KEY=VALUE`` overrides one. What the functions decide by
-is parsed by their own :mod:`troop.settings`; the rest, which only a deployment needs, is parsed here.
+Defaults are written once, in cdk.json. A stage (``troop:stages``) has some values of its own, ``troop:stage`` chooses
+it, and ``cdk deploy -c troop:KEY=VALUE`` overrides both. What the functions decide by is parsed by their own
+:mod:`troop.settings`; the rest, which only a deployment needs, is parsed here.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from infra import ROOT
 from troop import settings as chaos
-from troop import values
+from troop import stages, values
 
 PREFIX = "troop:"
 BUNDLES = ("lambda", "machine")
@@ -58,16 +60,49 @@ class DeploymentSettings:
     bundle: str
 
 
-def read_settings(context: Mapping[str, Any]) -> DeploymentSettings:
+def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None = None) -> DeploymentSettings:
     """The settings among the values of a CDK context; keys without the prefix ``troop:`` are not ours.
+
+    All stages are checked, whichever is chosen.
+
+    Args:
+        written: the context as :func:`written_context` has it. What differs from it was given on the command line, and
+            counts more than what a stage says; without it a stage counts more than all else.
 
     Raises:
         troop.errors.SettingsError: names the key, the value and what is allowed.
     """
     raw = {key.removeprefix(PREFIX): value for key, value in context.items() if key.startswith(PREFIX)}
-    chaos.refuse_unknown(raw, (*chaos.KEYS, *_DEPLOYMENT_ONLY), PREFIX)
-    settings = chaos.parse_settings({key: raw[key] for key in chaos.KEYS if key in raw}, PREFIX)
-    parsed = {key: chaos.parse_value(PREFIX + key, raw.get(key), parse) for key, parse in _DEPLOYMENT_ONLY.items()}
+    known = (*chaos.KEYS, *_DEPLOYMENT_ONLY)
+    chaos.refuse_unknown(raw, (*known, stages.STAGE, stages.STAGES), PREFIX)
+    defaults = _parse({key: value for key, value in raw.items() if key in known}, PREFIX)
+    given = [] if written is None else [key for key in known if key in raw and _differs(raw[key], written, key)]
+    found = stages.stages_of(raw, known, PREFIX)
+    # The defaults are in order, so whatever is wrong with them and a stage together is wrong with the stage.
+    parsed = {
+        name: _parse(stages.in_stage(raw, name, own, given), f"{PREFIX}{stages.STAGES}.{name}.")
+        for name, own in found.items()
+    }
+    stage = stages.chosen(raw, found, PREFIX)
+    return parsed[stage] if stage else defaults
+
+
+def written_context() -> dict[str, Any]:
+    """The context of cdk.json, as it is in the file."""
+    context: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))["context"]
+    return context
+
+
+def _differs(value: Any, written: Mapping[str, Any], key: str) -> bool:
+    """Whether a value is another than the file's: the command line gives text, where the file may have a number."""
+    missing = object()
+    there = written.get(PREFIX + key, missing)
+    return type(value) is not type(there) or value != there
+
+
+def _parse(raw: Mapping[str, Any], prefix: str) -> DeploymentSettings:
+    settings = chaos.parse_settings({key: raw[key] for key in chaos.KEYS if key in raw}, prefix)
+    parsed = {key: chaos.parse_value(prefix + key, raw.get(key), parse) for key, parse in _DEPLOYMENT_ONLY.items()}
     return DeploymentSettings(chaos=settings, chaos_json=_document(settings, raw), **parsed)
 
 

@@ -13,6 +13,7 @@ from infra.api import Api
 from infra.chaos import ChaosWorkflow
 from infra.data import Data
 from infra.functions import Functions
+from infra.notifications import Notifications
 from infra.queries import Queries
 from infra.schedules import Schedules
 from infra.settings import DeploymentSettings
@@ -43,13 +44,16 @@ class TroopStack(cdk.Stack):
         self.data = Data(self, "Data", retain=settings.retain_data)
         # CloudFormation makes up names for all resources but buses; a stack's name is unique where a bus's must be.
         self.bus = events.EventBus(self, "Bus", event_bus_name=cdk.Aws.STACK_NAME, description="What Troop reports")
-        self.functions = Functions(self, "Functions", settings=settings, data=self.data, bus=self.bus)
+        self.functions = Functions(self, "Functions", settings=settings, data=self.data)
         self.workflow = ChaosWorkflow(self, "Chaos", settings=settings, data=self.data, functions=self.functions)
         self.schedules = Schedules(self, "Schedules", settings=settings, workflow=self.workflow)
         watched = Watched(self.workflow.machine, self.schedules.group.ref, self.schedules.undelivered)
         self.functions.add_observers(watched)
+        self.notifications = Notifications(
+            self, "Notifications", data=self.data, bus=self.bus, functions=self.functions
+        )
         self.watchdog = Watchdog(self, "WatchdogSchedule", function=self.functions.watchdog, schedules=self.schedules)
-        self.alarms = Alarms(self, "Alarms", settings=settings, watched=watched)
+        self.alarms = Alarms(self, "Alarms", settings=settings, watched=watched, untold=self.notifications.undelivered)
         self.api = Api(self, "Api", settings=settings, handler=self.functions.api)
         self.template_options.metadata = {SETTINGS_METADATA: _told(settings)}
         Queries(self, "Queries", functions=self.functions)
@@ -63,6 +67,8 @@ class TroopStack(cdk.Stack):
             "SaltSecretArn": (self.data.salt.secret_arn, "Keys the rolls: who may read it can recompute them"),
             "ChaosStateMachineArn": (self.workflow.machine.state_machine_arn, "The workflow every tick runs"),
             "ActNowTopicArn": (self.alarms.act_now.topic_arn, "Subscribe whoever is to be told that somebody must act"),
+            "NewsTopicArn": (self.notifications.news.topic_arn, "Subscribe whoever wants to know what chaos does"),
+            "EventBusName": (self.bus.event_bus_name, "The same for programs: rules on this bus"),
             "WorkBucket": (self.data.work.bucket_name, "Lists that workflows pass on; expire by themselves"),
         }
         for output, (value, description) in outputs.items():

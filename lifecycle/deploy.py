@@ -19,7 +19,7 @@ from cli.errors import CliError, Exit
 from infra.settings import DeploymentSettings
 from lifecycle import retained
 from lifecycle.console import ask, run, say
-from lifecycle.project import cdk, settings_with
+from lifecycle.project import cdk, chosen, settings_with
 
 _NOT_THERE = (None, "REVIEW_IN_PROGRESS")
 
@@ -31,8 +31,8 @@ def deploy(given: argparse.Namespace) -> None:
 
 
 def _deploy(given: argparse.Namespace, assembly: Path) -> None:
-    overrides = [*given.context, *([f"troop:deployment={given.deployment}"] if given.deployment else [])]
-    settings = settings_with(overrides)
+    overrides = [*given.context, *chosen(given.stage, given.deployment)]
+    settings = settings_with(overrides, given.deployment)
     name = settings.chaos.deployment
     session = aws.make_session(None, None)
     with aws.told():
@@ -145,6 +145,7 @@ def _bootstrap_missing(session: boto3.Session, template: Mapping[str, Any]) -> b
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make deploy", description="Deploys into the account of the AWS credentials.")
     parser.add_argument("--deployment", help="the deployment's name; else what the settings say")
+    parser.add_argument("--stage", help="one of the settings' stages")
     parser.add_argument("--yes", action="store_true", help="do not ask, also not about wider permissions")
     parser.add_argument(
         "--adopt", choices=("ask", "newest", "none"), default="ask", help="tables of an earlier deployment"

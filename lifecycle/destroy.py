@@ -15,7 +15,7 @@ from cli.context import interactive
 from cli.deployment import find_stack
 from cli.errors import CliError, Exit
 from lifecycle.console import answer, run, say
-from lifecycle.project import settings_with
+from lifecycle.project import chosen, settings_with
 from lifecycle.remains import buckets_to_empty, remains
 
 _POLL_SECONDS = 2.0
@@ -25,7 +25,7 @@ _BATCH = 1000
 
 def destroy(given: argparse.Namespace) -> None:
     """All of it; nothing is touched before the name has been typed."""
-    name = given.deployment or settings_with([]).chaos.deployment
+    name = given.deployment or settings_with(chosen(given.stage, None)).chaos.deployment
     session = aws.make_session(None, None)
     account = aws.account_of(session)
     stack = find_stack(session, name)
@@ -113,6 +113,7 @@ def _await_deleted(cloudformation: Any, stack_id: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make destroy", description="Removes a deployment; data stays.")
     parser.add_argument("--deployment", help="the deployment's name; else what the settings say")
+    parser.add_argument("--stage", help="the stage whose deployment it is, instead of its name")
     parser.add_argument("--confirm", metavar="NAME", help="the name once more, instead of typing it when asked")
     given = parser.parse_args()
     return run(lambda: destroy(given))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -14,28 +13,47 @@ import boto3
 
 from cli.errors import CliError, Exit
 from infra import ROOT
-from infra.settings import DeploymentSettings, read_settings
+from infra.settings import PREFIX, DeploymentSettings, read_settings, written_context
 from troop.errors import SettingsError
+from troop.stages import STAGE
 
 CDK = ROOT / "node_modules" / ".bin" / "cdk"
 
 
-def settings_with(overrides: Sequence[str]) -> DeploymentSettings:
+def chosen(stage: str | None, deployment: str | None) -> list[str]:
+    """The options STAGE and DEPLOYMENT as ``KEY=VALUE``."""
+    stages = [f"{PREFIX}{STAGE}={stage}"] if stage else []
+    return [*stages, *([f"{PREFIX}deployment={deployment}"] if deployment else [])]
+
+
+def settings_with(overrides: Sequence[str], deployment: str | None = None) -> DeploymentSettings:
     """The settings of cdk.json, with ``KEY=VALUE`` of the command line before them.
+
+    Args:
+        deployment: the name that was asked for, if one was.
 
     Raises:
         CliError: USAGE, for a setting that cannot be used.
     """
-    context: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))["context"]
+    written = written_context()
+    context: dict[str, Any] = dict(written)
     for override in overrides:
         key, equals, value = override.partition("=")
         if not equals:
             raise CliError(Exit.USAGE, f"-c {override}: must be KEY=VALUE, such as troop:probability=0.1")
         context[key] = value
     try:
-        return read_settings(context)
+        settings = read_settings(context, written)
     except SettingsError as error:
         raise CliError(Exit.USAGE, f"settings: {error}") from None
+    if deployment and settings.chaos.deployment != deployment:
+        # Given as the default's own name it looks to the CDK as if it were not given.
+        raise CliError(
+            Exit.USAGE,
+            f"the stage's deployment is {settings.chaos.deployment}: leave STAGE out to deploy {deployment}, "
+            "or give the stage that name in cdk.json",
+        )
+    return settings
 
 
 def cdk(session: boto3.Session, *arguments: str, quiet: bool = False) -> None:

@@ -33,6 +33,7 @@ class RetainedTable:
     Attributes:
         part: what it holds, such as ``Events`` (its tag ``troop:data``).
         schema: its key and those of its indices, by name; "" stands for the table's own.
+        streamed: whether it has a stream.
     """
 
     name: str
@@ -40,6 +41,7 @@ class RetainedTable:
     created: datetime
     items: int
     schema: Mapping[str, tuple[tuple[str, str], ...]]
+    streamed: bool = True
 
 
 def find_retained(session: boto3.Session, deployment: str) -> list[RetainedTable]:
@@ -60,7 +62,12 @@ def _retained(dynamodb: Any, name: str, deployment: str) -> Iterable[RetainedTab
     by_key = {tag["Key"]: tag["Value"] for tag in tags}
     if by_key.get(DEPLOYMENT_TAG) == deployment and DATA_TAG in by_key:
         yield RetainedTable(
-            name, by_key[DATA_TAG], table["CreationDateTime"], int(table.get("ItemCount", 0)), _schema(table)
+            name=name,
+            part=by_key[DATA_TAG],
+            created=table["CreationDateTime"],
+            items=int(table.get("ItemCount", 0)),
+            schema=_schema(table),
+            streamed=bool(table.get("StreamSpecification", {}).get("StreamEnabled")),
         )
 
 
@@ -118,7 +125,7 @@ def adopt(
     Raises:
         CliError: FAILED, with CloudFormation's reason; nothing is left of the stack then.
     """
-    resources = {logical_id: template["Resources"][logical_id] for logical_id in tables}
+    resources = {key: _as_it_is(template["Resources"][key], table) for key, table in tables.items()}
     cloudformation = aws.client(session, "cloudformation")
     with aws.told():
         cloudformation.create_change_set(
@@ -145,6 +152,16 @@ def adopt(
             raise CliError(
                 Exit.FAILED, f"taking the tables over failed: see the events of the stack {deployment}"
             ) from None
+
+
+def _as_it_is(resource: Mapping[str, Any], table: RetainedTable) -> Mapping[str, Any]:
+    """The resource as the table is: CloudFormation believes what it imports, and a stream that it believes to be there
+    would not be made by the deployment that follows.
+    """
+    if table.streamed:
+        return resource
+    kept = {key: value for key, value in resource["Properties"].items() if key != "StreamSpecification"}
+    return {**resource, "Properties": kept}
 
 
 def _schema(table: Mapping[str, Any]) -> dict[str, tuple[tuple[str, str], ...]]:

@@ -22,9 +22,11 @@ from troop.aws.events import EventTable
 from troop.aws.health_reads import HealthReads
 from troop.aws.state import PolicyTable, StateTable
 from troop.aws.termination import Terminator
+from troop.aws.topic import Topic
 from troop.errors import TroopError
 from troop.flows.edits import Editor
 from troop.flows.health import Health
+from troop.flows.notify import Notifier
 from troop.flows.sweep import Sweeper
 from troop.flows.terminate import Termination
 from troop.flows.tick import Tick
@@ -110,7 +112,6 @@ def watcher() -> Watcher:
         autoscaling=client("autoscaling"),
         elbv2=client("elbv2"),
         events=events(),
-        bus=Bus(client("events"), variable("TROOP_EVENT_BUS")),
         timeout=timedelta(minutes=settings().recovery_timeout_minutes),
         clock=now,
     )
@@ -119,6 +120,21 @@ def watcher() -> Watcher:
 @cache
 def sweeper() -> Sweeper:
     return Sweeper(client("ec2"), client("autoscaling"), events(), watcher(), now, sleep)
+
+
+@cache
+def notifier() -> Notifier:
+    return Notifier(
+        deployment=settings().deployment,
+        leashed=settings().leashed,
+        events=variable("TROOP_EVENTS_TABLE"),
+        changes=variable("TROOP_CHANGES_TABLE"),
+        group_tags=variable("TROOP_GROUP_TAGS_TABLE"),
+        state=variable("TROOP_STATE_TABLE"),
+        queries=event_queries(),
+        bus=Bus(client("events"), variable("TROOP_EVENT_BUS")),
+        topic=Topic(client("sns"), variable("TROOP_NEWS_TOPIC")),
+    )
 
 
 @cache

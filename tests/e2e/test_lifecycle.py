@@ -79,6 +79,9 @@ def test_a_second_deployment_takes_over_what_the_first_has_left(lifecycle: Lifec
     assert lifecycle.tables(KEPT) == tables
     lifecycle.run("destroy", "--deployment", KEPT, "--confirm", KEPT, code=Exit.NO_DEPLOYMENT)
 
+    # As an earlier version has left it, which told nobody.
+    dynamodb.update_table(TableName=first["ChangesTable"], StreamSpecification={"StreamEnabled": False})
+
     told = lifecycle.deploy(KEPT, "--yes")
     assert "UNLEASHED (the switch in the retained table)" in told
     for table in tables:
@@ -91,6 +94,12 @@ def test_a_second_deployment_takes_over_what_the_first_has_left(lifecycle: Lifec
     table = dynamodb.describe_table(TableName=second["EventsTable"])["Table"]
     assert table["DeletionProtectionEnabled"] is True
     assert len(table["GlobalSecondaryIndexes"]) == 3
+    streams = {
+        dynamodb.describe_table(TableName=second[f"{name}Table"])["Table"]["LatestStreamArn"]
+        for name in ("Events", "Changes", "GroupTags", "State")
+    }
+    mappings = lifecycle.account.client("lambda").list_event_source_mappings()["EventSourceMappings"]
+    assert {m["EventSourceArn"] for m in mappings if f"{KEPT}-" in m["EventSourceArn"]} == streams
 
 
 def test_a_throw_away_deployment_goes_with_all_it_has(lifecycle: Lifecycle) -> None:

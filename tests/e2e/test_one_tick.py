@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 from local.demo.groups import SERVER
@@ -16,6 +17,10 @@ from local.launcher import LocalAccount
 from tests.e2e.conftest import Deployment, eventually
 from troop.aws.event_items import to_item
 from troop.chaos.events import Event, Status
+
+SCHEMA = jsonschema_rs.validator_for(
+    json.loads((Path(__file__).parents[2] / "docs" / "notifications.schema.json").read_text(encoding="utf-8"))
+)
 
 ALARMED, CALM = "tick-alarmed", "tick-calm"
 DRAINED, LOST, SMALL, PROTECTED = "tick-drained", "tick-lost", "tick-small", "tick-protected"
@@ -42,8 +47,13 @@ UNOBSERVED = {
     "states:StartExecution",
     "states:DescribeExecution",
     "states:StopExecution",
-    # The schedule's dead letters.
+    # Dead letters, of schedules and of streams.
     "sqs:SendMessage",
+    # Lambda reads a table's stream on behalf of the function.
+    "dynamodb:DescribeStream",
+    "dynamodb:GetRecords",
+    "dynamodb:GetShardIterator",
+    "dynamodb:ListStreams",
 }
 """Actions that are allowed and that only AWS itself makes use of: the reason stands beside each."""
 
@@ -62,6 +72,8 @@ def user_data_that_boots_only(times: int, folder: Path) -> bytes:
 @pytest.fixture(scope="module")
 def deployment(account: LocalAccount, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     deployment = Deployment(account, "OneTick", recovery_timeout_minutes=1, max_in_flight=5)
+    deployment.bus = _listen_to_the_bus(deployment)  # type: ignore[attr-defined]
+    deployment.news = _listen_to_the_topic(deployment)  # type: ignore[attr-defined]
     cloudwatch = account.client("cloudwatch")
     for name, state in (("tick-bad", "ALARM"), ("tick-good", "OK")):
         cloudwatch.put_metric_alarm(
@@ -92,7 +104,6 @@ def deployment(account: LocalAccount, tmp_path_factory: pytest.TempPathFactory) 
     for name in NAMES:
         deployment.groups.await_in_service(name, 2, 60)
     deployment.before = {name: deployment.ids(name) for name in NAMES}  # type: ignore[attr-defined]
-    deployment.queue = _listen(deployment)  # type: ignore[attr-defined]
     assert deployment.tick()["status"] == "SUCCEEDED"
     yield deployment
     for name in NAMES:
@@ -110,15 +121,62 @@ def _target_group(account: LocalAccount) -> str:
     return str(created["TargetGroups"][0]["TargetGroupArn"])
 
 
-def _listen(deployment: Deployment) -> str:
-    """A queue that gets whatever the deployment says on its bus; the queue's URL."""
-    sqs, events = deployment.account.client("sqs"), deployment.account.client("events")
-    url = sqs.create_queue(QueueName="tick-heard")["QueueUrl"]
-    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-    bus = next(b["Name"] for b in events.list_event_buses()["EventBuses"] if b["Name"] == "OneTick")
+class Heard:
+    """A queue, and all that has come into it so far."""
+
+    def __init__(self, account: LocalAccount, name: str) -> None:
+        self._sqs = account.client("sqs")
+        self._url = self._sqs.create_queue(QueueName=name)["QueueUrl"]
+        self.arn = self._sqs.get_queue_attributes(QueueUrl=self._url, AttributeNames=["QueueArn"])["Attributes"][
+            "QueueArn"
+        ]
+        self.messages: list[dict[str, Any]] = []
+
+    def let_in(self, topic: str) -> None:
+        """The policy without which no topic can send to a queue."""
+        allowed = {
+            "Effect": "Allow",
+            "Principal": {"Service": "sns.amazonaws.com"},
+            "Action": "sqs:SendMessage",
+            "Resource": self.arn,
+            "Condition": {"ArnEquals": {"aws:SourceArn": topic}},
+        }
+        policy = json.dumps({"Version": "2012-10-17", "Statement": [allowed]})
+        self._sqs.set_queue_attributes(QueueUrl=self._url, Attributes={"Policy": policy})
+
+    def first(self, matches: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The first message that matches, within a while."""
+
+        def look() -> dict[str, Any] | None:
+            for message in self._sqs.receive_message(QueueUrl=self._url, MaxNumberOfMessages=10).get("Messages", []):
+                self.messages.append(json.loads(message["Body"]))
+                self._sqs.delete_message(QueueUrl=self._url, ReceiptHandle=message["ReceiptHandle"])
+            return next((message for message in self.messages if matches(message)), None)
+
+        found: dict[str, Any] = eventually(look, 20)
+        return found
+
+
+def _listen_to_the_bus(deployment: Deployment) -> Heard:
+    events = deployment.account.client("events")
+    queue, bus = Heard(deployment.account, "tick-heard"), deployment.outputs["EventBusName"]
     events.put_rule(Name="tick-all", EventBusName=bus, EventPattern=json.dumps({"source": ["troop"]}))
-    events.put_targets(Rule="tick-all", EventBusName=bus, Targets=[{"Id": "queue", "Arn": arn}])
-    return str(url)
+    events.put_targets(Rule="tick-all", EventBusName=bus, Targets=[{"Id": "queue", "Arn": queue.arn}])
+    return queue
+
+
+def _listen_to_the_topic(deployment: Deployment) -> Heard:
+    """Subscribes as docs/notifications.md says, to some kinds only."""
+    queue = Heard(deployment.account, "tick-news")
+    queue.let_in(deployment.outputs["NewsTopicArn"])
+    kinds = {"kind": ["terminated", "recovered", "halted", "policy-changed"]}
+    deployment.account.client("sns").subscribe(
+        TopicArn=deployment.outputs["NewsTopicArn"],
+        Protocol="sqs",
+        Endpoint=queue.arn,
+        Attributes={"RawMessageDelivery": "true", "FilterPolicy": json.dumps(kinds)},
+    )
+    return queue
 
 
 def _decision(deployment: Deployment, unit: str) -> tuple[str, str]:
@@ -156,16 +214,27 @@ def test_a_group_that_does_not_recover_leaves_chaos_and_is_announced(deployment:
     assert event is not None
     assert event["status"] == "UNRECOVERED"
     assert "capacity 1 of 2" in event["detail"]
-    sqs = deployment.account.client("sqs")
-
-    def heard() -> dict[str, Any] | None:
-        messages = sqs.receive_message(QueueUrl=deployment.queue, MaxNumberOfMessages=10).get("Messages")  # type: ignore[attr-defined]
-        return json.loads(messages[0]["Body"]) if messages else None
-
-    said = eventually(heard, 20)
-    assert (said["detail-type"], said["detail"]["event_id"]) == ("Unit unrecovered", event["event_id"])
+    said = deployment.bus.first(lambda m: m["detail-type"] == "Unit unrecovered")  # type: ignore[attr-defined]
+    SCHEMA.validate(said["detail"])
+    assert (said["source"], said["detail"]["event_id"]) == ("troop", event["event_id"])
     assert deployment.tick()["status"] == "SUCCEEDED"
     assert _decision(deployment, LOST)[0] == "unrecovered"
+
+
+@pytest.mark.parametrize("kind", ["terminated", "recovered"])
+def test_others_hear_of_a_termination_and_how_it_ended(deployment: Deployment, kind: str) -> None:
+    event = deployment.event(CALM)
+    assert event is not None
+    news: Heard = deployment.news  # type: ignore[attr-defined]
+    told = news.first(lambda document: (document["kind"], document["unit"]) == (kind, CALM))
+    SCHEMA.validate(told)
+    assert (told["event_id"], told["instance_id"]) == (event["event_id"], event["instance_id"])
+    assert told["recovery_seconds"] == (event["recovery_seconds"] if kind == "recovered" else None)
+    on_bus = deployment.bus.first(lambda m: m["detail"]["id"] == told["id"])  # type: ignore[attr-defined]
+    assert on_bus["detail"] == told
+    said = [document["id"] for document in news.messages]
+    assert len(said) == len(set(said)), "once is enough while nothing fails"
+    assert {document["kind"] for document in news.messages} <= {"terminated", "recovered", "policy-changed"}
 
 
 def test_the_terminating_role_itself_cannot_touch_what_is_protected(deployment: Deployment) -> None:
@@ -247,7 +316,12 @@ def test_a_unit_from_all_sides_and_back_into_chaos_by_its_owner(deployment: Depl
     assert after == ask("GET", f"groups/{LOST}").body
     (change,) = after["changes"]
     assert change["changes"]["unrecovered"] == {"old": before["unrecovered"], "new": None}
-    assert change["caller"] == deployment.account.client("sts").get_caller_identity()["Arn"]
+    assert change["caller"] == _caller(deployment)
+    told = deployment.news.first(  # type: ignore[attr-defined]
+        lambda document: document["kind"] == "policy-changed" and document["unit"] == LOST
+    )
+    SCHEMA.validate(told)
+    assert (told["caller"], told["changes"]) == (change["caller"], change["changes"])
     assert ask("PATCH", f"groups/{LOST}", body={"min_healthy": 3, "version": 0}).status == 409
     assert ask("GET", "groups/tick-nobody").status == 404
     known = deployment.dynamodb.get_item(
@@ -261,6 +335,9 @@ def test_the_switch_by_the_api_takes_effect_at_the_next_tick(deployment: Deploym
     assert ask("PATCH", "switch", body={"halted": True, "reason": "for the test"}).body["halted"] is True
     assert deployment.tick()["status"] == "SUCCEEDED"
     assert _decision(deployment, CALM)[0] == "halted"
+    told = deployment.news.first(lambda document: document["kind"] == "halted")  # type: ignore[attr-defined]
+    SCHEMA.validate(told)
+    assert (told["caller"], told["reason"]) == (_caller(deployment), "for the test")
     assert ask("PATCH", "switch", body={"halted": False}).body == ask("GET", "switch").body
     assert deployment.tick()["status"] == "SUCCEEDED"
     assert _decision(deployment, CALM)[0] == "already-today"
@@ -322,6 +399,10 @@ def _leashed_tick(deployment: Deployment) -> None:
     assert deployment.tick()["status"] == "SUCCEEDED"
     deployment.groups.delete("tick-later")
     deployment.switch(halted=False, leashed=False)
+
+
+def _caller(deployment: Deployment) -> str:
+    return str(deployment.account.client("sts").get_caller_identity()["Arn"])
 
 
 def _role_name(deployment: Deployment, part: str) -> str:

@@ -44,6 +44,15 @@ ALARMS: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
         300,
         "notBreaching",
     ),
+    "NotificationsLost": (
+        "notifications-lost",
+        "AWS/SQS",
+        "ApproximateNumberOfMessagesVisible",
+        {"QueueName": "<NotificationsUndelivered.QueueName>"},
+        "Maximum",
+        300,
+        "notBreaching",
+    ),
     "WatchdogSilent": ("watchdog-silent", "Troop", "FailingChecks", OURS, "SampleCount", 900, "breaching"),
 }
 """Anchor in the runbook, metric's namespace, name and dimensions, statistic, seconds, what missing data means."""
@@ -125,8 +134,7 @@ def test_every_metric_is_documented(template: Template) -> None:
 
 
 def test_the_topic_takes_alarms_of_the_account_and_nothing_unencrypted(template: Template) -> None:
-    assert set(of_type(template, "AWS::SNS::Topic")) == {"AlarmsActNow"}
-    (policy,) = of_type(template, "AWS::SNS::TopicPolicy").values()
+    policy = of_type(template, "AWS::SNS::TopicPolicy")["AlarmsActNowPolicy"]
     statements = {s["Effect"]: s for s in policy["Properties"]["PolicyDocument"]["Statement"]}
     allow, deny = statements["Allow"], statements["Deny"]
     assert (allow["Principal"], allow["Action"]) == ({"Service": "cloudwatch.amazonaws.com"}, "sns:Publish")

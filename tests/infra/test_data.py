@@ -120,3 +120,11 @@ def test_the_salt_is_made_at_deploy(template: Template) -> None:
     salt = of_type(template, "AWS::SecretsManager::Secret")["Salt"]["Properties"]
     assert salt["GenerateSecretString"] == {"ExcludePunctuation": True, "PasswordLength": 64}
     assert "SecretString" not in salt
+
+
+def test_what_others_are_told_of_is_streamed_with_both_images(template: Template) -> None:
+    both = {"StreamViewType": "NEW_AND_OLD_IMAGES"}
+    assert {name: table(template, name).get("StreamSpecification") for name in TABLES} == {
+        **dict.fromkeys(TABLES, both),
+        "Decisions": None,
+    }

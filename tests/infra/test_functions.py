@@ -27,13 +27,19 @@ HEALTH = {
     "TROOP_UNDELIVERED_QUEUE": "<SchedulesUndelivered>",
     "TROOP_TICK_MINUTES": "15",
 }
-BUS = {"TROOP_EVENT_BUS": "<Bus>"}
+NEWS = {
+    "TROOP_GROUP_TAGS_TABLE": "<GroupTags>",
+    "TROOP_CHANGES_TABLE": "<Changes>",
+    "TROOP_EVENT_BUS": "<Bus>",
+    "TROOP_NEWS_TOPIC": "<NotificationsNews>",
+}
 
 EXPECTED: dict[str, tuple[int, int, dict[str, str]]] = {
     "Decide": (300, 1024, TABLES | POLICY | TICKS),
     "Terminate": (60, 256, TABLES | POLICY),
-    "Recovery": (60, 256, TABLES | BUS),
-    "Sweep": (120, 256, TABLES | BUS),
+    "Recovery": (60, 256, TABLES),
+    "Sweep": (120, 256, TABLES),
+    "Notify": (300, 256, TABLES | NEWS),
     "Api": (29, 512, TABLES | HEALTH),
     "Watchdog": (60, 256, TABLES | HEALTH),
 }

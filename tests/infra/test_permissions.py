@@ -35,7 +35,6 @@ WATCH = (
     allow("*", "autoscaling:DescribeAutoScalingGroups", "elasticloadbalancing:DescribeTargetHealth")
     | allow("<Events.Arn>", "dynamodb:GetItem", "dynamodb:UpdateItem")
     | allow("<State.Arn>", "dynamodb:UpdateItem")
-    | allow("<Bus.Arn>", "events:PutEvents")
 )
 
 HEALTH = (
@@ -84,6 +83,19 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | WATCH
     | allow("*", "autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances")
     | allow("<Events.Arn>/index/by-open", "dynamodb:Query"),
+    "NotifyRole": of_function("Notify")
+    | {
+        grant
+        for name in ("Events", "Changes", "GroupTags", "State")
+        for grant in allow(
+            f"<{name}.StreamArn>", "dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"
+        )
+    }
+    | allow("*", "dynamodb:ListStreams")
+    | allow("<Events.Arn>/index/by-unit", "dynamodb:Query")
+    | allow("<Bus.Arn>", "events:PutEvents")
+    | allow("<NotificationsNews>", "sns:Publish")
+    | allow("<NotificationsUndelivered.Arn>", "sqs:SendMessage"),
     "ApiRole": of_function("Api")
     | allow("<Events.Arn>", "dynamodb:GetItem")
     | allow("<Events.Arn>/index/by-time", "dynamodb:Query")

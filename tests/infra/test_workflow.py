@@ -100,9 +100,10 @@ def test_no_tick_before_the_workflow_may_run_its_map(template: Template) -> None
     assert [name for name in schedule["DependsOn"] if name.startswith("ChaosMapChildren")]
 
 
-def test_undelivered_ticks_are_kept_for_two_weeks_and_only_over_tls(template: Template) -> None:
-    queue = of_type(template, "AWS::SQS::Queue")["SchedulesUndelivered"]["Properties"]
+@pytest.mark.parametrize("name", ["SchedulesUndelivered", "NotificationsUndelivered"])
+def test_what_is_undelivered_is_kept_for_two_weeks_and_only_over_tls(template: Template, name: str) -> None:
+    queue = of_type(template, "AWS::SQS::Queue")[name]["Properties"]
     assert queue == {"MessageRetentionPeriod": 14 * 24 * 3600, "SqsManagedSseEnabled": True}
-    (policy,) = of_type(template, "AWS::SQS::QueuePolicy").values()
+    policy = of_type(template, "AWS::SQS::QueuePolicy")[f"{name}Policy"]
     (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
     assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})

@@ -210,7 +210,6 @@ def _sweep(world: World, started: datetime) -> None:
         if kind and kind not in (
             "ClientError",
             "ReadTimeoutError",
-            "NotAnnounced",
             "ClockError",
         ):
             raise Violation(f"sweep: {one.error}")

@@ -193,18 +193,6 @@ def unit_stays_in_chaos_unrecovered(patch: Patch) -> None:
     )
 
 
-def an_announcement_is_tried_once(patch: Patch) -> None:
-    def closing(self: Any, event: Event, closed: Event) -> dict[str, Any]:
-        body = real(self, event, closed)["Update"]
-        if "REMOVE" not in body["UpdateExpression"]:
-            body["UpdateExpression"] += " REMOVE #open"
-            body["ExpressionAttributeNames"]["#open"] = "open"
-        return {"Update": body}
-
-    real = events.EventTable._closing
-    patch.setattr(events.EventTable, "_closing", closing)
-
-
 def sweep_is_hasty(patch: Patch) -> None:
     patch.setattr(sweep, "is_stale", lambda event, now: event.status is Status.CLAIMED)
 
@@ -290,7 +278,6 @@ MUTANTS: dict[Mutant, Focus] = {
     place_never_given_back: _faults(),
     closing_needs_no_status: _faults(),
     unit_stays_in_chaos_unrecovered: _nothing_boots,
-    an_announcement_is_tried_once: _nothing_boots,
     sweep_is_hasty: _faults(switch=0.9),
     sweep_trusts_its_clock: _faults(),
     sweep_does_not_look_at_the_instance: _faults(),

@@ -19,7 +19,6 @@ from tests.model.baton import Actor, Stage, Stopped
 from tests.model.checks import Checks, Violation
 from tests.model.dynamo import Dynamo, refusal
 from tests.model.fleet import Fleet, Instance
-from troop.aws.bus import Bus, NotAnnounced
 from troop.aws.claim import Claims
 from troop.aws.decisions import DecisionTable
 from troop.aws.events import EventTable, StepRefused
@@ -36,7 +35,7 @@ SALT = b"model"
 DECISIVE = {"transact_write_items", "update_item", "terminate_instances", "terminate_instance_in_auto_scaling_group"}
 """Calls between which and their neighbours the narrow places are."""
 
-EXPECTED = (ClientError, BotoCoreError, StepRefused, NotAnnounced, ClockError)
+EXPECTED = (ClientError, BotoCoreError, StepRefused, ClockError)
 """What a step may raise under faults; anything else is a bug."""
 
 
@@ -72,7 +71,6 @@ class World:
     faults: Faults
     people: Callable[[], None] = lambda: None
     alarms: dict[str, str] = field(default_factory=dict)
-    announced: list[str] = field(default_factory=list)
     objects: dict[str, bytes] = field(default_factory=dict)
     trace: list[str] | None = None
     calls: int = 0
@@ -97,7 +95,7 @@ class World:
             **seen,
         )
         timeout = timedelta(minutes=self.settings.recovery_timeout_minutes)
-        self.watcher = Watcher(autoscaling, other, events, Bus(other, "bus"), timeout, self.clock)
+        self.watcher = Watcher(autoscaling, other, events, timeout, self.clock)
         self.sweeper = Sweeper(ec2, autoscaling, events, self.watcher, self.clock, self.stage_sleep)
 
     # Time
@@ -258,13 +256,6 @@ class Others:
     def describe_alarms(self, AlarmNames: list[str], AlarmTypes: list[str]) -> Any:
         known = {name: self._world.alarms[name] for name in AlarmNames if name in self._world.alarms}
         return {"MetricAlarms": [{"AlarmName": name, "StateValue": state} for name, state in known.items()]}
-
-    def put_events(self, Entries: list[dict[str, Any]]) -> Any:
-        world = self._world
-        if world.dice.random() < world.faults.call:
-            return {"FailedEntryCount": 1, "Entries": [{"ErrorCode": "InternalFailure"}]}
-        world.announced += [entry["Detail"] for entry in Entries]
-        return {"FailedEntryCount": 0, "Entries": [{}]}
 
     def put_object(self, Bucket: str, Key: str, Body: bytes, ContentType: str) -> Any:
         self._world.objects[Key] = Body

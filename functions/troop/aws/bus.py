@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from troop import moments
-from troop.chaos.events import Event
-
-SOURCE = "troop"
+from troop.chaos.notifications import SOURCE, Notification
 
 
-class NotAnnounced(Exception):
-    """The bus did not take an event."""
+class NotSent(Exception):
+    """The bus did not take an entry."""
 
 
 @dataclass(frozen=True)
@@ -23,28 +21,24 @@ class Bus:
     client: Any
     name: str
 
-    def unrecovered(self, event: Event) -> None:
-        """Announces that a unit did not recover; at least once, so receivers go by ``event_id``.
+    def send(self, notifications: Sequence[Notification]) -> None:
+        """Puts them on the bus, at most 10; at least once, so receivers go by the ``id`` in the detail.
 
         Raises:
-            NotAnnounced: the bus refused the entry.
+            NotSent: the bus refused one of them; it may have taken others.
         """
-        detail = {
-            "event_id": event.event_id,
-            "unit": event.unit,
-            "group": event.group,
-            "instance_id": event.instance_id,
-            "status": event.status.value,
-            "terminated_at": moments.iso(event.terminated_at) if event.terminated_at else None,
-            "detail": event.detail,
-        }
-        entry = {
-            "Source": SOURCE,
-            "DetailType": "Unit unrecovered",
-            "Detail": json.dumps(detail),
-            "EventBusName": self.name,
-        }
-        answer = self.client.put_events(Entries=[entry])
+        entries = [
+            {
+                "Source": SOURCE,
+                "DetailType": notification.detail_type,
+                "Detail": json.dumps(notification.detail, ensure_ascii=False),
+                "EventBusName": self.name,
+            }
+            for notification in notifications
+        ]
+        if not entries:
+            return
+        answer = self.client.put_events(Entries=entries)
         if answer.get("FailedEntryCount"):
-            failed = answer["Entries"][0]
-            raise NotAnnounced(f"{failed.get('ErrorCode')}: {failed.get('ErrorMessage')}")
+            failed = next(entry for entry in answer["Entries"] if entry.get("ErrorCode"))
+            raise NotSent(f"{failed['ErrorCode']}: {failed.get('ErrorMessage')}")

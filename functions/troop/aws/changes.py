@@ -41,10 +41,11 @@ class ChangeTable:
             ConsistentRead=True,
             Limit=count,
         )
-        return [_change(plain(item)) for item in answer["Items"]]
+        return [from_item(plain(item)) for item in answer["Items"]]
 
 
-def _change(item: Mapping[str, Any]) -> Change:
+def from_item(item: Mapping[str, Any]) -> Change:
+    """A change from its item in plain values."""
     return Change(
         subject=item["subject"],
         at=moments.parse(item["at"].partition("#")[0]),

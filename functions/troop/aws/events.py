@@ -41,9 +41,7 @@ class EventTable:
         return from_item(answer["Item"]) if "Item" in answer else None
 
     def open_ids(self) -> list[str]:
-        """Ids of the events that something is still to be done for: those in flight, and those UNRECOVERED that are
-        not announced yet. The index lags a moment behind: read an event itself before acting on it.
-        """
+        """Ids of the events in flight. The index lags a moment behind: read an event itself before acting on it."""
         pages = self.client.get_paginator("query").paginate(
             TableName=self.table,
             IndexName=BY_OPEN,
@@ -133,8 +131,6 @@ class EventTable:
         """Ends an event in flight: its final status, its place in flight given back, and after UNRECOVERED the unit
         taken out of chaos, all in one transaction.
 
-        An UNRECOVERED event stays in the index of open ones until :meth:`announced`.
-
         Raises:
             StepRefused: the event is no longer as it was read: in another status, or asked for meanwhile.
         """
@@ -148,27 +144,12 @@ class EventTable:
             raise StepRefused(f"{event.event_id} is no longer as it was read ({event.status})") from None
         return closed
 
-    def announced(self, event: Event) -> None:
-        """Notes that the bus has taken the announcement of an UNRECOVERED event.
-
-        Raises:
-            StepRefused: the event is not UNRECOVERED.
-        """
-        self._step(
-            event,
-            "REMOVE #open",
-            "#status = :unrecovered",
-            {":unrecovered": Status.UNRECOVERED.value},
-            {"#open": "open"},
-        )
-
     def _step(
         self,
         event: Event,
         update: str,
         condition: str,
         values: dict[str, Any],
-        names: dict[str, str] | None = None,
         **more: str,
     ) -> Any:
         try:
@@ -179,7 +160,7 @@ class EventTable:
                 Key=_key(event.event_id),
                 UpdateExpression=update,
                 ConditionExpression=condition,
-                ExpressionAttributeNames={"#status": "status"} | (names or {}),
+                ExpressionAttributeNames={"#status": "status"},
                 ExpressionAttributeValues=typed(values),
                 **more,
             )
@@ -197,9 +178,8 @@ class EventTable:
         if closed.recovered_at:
             update += ", recovered_at = :recovered_at, recovery_seconds = :seconds"
             values[":recovered_at"], values[":seconds"] = moments.iso(closed.recovered_at), closed.recovery_seconds
-        condition, names = "#status = :from", {"#status": "status"}
-        if closed.status is not Status.UNRECOVERED:
-            update, names["#open"] = update + " REMOVE #open", "open"
+        condition, names = "#status = :from", {"#status": "status", "#open": "open"}
+        update += " REMOVE #open"
         if event.status is Status.CLAIMED:
             # Whoever ends a claim must know of every try to carry it out: one in between makes him look again.
             if event.attempts:

@@ -38,3 +38,6 @@ class Metric(StrEnum):
     RECOVERY_SECONDS = "RecoverySeconds"
     UNRECOVERED = "Unrecovered"
     OUTCOMES = "Outcomes"
+    # of what others are told
+    NOTIFICATIONS = "Notifications"
+    NOTIFICATIONS_FAILED = "NotificationsFailed"

@@ -90,7 +90,7 @@ class Sweeper:
                 return self.events.close(event, status, detail)
             self.events.terminated(event, event.attempted_at or event.at, detail)
             return self._look(event_id, started)
-        if watch_lost(event, self.clock()) or event.status is Status.UNRECOVERED:
+        if watch_lost(event, self.clock()):
             return self._look(event_id, started)
         return None
 

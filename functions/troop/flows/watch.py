@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from troop.aws.bus import Bus
 from troop.aws.events import EventTable
 from troop.aws.groups import healthy_targets, read_groups
 from troop.chaos.events import Event, Status
@@ -32,15 +31,11 @@ class Watcher:
     autoscaling: Any
     elbv2: Any
     events: EventTable
-    bus: Bus
     timeout: timedelta
     clock: Callable[[], datetime]
 
     def look(self, event_id: str, entered: datetime) -> Look:
         """Looks once; an event that needs no watching (any more) is returned as it is.
-
-        A unit that did not recover is announced on the bus after it is on record, and again whenever this is called
-        for it: an announcement that was lost is made good by the workflow's retry, or by a sweep.
 
         Args:
             event_id: of the event.
@@ -49,15 +44,12 @@ class Watcher:
         Raises:
             ClockError: this function's clock is wrong, so that it must not judge whether time is up.
             MissingEventError: there is no such event.
-            NotAnnounced: the bus refused.
             StepRefused: somebody else has closed the event meanwhile.
         """
         clocks.check(entered, self.clock())
         event = self.events.get(event_id)
         if event is None:
             raise MissingEventError(event_id)
-        if event.status is Status.UNRECOVERED:
-            self._announce(event)
         if event.status is not Status.TERMINATED:
             return Look(event, event.detail, 0)
         group = next(iter(read_groups(self.autoscaling, [event.group])), None)
@@ -68,10 +60,4 @@ class Watcher:
             self.events.looked(event)
             return Look(event, seen.detail, seen.wait_seconds)
         event = self.events.close(event, seen.status, seen.detail, seen.recovered_at)
-        if event.status is Status.UNRECOVERED:
-            self._announce(event)
         return Look(event, seen.detail, 0)
-
-    def _announce(self, event: Event) -> None:
-        self.bus.unrecovered(event)
-        self.events.announced(event)

@@ -76,10 +76,18 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 
 @pytest.fixture
 def run(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    def run(*settings: str, typed: str | None = None, yes: bool = False, adopt: str = "ask", name: str = "") -> None:
+    def run(
+        *settings: str,
+        typed: str | None = None,
+        yes: bool = False,
+        adopt: str = "ask",
+        name: str = "",
+        stage: str | None = None,
+    ) -> None:
         world.typed = typed
         monkeypatch.setattr(sys, "stdin", io.StringIO(typed or ""))
-        deploy.deploy(argparse.Namespace(deployment=name, yes=yes, adopt=adopt, context=list(settings)))
+        given = argparse.Namespace(deployment=name, stage=stage, yes=yes, adopt=adopt, context=list(settings))
+        deploy.deploy(given)
 
     return run
 
@@ -119,6 +127,30 @@ def test_a_yes_beforehand_also_holds_for_wider_permissions(run: Run, world: Worl
     assert "troop:deployment=Troop-Staging" in world.done[0]
     assert world.done[1][:2] == ("deploy", "Troop-Staging")
     assert world.done[1][-1] == "never"
+
+
+def test_a_stage_is_a_deployment_of_its_own(run: Run, world: World, capsys: Printed) -> None:
+    run(yes=True, stage="prod")
+    assert "Deployment Troop-prod, " in capsys.readouterr().out
+    assert "troop:stage=prod" in world.done[0]
+    assert world.done[1][:2] == ("deploy", "Troop-prod")
+    world.done.clear()
+    run(yes=True, stage="prod", name="Elsewhere")
+    assert world.done[1][:2] == ("deploy", "Elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"stage": "prd"}, "troop:stage is 'prd': must be spelled prod"),
+        ({"stage": "prod", "name": "Troop"}, "the stage's deployment is Troop-prod: leave STAGE out to deploy Troop"),
+    ],
+)
+def test_a_stage_that_is_not_meant_ends_it_first(run: Run, world: World, asked: dict[str, str], told: str) -> None:
+    with pytest.raises(CliError, match=told) as refused:
+        run(yes=True, **asked)
+    assert refused.value.code == Exit.USAGE
+    assert world.done == []
 
 
 def test_bootstrapping_is_told_before_it_is_done(run: Run, world: World, capsys: Printed) -> None:

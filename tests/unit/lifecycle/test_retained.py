@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,10 +12,11 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from cli import aws
 from cli.errors import CliError, Exit
 from infra.data import DATA_TAG
 from infra.stack import DEPLOYMENT_TAG
-from lifecycle.retained import RetainedTable, choose, find_retained, imports
+from lifecycle.retained import RetainedTable, adopt, choose, find_retained, imports
 
 KEY = {"": (("HASH", "event_id"),), "by-time": (("HASH", "kind"), ("RANGE", "at"))}
 TEMPLATE: dict[str, Any] = {
@@ -99,6 +102,43 @@ def test_tables_are_matched_to_the_template() -> None:
 def test_a_table_that_does_not_fit_is_refused(schema: Any, told: str) -> None:
     with pytest.raises(CliError, match=f"table e does not fit this version \\({told}\\)"):
         imports(TEMPLATE, {"Events": table("e", schema=schema)})
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_table_is_taken_over_as_it_is(
+    session: boto3.Session, streamed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stream that is only believed to be there would never be made, and the deployment fail for want of it."""
+    resource = TEMPLATE["Resources"]["DataEventsB3DA"]
+    stream = {"StreamSpecification": {"StreamViewType": "NEW_AND_OLD_IMAGES"}}
+    template = {"Resources": {"Events": {**resource, "Properties": resource["Properties"] | stream}}}
+    asked: list[Any] = []
+
+    class CloudFormation:
+        def create_change_set(self, **request: Any) -> None:
+            asked.append(json.loads(request["TemplateBody"]))
+
+        def execute_change_set(self, **_: Any) -> None: ...
+
+        def get_waiter(self, _: str) -> Any:
+            return type("Waiter", (), {"wait": lambda self, **_: None})()
+
+    monkeypatch.setattr(aws, "client", lambda *_: CloudFormation())
+    adopt(session, "Troop", template, {"Events": replace(table("e"), streamed=streamed)})
+    (given,) = asked
+    assert ("StreamSpecification" in given["Resources"]["Events"]["Properties"]) is streamed
+
+
+def test_a_stream_is_seen(session: boto3.Session) -> None:
+    make(session, "Troop-a", **{DEPLOYMENT_TAG: "Troop", DATA_TAG: "GroupTags"})
+    make(session, "Troop-b", **{DEPLOYMENT_TAG: "Troop", DATA_TAG: "State"})
+    session.client("dynamodb").update_table(
+        TableName="Troop-b", StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+    )
+    assert {found.name: found.streamed for found in find_retained(session, "Troop")} == {
+        "Troop-a": False,
+        "Troop-b": True,
+    }
 
 
 def test_further_indices_do_no_harm() -> None:

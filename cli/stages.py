@@ -1,0 +1,131 @@
+"""`troop policy diff`: in what two stages differ, by the settings or as they are deployed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cli import context, show
+from cli.context import Options
+from cli.errors import CliError, Exit
+from cli.policy_export import exported
+from troop import settings, stages
+from troop.errors import SettingsError
+
+PREFIX = "troop:"
+SETTINGS = Path(__file__).parents[1] / "cdk.json"
+
+DIFFERENT = 1
+"""The exit code that --exit-code asks for when there is a difference, as `git diff` has it."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A key whose values differ; None where it is not set.
+
+    Attributes:
+        where: the unit the key is about; "" for a setting.
+    """
+
+    where: str
+    key: str
+    left: Any
+    right: Any
+
+
+def diff(
+    ctx: typer.Context,
+    left: Annotated[str, typer.Argument(metavar="STAGE", help="A stage of the settings.")],
+    right: Annotated[str, typer.Argument(metavar="STAGE", help="Another.")],
+    file: Annotated[
+        Path | None, typer.Option("--settings", help="Another cdk.json; by default that of this checkout.")
+    ] = None,
+    deployed: Annotated[
+        bool, typer.Option("--deployed", help="Also the policy that people have set, in both deployments.")
+    ] = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if there is a difference.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """Show in what two stages differ. Needs no AWS, unless --deployed asks for what people have set."""
+    raw = load(file or SETTINGS)
+    values = [effective(raw, stage) for stage in (left, right)]
+    found = list(_differences("", *(flat(value) for value in values)))
+    if deployed:
+        found += _units(ctx.obj, [str(value["deployment"]) for value in values])
+    if as_json:
+        rows = [{"unit": d.where or None, "key": d.key, "left": d.left, "right": d.right} for d in found]
+        show.document({"stages": [left, right], "differences": rows})
+    elif found:
+        show.table(
+            ("unit", "key", left, right),
+            [(d.where or show.NOTHING, d.key, show.plain(d.left), show.plain(d.right)) for d in found],
+        )
+    else:
+        show.say(f"{left} and {right} do not differ")
+    if found and exit_code:
+        raise typer.Exit(DIFFERENT)
+
+
+def load(file: Path) -> dict[str, Any]:
+    """The settings of a cdk.json, without prefix.
+
+    Raises:
+        CliError: USAGE, when it is no such file.
+    """
+    try:
+        written = json.loads(file.read_text(encoding="utf-8"))["context"]
+        return {key.removeprefix(PREFIX): value for key, value in written.items() if key.startswith(PREFIX)}
+    except (OSError, UnicodeDecodeError) as error:
+        raise CliError(Exit.USAGE, f"{file} cannot be read: {error}") from None
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise CliError(Exit.USAGE, f'{file} has no settings: must be JSON with an object "context"') from None
+
+
+def effective(raw: Mapping[str, Any], stage: str) -> dict[str, Any]:
+    """All settings of a stage, with its own over the defaults.
+
+    Raises:
+        CliError: USAGE, when there is no such stage, or some setting that chaos decides by cannot be used.
+    """
+    known = tuple(key for key in raw if key not in (stages.STAGE, stages.STAGES))
+    try:
+        found = stages.stages_of(raw, known, PREFIX)
+        stages.chosen({stages.STAGE: stage}, found, PREFIX)
+        merged = stages.in_stage(raw, stage, found[stage])
+        deciding = {key: value for key, value in merged.items() if key in settings.KEYS}
+        settings.parse_settings(deciding, f"{PREFIX}{stages.STAGES}.{stage}.")
+    except SettingsError as error:
+        raise CliError(Exit.USAGE, f"settings: {error}") from None
+    return merged
+
+
+def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Objects within objects as one, by the path to each value."""
+    found: dict[str, Any] = {}
+    for key, inner in value.items():
+        if isinstance(inner, Mapping):
+            found |= flat(inner, f"{prefix}{key}.")
+        else:
+            found[f"{prefix}{key}"] = inner
+    return found
+
+
+def _differences(where: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[Difference]:
+    for key in sorted({*left, *right}):
+        if left.get(key) != right.get(key):
+            yield Difference(where, key, left.get(key), right.get(key))
+
+
+def _units(options: Options, deployments: list[str]) -> list[Difference]:
+    """In what the units' policies differ between two deployments."""
+    left, right = (exported(context.connect(replace(options, deployment=name)).client) for name in deployments)
+    return [
+        difference
+        for unit in sorted({*left, *right})
+        for difference in _differences(unit, left.get(unit, {}), right.get(unit, {}))
+    ]

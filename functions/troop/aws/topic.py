@@ -1,0 +1,48 @@
+"""Says on a topic what people and programs that are no part of AWS may want to know."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from troop.chaos.notifications import Notification
+
+_LONGEST_SUBJECT = 100
+_LONGEST_ATTRIBUTE = 256
+"""Of what a subscription's filter compares; SNS takes more, a name of a unit has no use for it."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """The deployment's topic of notifications."""
+
+    client: Any
+    arn: str
+
+    def send(self, notifications: Sequence[Notification]) -> None:
+        """Publishes each: a subject for mail, the document as the message, and attributes to filter by.
+
+        Raises:
+            ClientError, BotoCoreError: the topic refused one; it may have taken others.
+        """
+        for notification in notifications:
+            self.client.publish(
+                TopicArn=self.arn,
+                Subject=_subject(notification),
+                Message=json.dumps(notification.detail, ensure_ascii=False, indent=2),
+                MessageAttributes={
+                    name: {"DataType": "String", "StringValue": str(value)[:_LONGEST_ATTRIBUTE]}
+                    for name in ("kind", "deployment", "unit")
+                    if (value := notification.detail.get(name))
+                },
+            )
+
+
+def _subject(notification: Notification) -> str:
+    """SNS takes ASCII without control characters, at most 100 of them."""
+    unit = notification.detail.get("unit")
+    words = f"{notification.detail['deployment']}: {notification.detail_type}" + (f": {unit}" if unit else "")
+    plain = "".join(character if " " <= character <= "~" else "?" for character in words)
+    return plain if len(plain) <= _LONGEST_SUBJECT else plain[: _LONGEST_SUBJECT - 3] + "..."

@@ -1,0 +1,213 @@
+"""What a deployment tells others: which changes of its records are news, and the document each one becomes.
+
+docs/notifications.md describes the documents, and docs/notifications.schema.json is their schema.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from troop import moments
+from troop.chaos.changes import Change
+from troop.chaos.events import Event, Status
+from troop.chaos.slowness import is_slow
+
+SCHEMA = 1
+"""Version of the documents. Fields may be added within a version; none is removed or changes its meaning."""
+
+SOURCE = "troop"
+
+MOST_KEYS = 20
+LONGEST_VALUE = 200
+"""Of what was changed. An item edited by hand can hold 400 KB, and neither the bus nor a topic takes that much."""
+
+UNIT_SUBJECT = "unit#"
+SWITCH_SUBJECT = "switch"
+_NO_POLICY = frozenset({"unit", "key", "version", "changed_at", "changed_by", "schema"})
+
+
+class Kind(StrEnum):
+    """What has happened."""
+
+    TERMINATED = "terminated"
+    RECOVERED = "recovered"
+    SLOW_RECOVERY = "slow-recovery"
+    UNRECOVERED = "unrecovered"
+    GROUP_DELETED = "group-deleted"
+    FAILED = "failed"
+    HALTED = "halted"
+    RESUMED = "resumed"
+    LEASHED = "leashed"
+    UNLEASHED = "unleashed"
+    POLICY_CHANGED = "policy-changed"
+
+
+DETAIL_TYPES: dict[Kind, str] = {
+    Kind.TERMINATED: "Instance terminated",
+    Kind.RECOVERED: "Unit recovered",
+    Kind.SLOW_RECOVERY: "Unit recovered slowly",
+    Kind.UNRECOVERED: "Unit unrecovered",
+    Kind.GROUP_DELETED: "Group deleted",
+    Kind.FAILED: "Termination failed",
+    Kind.HALTED: "Chaos halted",
+    Kind.RESUMED: "Chaos resumed",
+    Kind.LEASHED: "Chaos leashed",
+    Kind.UNLEASHED: "Chaos unleashed",
+    Kind.POLICY_CHANGED: "Policy changed",
+}
+"""What rules on the bus go by (``detail-type``)."""
+
+_OF_STATUS = {
+    Status.TERMINATED: Kind.TERMINATED,
+    Status.RECOVERED: Kind.RECOVERED,
+    Status.UNRECOVERED: Kind.UNRECOVERED,
+    Status.GROUP_DELETED: Kind.GROUP_DELETED,
+    Status.ABANDONED: Kind.FAILED,
+    Status.GONE_ELSEWHERE: Kind.FAILED,
+}
+
+NEWS: dict[Status, tuple[Status, ...]] = {
+    Status.CLAIMED: (Status.TERMINATED, Status.ABANDONED, Status.GONE_ELSEWHERE),
+    Status.TERMINATED: (Status.RECOVERED, Status.UNRECOVERED, Status.GROUP_DELETED),
+}
+"""The steps of an event that others are told of: where it was -> where it is."""
+
+_SWITCHED: dict[tuple[str, bool], Kind] = {
+    ("halted", True): Kind.HALTED,
+    ("halted", False): Kind.RESUMED,
+    ("leashed", True): Kind.LEASHED,
+    ("leashed", False): Kind.UNLEASHED,
+}
+
+
+@dataclass(frozen=True)
+class Notification:
+    """News, ready to be sent.
+
+    Attributes:
+        kind: what has happened.
+        detail: the document, in JSON's types.
+    """
+
+    kind: Kind
+    detail: Mapping[str, Any]
+
+    @property
+    def detail_type(self) -> str:
+        return DETAIL_TYPES[self.kind]
+
+
+def of_event(
+    deployment: str, event: Event, before: Status | None, at: datetime, usually: float | None = None
+) -> Iterator[Notification]:
+    """What the step of an event from the status ``before`` is to others: nothing, one notification, or two.
+
+    Args:
+        deployment: the stack's name.
+        event: as it is after the step.
+        at: when the step was recorded.
+        usually: seconds that the unit usually takes to recover, None when that is not known.
+    """
+    if before is None or event.status not in NEWS.get(before, ()):
+        return
+    kind = _OF_STATUS[event.status]
+    detail = {
+        "at": moments.iso(at),
+        "event_id": event.event_id,
+        "unit": event.unit,
+        "group": event.group,
+        "instance_id": event.instance_id,
+        "zone": event.zone,
+        "method": event.method,
+        "status": event.status.value,
+        "claimed_at": moments.iso(event.at),
+        "terminated_at": moments.iso(event.terminated_at) if event.terminated_at else None,
+        "recovery_seconds": event.recovery_seconds,
+        "detail": event.detail,
+    }
+    yield _notification(deployment, kind, event.event_id, _sentence(kind, event), detail)
+    seconds = event.recovery_seconds
+    if kind is Kind.RECOVERED and seconds is not None and usually is not None and is_slow(seconds, usually):
+        summary = f"{event.unit} took {seconds:.0f} s to recover; it usually takes {usually:.0f} s"
+        detail = {**detail, "usual_seconds": usually}
+        yield _notification(deployment, Kind.SLOW_RECOVERY, event.event_id, summary, detail)
+
+
+def of_change(
+    deployment: str, change: Change, change_id: str, defaults: Mapping[str, bool], by_hand: bool = False
+) -> Iterator[Notification]:
+    """What a change on record is to others.
+
+    Args:
+        change_id: unique, and the same whenever this change is told of.
+        defaults: what ``halted`` and ``leashed`` are until somebody sets them.
+        by_hand: somebody has edited the table's item: who that was is not known.
+    """
+    who = {
+        "at": moments.iso(change.at),
+        "caller": None if by_hand else change.caller,
+        "by_hand": by_hand,
+    }
+    by = "by hand" if by_hand else f"by {change.caller}"
+    if change.subject.startswith(UNIT_SUBJECT):
+        unit = change.subject.removeprefix(UNIT_SUBJECT)
+        if not change.values:
+            return
+        keys = sorted(change.values)
+        told = {key: {"old": _short(old), "new": _short(new)} for key, (old, new) in _some(change.values)}
+        detail = {**who, "unit": unit, "changes": told, "keys_changed": len(keys)}
+        summary = f"The policy of {unit} was changed {by}: {', '.join(key[:LONGEST_VALUE] for key in keys[:MOST_KEYS])}"
+        yield _notification(deployment, Kind.POLICY_CHANGED, change_id, summary, detail)
+    elif change.subject == SWITCH_SUBJECT:
+        reason = change.values.get("reason", (None, None))[1]
+        for key, default in defaults.items():
+            old, new = (default if value is None else bool(value) for value in change.values.get(key, (None, None)))
+            if old != new:
+                kind = _SWITCHED[key, new]
+                detail = {**who, "reason": _short(reason)}
+                yield _notification(deployment, kind, change_id, f"{DETAIL_TYPES[kind]} {by}", detail)
+
+
+def edited_by_hand(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """What an edit of an item of ``GroupTags`` or of the switch has changed, as a change's values.
+
+    Empty for what Troop's API has written: it signs every change anew (``changed_at``), and records it itself.
+
+    Args:
+        old, new: the item before and after in JSON's types; empty where there is none.
+    """
+    if new.get("changed_at") is not None and new.get("changed_at") != old.get("changed_at"):
+        return {}
+    keys = sorted({*old, *new} - _NO_POLICY)
+    return {key: (old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)}
+
+
+def _notification(deployment: str, kind: Kind, what: str, summary: str, detail: Mapping[str, Any]) -> Notification:
+    head = {"schema": SCHEMA, "id": f"{kind}#{what}", "kind": kind.value, "deployment": deployment, "summary": summary}
+    return Notification(kind, head | dict(detail))
+
+
+def _sentence(kind: Kind, event: Event) -> str:
+    instance = f"{event.instance_id} of {event.group}"
+    return {
+        Kind.TERMINATED: f"{instance} was terminated ({event.method})",
+        Kind.RECOVERED: f"{event.unit} has recovered in {event.recovery_seconds or 0:.0f} s",
+        Kind.UNRECOVERED: f"{event.unit} has not recovered, and has left chaos: {event.detail}",
+        Kind.GROUP_DELETED: f"{event.group} was deleted before it had recovered",
+        Kind.FAILED: f"{instance} was not terminated by Troop: {event.detail}",
+    }[kind]
+
+
+def _some(values: Mapping[str, tuple[Any, Any]]) -> list[tuple[str, tuple[Any, Any]]]:
+    return [(key[:LONGEST_VALUE], values[key]) for key in sorted(values)[:MOST_KEYS]]
+
+
+def _short(value: Any) -> Any:
+    """The value, or the beginning of its text where that is long."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."

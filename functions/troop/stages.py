@@ -1,0 +1,72 @@
+"""Stages: named sets of settings over the defaults, such as ``review``, ``staging`` and ``prod``.
+
+Values are as written; :mod:`troop.settings` and the deployment check them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from troop import values
+from troop.errors import SettingsError
+from troop.settings import json_object, parse_value, refuse_unknown
+
+STAGE, STAGES = "stage", "stages"
+"""Keys of the settings: which stage is deployed (none: the defaults), and what each stage has of its own."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,19}")
+
+
+def stages_of(raw: Mapping[str, Any], known: tuple[str, ...], prefix: str = "troop:") -> dict[str, dict[str, Any]]:
+    """What each stage has of its own, by its name; {} where there are no stages.
+
+    Args:
+        raw: all settings by key, without prefix.
+        known: every key a stage may have.
+        prefix: what error messages put before a key.
+
+    Raises:
+        SettingsError: names the stage and the key.
+    """
+    given = raw.get(STAGES)
+    stages = {} if given is None else parse_value(prefix + STAGES, given, json_object)
+    found = {}
+    for name, own in stages.items():
+        where = f"{prefix}{STAGES}.{name}"
+        if not _NAME.fullmatch(name):
+            allowed = "named by a letter, then letters, digits and hyphens, at most 20 in all"
+            raise SettingsError(where, own, allowed)
+        found[name] = parse_value(where, own, json_object)
+        refuse_unknown(found[name], known, f"{where}.")
+    return found
+
+
+def chosen(raw: Mapping[str, Any], stages: Iterable[str], prefix: str = "troop:") -> str | None:
+    """The stage that the settings choose; None for none.
+
+    Raises:
+        SettingsError: there is no such stage.
+    """
+    name = raw.get(STAGE)
+    if name is None or name == "":
+        return None
+    known = tuple(stages)
+    if name not in known:
+        raise SettingsError(prefix + STAGE, name, values.spelling(str(name), known) if known else "left out: no stages")
+    return str(name)
+
+
+def in_stage(raw: Mapping[str, Any], name: str, own: Mapping[str, Any], given: Iterable[str] = ()) -> dict[str, Any]:
+    """The settings of a stage: what it has of its own over the defaults, and what was ``given`` over both.
+
+    A stage that names no deployment is deployed beside the others, under the default's name with its own behind it.
+
+    Args:
+        raw: all settings by key, without prefix.
+        given: keys of ``raw`` that were given on the command line.
+    """
+    merged = {key: value for key, value in raw.items() if key not in (STAGE, STAGES)}
+    merged |= {"deployment": f"{raw.get('deployment')}-{name}"} | dict(own)
+    return merged | {key: raw[key] for key in given if key in raw and key not in (STAGE, STAGES)}

@@ -1,0 +1,101 @@
+"""From the tables to those who listen: streams, filters, retries, and the topic."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.infra.cfn import of_type, text
+from troop.chaos.events import Status
+
+Template = Mapping[str, Any]
+
+STREAMED = ("Events", "Changes", "GroupTags", "State")
+
+
+def mapping(template: Template, name: str) -> dict[str, Any]:
+    properties: dict[str, Any] = text(
+        of_type(template, "AWS::Lambda::EventSourceMapping")[f"Notifications{name}"]["Properties"]
+    )
+    return properties
+
+
+def patterns(template: Template, name: str) -> list[Any]:
+    criteria = mapping(template, name).get("FilterCriteria", {"Filters": []})
+    return [json.loads(given["Pattern"]) for given in criteria["Filters"]]
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_a_record_is_tried_again_and_then_set_aside(template: Template, name: str) -> None:
+    found = mapping(template, name)
+    found.pop("FilterCriteria", None)
+    assert found == {
+        "FunctionName": "<Notify>",
+        "EventSourceArn": f"<{name}.StreamArn>",
+        "StartingPosition": "TRIM_HORIZON",
+        "BatchSize": 10,
+        "BisectBatchOnFunctionError": True,
+        "FunctionResponseTypes": ["ReportBatchItemFailures"],
+        "MaximumRetryAttempts": 20,
+        "MaximumRecordAgeInSeconds": 6 * 3600,
+        "DestinationConfig": {"OnFailure": {"Destination": "<NotificationsUndelivered.Arn>"}},
+    }
+
+
+def test_nothing_else_is_read(template: Template) -> None:
+    assert set(of_type(template, "AWS::Lambda::EventSourceMapping")) == {f"Notifications{name}" for name in STREAMED}
+
+
+def record(old: str | None, new: str) -> dict[str, Any]:
+    images = {"NewImage": {"status": {"S": new}}} | ({"OldImage": {"status": {"S": old}}} if old else {})
+    return {"eventName": "MODIFY" if old else "INSERT", "dynamodb": images}
+
+
+def matches(pattern: Any, found: Any) -> bool:
+    """Lambda's filter, as far as it is used: every key of the pattern, and one of each list."""
+    if isinstance(pattern, list):
+        return found in pattern
+    return isinstance(found, dict) and all(matches(inner, found.get(key)) for key, inner in pattern.items())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "passes"),
+    [
+        (None, "CLAIMED", False),
+        (None, "LEASHED", False),
+        ("LEASHED", "CLAIMED", False),
+        ("CLAIMED", "CLAIMED", False),  # an attempt
+        ("CLAIMED", "TERMINATED", True),
+        ("TERMINATED", "TERMINATED", False),  # a look
+        ("TERMINATED", "RECOVERED", True),
+        ("TERMINATED", "UNRECOVERED", True),
+        ("TERMINATED", "GROUP_DELETED", True),
+        ("CLAIMED", "ABANDONED", True),
+        ("CLAIMED", "GONE_ELSEWHERE", True),
+    ],
+)
+def test_of_an_events_many_writes_only_news_costs_a_call(
+    template: Template, old: str | None, new: str, passes: bool
+) -> None:
+    assert {old or new, new} <= set(Status)
+    assert any(matches(pattern, record(old, new)) for pattern in patterns(template, "Events")) is passes
+
+
+def test_of_the_state_only_the_switch(template: Template) -> None:
+    (pattern,) = patterns(template, "State")
+    for key, passes in (("switch", True), ("in-flight", False), ("unit#switch", False)):
+        assert matches(pattern, {"dynamodb": {"Keys": {"key": {"S": key}}}}) is passes
+
+
+def test_the_topic_is_encrypted_and_takes_nothing_unencrypted(template: Template) -> None:
+    topics = of_type(template, "AWS::SNS::Topic")
+    assert set(topics) == {"AlarmsActNow", "NotificationsNews"}
+    assert topics["NotificationsNews"]["Properties"]["KmsMasterKeyId"] == "alias/aws/sns"
+    policy = of_type(template, "AWS::SNS::TopicPolicy")["NotificationsNewsPolicy"]["Properties"]
+    assert text(policy["Topics"]) == ["<NotificationsNews>"]
+    (statement,) = policy["PolicyDocument"]["Statement"]
+    assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
+    assert text(template["Outputs"]["NewsTopicArn"]["Value"]) == "<NotificationsNews>"

@@ -1,0 +1,124 @@
+"""Stages as settings of a deployment: which value counts, and that all of them are checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+
+from infra import ROOT
+from infra.settings import DeploymentSettings, read_settings
+from infra.stack import TroopStack
+from tests.infra.conftest import CONTEXT
+
+STAGES = tuple(CONTEXT["troop:stages"])
+
+
+def staged(stage: str | None, **given: Any) -> DeploymentSettings:
+    """As the command line has it: ``given`` are its -c KEY=VALUE."""
+    asked = {f"troop:{key}": value for key, value in given.items()}
+    return read_settings(CONTEXT | {"troop:stage": stage} | asked, CONTEXT)
+
+
+def test_without_a_stage_the_defaults_hold() -> None:
+    settings = staged(None)
+    assert (settings.chaos.deployment, settings.chaos.probability, settings.chaos.min_healthy) == ("Troop", 0.2, 2)
+    assert staged("") == settings
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_stage_starts_leashed_under_a_name_of_its_own(stage: str) -> None:
+    settings = staged(stage)
+    assert settings.chaos.leashed
+    assert settings.chaos.deployment == f"Troop-{stage}"
+
+
+def test_stages_grow_gentler_towards_prod() -> None:
+    review, staging, prod = (staged(stage) for stage in ("review", "staging", "prod"))
+    assert review.chaos.probability > staging.chaos.probability > prod.chaos.probability
+    assert review.chaos.min_healthy < staging.chaos.min_healthy < prod.chaos.min_healthy
+    assert (review.retain_data, staging.retain_data, prod.retain_data) == (False, True, True)
+    assert prod.chaos.max_in_flight < staging.chaos.max_in_flight
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "expected"),
+    [
+        ({"min_healthy": "7"}, "min_healthy", 7),
+        ({"min_healthy": "2"}, "min_healthy", 2),  # the default's own value, but asked for
+        ({"leashed": "true"}, "leashed", True),
+        ({"leashed": "false"}, "leashed", False),
+        ({"deployment": "Mine"}, "deployment", "Mine"),
+        ({"method": "drain"}, "method", "drain"),
+        ({"probability": "0.5"}, "min_healthy", 3),
+    ],
+)
+def test_the_command_line_counts_more_than_the_stage(given: dict[str, str], key: str, expected: Any) -> None:
+    assert getattr(staged("prod", **given).chaos, key) == expected
+
+
+def test_asking_for_leashed_is_never_lost_to_a_stage_that_is_not() -> None:
+    stages = json.dumps({"wild": {"leashed": False}})
+    assert staged("wild", stages=stages).chaos.leashed is False
+    assert staged("wild", stages=stages, leashed="true").chaos.leashed is True
+
+
+@pytest.mark.parametrize("stage", [None, "prod"])
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ({"probability": 2}, "troop:stages.review.probability is 2: must be a number from 0 to 1"),
+        ({"tick_minutes": 7}, "troop:stages.review.tick_minutes is 7: must be one of 1, 5, 10, 15"),
+        (
+            {"retain_dat": True},
+            "retain_dat is True: must be spelled troop:stages.review.retain_data",
+        ),
+        ({"deployment": "no good"}, "troop:stages.review.deployment is 'no good': must be a letter"),
+        ({"calendars": {"default": {"open": "25:00"}}}, "troop:stages.review.calendars.default."),
+        ({"calendars": {}}, "troop:stages.review.calendars is {}: must be an object with a calendar named default"),
+    ],
+)
+def test_every_stage_is_checked_whichever_is_chosen(
+    refused: Callable[..., str], stage: str | None, own: Mapping[str, Any], said: str
+) -> None:
+    message = refused(stage=stage, stages=CONTEXT["troop:stages"] | {"review": own})
+    assert message.startswith("troop:stages.review.")
+    assert said in message
+
+
+def test_a_stage_that_does_not_exist(refused: Callable[..., str]) -> None:
+    assert refused(stage="production") == "troop:stage is 'production': must be one of review, staging, prod"
+
+
+def test_the_functions_read_the_stages_values() -> None:
+    settings = staged("prod")
+    document = json.loads(settings.chaos_json)
+    assert (document["deployment"], document["min_healthy"]) == ("Troop-prod", 3)
+    assert "stages" not in document
+
+
+def test_the_app_deploys_the_stage_that_the_command_line_asks_for() -> None:
+    """As the CDK CLI runs it, up to the name of the stack: a synthesis would take long."""
+    script = (
+        "import json, os\n"
+        "from infra.settings import read_settings, written_context\n"
+        "context = json.loads(os.environ['CDK_CONTEXT_JSON'])\n"
+        "print(read_settings(context, written_context()).chaos.deployment)"
+    )
+    environment = {**os.environ, "CDK_CONTEXT_JSON": json.dumps(CONTEXT | {"troop:stage": "staging"})}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "Troop-staging"
+
+
+def test_stages_lie_side_by_side() -> None:
+    app = cdk.App(context=CONTEXT)
+    names = {TroopStack(app, staged(stage)).stack_name for stage in STAGES}
+    assert names == {f"Troop-{stage}" for stage in STAGES}

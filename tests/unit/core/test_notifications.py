@@ -1,0 +1,183 @@
+"""Which records are news, and what is said of them; every document is as docs/notifications.schema.json has it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.core.build import event as built_event
+from troop.chaos.changes import Change
+from troop.chaos.events import STEPS, Event, Status
+from troop.chaos.notifications import DETAIL_TYPES, NEWS, Kind, Notification, edited_by_hand, of_change, of_event
+
+DOCS = Path(__file__).parents[3] / "docs"
+SCHEMA = jsonschema_rs.validator_for(json.loads((DOCS / "notifications.schema.json").read_text(encoding="utf-8")))
+GUIDE = (DOCS / "notifications.md").read_text(encoding="utf-8")
+
+AT = datetime(2026, 11, 20, 22, 46, tzinfo=UTC)
+NOW = "2026-11-20T22:46:00.000Z"
+ANN = "arn:aws:sts::123456789012:assumed-role/Admin/ann"
+DEFAULTS = {"halted": False, "leashed": True}
+
+
+def in_status(status: Status, **changes: Any) -> Event:
+    made = built_event(status=status, terminated_at=AT - timedelta(seconds=300), **changes)
+    return replace(made, recovered_at=AT) if status is Status.RECOVERED else made
+
+
+def told(event: Event, before: Status | None, usually: float | None = None) -> list[Notification]:
+    found = list(of_event("Troop", event, before, AT, usually))
+    for notification in found:
+        SCHEMA.validate(notification.detail)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [
+        (Status.CLAIMED, Status.TERMINATED, Kind.TERMINATED),
+        (Status.TERMINATED, Status.RECOVERED, Kind.RECOVERED),
+        (Status.TERMINATED, Status.UNRECOVERED, Kind.UNRECOVERED),
+        (Status.TERMINATED, Status.GROUP_DELETED, Kind.GROUP_DELETED),
+        (Status.CLAIMED, Status.ABANDONED, Kind.FAILED),
+        (Status.CLAIMED, Status.GONE_ELSEWHERE, Kind.FAILED),
+    ],
+)
+def test_a_step_is_told_of_once(before: Status, after: Status, kind: Kind) -> None:
+    event = in_status(after)
+    (notification,) = told(event, before)
+    detail = notification.detail
+    assert (detail["kind"], detail["status"], detail["at"]) == (kind, after, NOW)
+    assert detail["id"] == f"{kind}#{event.event_id}"
+    assert notification.detail_type == DETAIL_TYPES[kind]
+
+
+def test_every_step_after_the_claim_is_news() -> None:
+    """So whoever hears of a termination also hears how it ended."""
+    expected = {status: set(after) for status, after in STEPS.items() if status is not Status.LEASHED}
+    assert {status: set(after) for status, after in NEWS.items()} == expected
+
+
+@pytest.mark.parametrize("before", [None, *Status])
+@pytest.mark.parametrize("after", list(Status))
+def test_nothing_else_is_told_of(before: Status | None, after: Status) -> None:
+    expected = before is not None and after in NEWS.get(before, ())
+    assert bool(told(in_status(after), before)) is expected
+
+
+@pytest.mark.parametrize(("usually", "kinds"), [(None, 1), (240.0, 1), (60.0, 2)])
+def test_a_recovery_that_took_long_is_told_of_as_such_as_well(usually: float | None, kinds: int) -> None:
+    found = told(in_status(Status.RECOVERED), Status.TERMINATED, usually)
+    assert [n.kind for n in found] == [Kind.RECOVERED, Kind.SLOW_RECOVERY][:kinds]
+    if kinds == 2:
+        slow = found[1].detail
+        assert (slow["recovery_seconds"], slow["usual_seconds"]) == (300.0, 60.0)
+        assert slow["summary"].endswith("took 300 s to recover; it usually takes 60 s")
+        assert slow["id"] != found[0].detail["id"]
+
+
+def test_a_slow_unit_that_has_not_recovered_is_only_unrecovered() -> None:
+    assert [n.kind for n in told(in_status(Status.UNRECOVERED), Status.TERMINATED, 1.0)] == [Kind.UNRECOVERED]
+
+
+def changed(subject: str, values: Mapping[str, tuple[Any, Any]], by_hand: bool = False) -> list[Mapping[str, Any]]:
+    change = Change(subject, AT, "" if by_hand else ANN, values)
+    found = [n.detail for n in of_change("Troop", change, f"{subject}#1", DEFAULTS, by_hand=by_hand)]
+    for detail in found:
+        SCHEMA.validate(detail)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("values", "kinds"),
+    [
+        ({"halted": (None, True)}, [Kind.HALTED]),
+        ({"halted": (True, False), "reason": ("x", None)}, [Kind.RESUMED]),
+        ({"halted": (None, False)}, []),
+        ({"leashed": (None, True)}, []),  # it was so, by the settings
+        ({"leashed": (None, False)}, [Kind.UNLEASHED]),
+        ({"leashed": (False, True)}, [Kind.LEASHED]),
+        ({"leashed": (False, None)}, [Kind.LEASHED]),  # the item was removed: what the settings say holds again
+        ({"reason": ("x", "y")}, []),
+        ({"halted": (False, True), "leashed": (True, False), "reason": (None, "y")}, [Kind.HALTED, Kind.UNLEASHED]),
+    ],
+)
+def test_the_switch(values: dict[str, Any], kinds: list[Kind]) -> None:
+    found = changed("switch", values)
+    assert [detail["kind"] for detail in found] == kinds
+    assert all((d["caller"], d["by_hand"]) == (ANN, False) for d in found)
+    assert all(d["reason"] == values.get("reason", (None, None))[1] for d in found)
+    assert len({d["id"] for d in found}) == len(found)
+
+
+def test_a_policy_changed_says_who_and_what() -> None:
+    (detail,) = changed("unit#web", {"opt_out": (None, True), "probability": (0.5, None)})
+    assert (detail["unit"], detail["caller"], detail["by_hand"]) == ("web", ANN, False)
+    assert detail["changes"] == {"opt_out": {"old": None, "new": True}, "probability": {"old": 0.5, "new": None}}
+    assert detail["summary"] == f"The policy of web was changed by {ANN}: opt_out, probability"
+    assert changed("unit#web", {}) == []
+
+
+def test_by_hand_nobody_knows_who() -> None:
+    (detail,) = changed("unit#web", {"opt_out": (None, True)}, by_hand=True)
+    assert (detail["caller"], detail["by_hand"]) == (None, True)
+    assert "by hand" in detail["summary"]
+
+
+ITEMS = st.dictionaries(st.text(max_size=3000), st.text(max_size=3000) | st.lists(st.text(max_size=500)), max_size=60)
+
+
+@given(ITEMS, ITEMS)
+def test_however_much_was_changed_the_bus_takes_it(old: dict[str, Any], new: dict[str, Any]) -> None:
+    values = {key: (old.get(key), new.get(key)) for key in {*old, *new}}
+    for detail in changed("unit#" + "u" * 255, values, by_hand=True):
+        assert len(json.dumps(detail, ensure_ascii=False).encode(errors="surrogatepass")) < 120_000
+        assert detail["keys_changed"] == len(values)
+
+
+SIGNED = {"changed_at": NOW, "changed_by": ANN, "version": 1, "schema": 1}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ({}, {"unit": "web", "opt_out": True}, {"opt_out": (None, True)}),
+        ({}, {"unit": "web", "opt_out": True} | SIGNED, {}),
+        ({"opt_out": True} | SIGNED, {"opt_out": False} | SIGNED, {"opt_out": (True, False)}),
+        ({"opt_out": True} | SIGNED, {"opt_out": False} | SIGNED | {"changed_at": "later"}, {}),
+        ({"opt_out": True} | SIGNED, {}, {"opt_out": (True, None)}),
+        ({"opt_out": True} | SIGNED, {"opt_out": True}, {}),
+        ({"opt_out": True} | SIGNED, {"opt_out": False}, {"opt_out": (True, False)}),
+        (SIGNED, SIGNED | {"version": 7}, {}),
+    ],
+)
+def test_what_the_api_has_written_is_not_by_hand(
+    old: dict[str, Any], new: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    assert edited_by_hand(old, new) == expected
+
+
+def examples() -> dict[str, dict[str, Any]]:
+    found = [json.loads(block) for block in re.findall(r"```json\n(\{\n  \"schema\".*?)```", GUIDE, re.DOTALL)]
+    return {example["kind"]: example for example in found}
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_every_kind_is_documented_with_its_example(kind: Kind) -> None:
+    assert f"| `{kind}` | `{DETAIL_TYPES[kind]}` |" in GUIDE
+    SCHEMA.validate(examples()[kind])
+
+
+def test_every_field_is_documented() -> None:
+    documented = set(re.findall(r"^\| `(\w+)` \|", GUIDE, re.MULTILINE))
+    assert {field for example in examples().values() for field in example} <= documented

@@ -81,9 +81,9 @@ def list_decisions(
     cursor: Annotated[str | None, Query(max_length=2048)] = None,
 ) -> DecisionsOut:
     """Every tick's decision about a unit, about all units on a day, or both; one of the two has to be given. The newest
-    of a day are those of its last tick, in the reverse order of the units' names. A page of a unit costs one query, of
-    one of its days at most 4 that examine 250 decisions each; a page of a day costs 8 that examine as many decisions
-    each as the page may have. A page can be short and have a cursor all the same.
+    of a day are those of its last tick, in the reverse order of the units' names. A page of a unit costs one query (at
+    most 4, were its decisions huge), of one of its days at most 4 that examine 250 each; a page of a day costs 8 that
+    examine as many decisions each as the page may have. A page can be short and have a cursor all the same.
     """
     if unit is None and day is None:
         raise BadRequestError("give unit, day, or both: there is no listing of all decisions")

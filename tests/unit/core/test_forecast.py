@@ -75,6 +75,14 @@ def test_what_was_counted_and_remembered_before_holds() -> None:
     assert found == {"service-00": "already-today", "service-01": "unrecovered", "service-02": "day-cap"}
 
 
+def test_ticks_of_two_calendars_at_one_moment_share_what_may_be_in_flight() -> None:
+    of = settings(calendars={**calendars(), "other": raw_calendar()}, max_in_flight=1, max_per_day=100)
+    groups = [tagged(f"{c}-{n}", calendar=c) for c in of.calendars for n in range(15)]
+    found = day_of(account(*groups), of)
+    hits = [u.outcome.tick for u in found.values() if u.outcome.reason == TERMINATE]
+    assert len(hits) == len(set(hits)) > 10
+
+
 def test_a_closed_day_says_why() -> None:
     thanksgiving = date(2026, 11, 26)
     of = settings(calendars=calendars(freezes=[{"from": str(MONDAY), "to": str(MONDAY), "reason": "release"}]))

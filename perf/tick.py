@@ -71,7 +71,8 @@ def _create(account: LocalAccount, groups: int, instances: int) -> None:
     ec2.create_launch_template(
         LaunchTemplateName="tick", LaunchTemplateData={"ImageId": image, "InstanceType": "t4g.nano"}
     )
-    subnets = ec2.describe_subnets(Filters=[{"Name": "default-for-az", "Values": ["true"]}])["Subnets"]
+    vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]  # a default subnet has 4,091 addresses
+    subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/16")["Subnet"]["SubnetId"]
 
     def create(number: int) -> None:
         autoscaling.create_auto_scaling_group(
@@ -80,7 +81,7 @@ def _create(account: LocalAccount, groups: int, instances: int) -> None:
             MinSize=instances,
             MaxSize=instances + 1,
             DesiredCapacity=instances,
-            VPCZoneIdentifier=subnets[0]["SubnetId"],
+            VPCZoneIdentifier=subnet,
             Tags=[{"Key": "team", "Value": f"team-{number % 50}", "PropagateAtLaunch": False}],
         )
 

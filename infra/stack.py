@@ -11,6 +11,7 @@ from infra.api import Api
 from infra.chaos import ChaosWorkflow
 from infra.data import Data
 from infra.functions import Functions
+from infra.on_demand import OnDemandWorkflow
 from infra.schedules import Schedules
 from infra.settings import DeploymentSettings
 from infra.watchdog import Watchdog
@@ -42,7 +43,8 @@ class TroopStack(cdk.Stack):
         self.workflow = ChaosWorkflow(self, "Chaos", settings=settings, data=self.data, functions=self.functions)
         self.schedules = Schedules(self, "Schedules", settings=settings, workflow=self.workflow)
         watched = Watched(self.workflow.machine, self.schedules.group.ref, self.schedules.undelivered)
-        self.functions.add_observers(watched)
+        self.on_demand = OnDemandWorkflow(self, "OnDemand", settings=settings, functions=self.functions)
+        self.functions.add_observers(watched, self.on_demand.machine)
         self.watchdog = Watchdog(self, "WatchdogSchedule", function=self.functions.watchdog, schedules=self.schedules)
         self.alarms = Alarms(self, "Alarms", settings=settings, watched=watched)
         self.api = Api(self, "Api", settings=settings, handler=self.functions.api)
@@ -54,6 +56,7 @@ class TroopStack(cdk.Stack):
             "DecisionsTable": (self.data.decisions.table_name, "What each tick decided about each unit, and why"),
             "ChangesTable": (self.data.changes.table_name, "Who has changed which policy, or the switch"),
             "ChaosStateMachineArn": (self.workflow.machine.state_machine_arn, "The workflow every tick runs"),
+            "OnDemandStateMachineArn": (self.on_demand.machine.state_machine_arn, "Carries out terminations on demand"),
             "ActNowTopicArn": (self.alarms.act_now.topic_arn, "Subscribe whoever is to be told that somebody must act"),
             "WorkBucket": (self.data.work.bucket_name, "Lists that workflows pass on; expire by themselves"),
         }

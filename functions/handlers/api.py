@@ -12,10 +12,10 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 from aws_lambda_powertools.logging import correlation_paths
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.api import events, groups, health, switch
+from troop.api import events, groups, health, simian, switch, terminations
 from troop.api.requests import body_problem, caller_of
 
-ROUTES = (events, groups, switch, health)
+ROUTES = (events, groups, switch, health, terminations, simian)
 
 logger = Logger()
 app = APIGatewayRestResolver(enable_validation=True)

@@ -55,6 +55,7 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool) -
             "method": method,
             "max_per_day": max_per_day,
             "max_in_flight": max_in_flight,
+            "on_demand": True,
             "units": UNITS,
             "calendars": {"default": calendar},
             "recovery_timeout_minutes": 5,

@@ -86,7 +86,11 @@ class StateTable:
 
 def _unit(item: Mapping[str, Any]) -> UnitState:
     last = item.get("last_day")
-    return UnitState(last_day=date.fromisoformat(last) if last else None, unrecovered=item.get("unrecovered"))
+    return UnitState(
+        last_day=date.fromisoformat(last) if last else None,
+        unrecovered=item.get("unrecovered"),
+        last_event=item.get("last_event"),
+    )
 
 
 @dataclass(frozen=True)

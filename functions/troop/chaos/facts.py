@@ -28,10 +28,12 @@ class UnitState:
     Attributes:
         last_day: the local day of its last claim, scheduled or on demand.
         unrecovered: the event after which it did not come back; None while it takes part.
+        last_event: of its last claim.
     """
 
     last_day: date | None = None
     unrecovered: str | None = None
+    last_event: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ SETTINGS: dict[str, Any] = {
     "method": "crash",
     "max_per_day": 20,
     "max_in_flight": 5,
+    "on_demand": True,
     "units": {"web-v*": "web"},
     "calendars": {
         "default": {

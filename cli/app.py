@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cli import doctor, events, groups, policy, policy_commands, proxy_command, show, switch
+from cli import doctor, events, groups, policy, policy_commands, proxy_command, show, switch, terminate
 from cli.context import Options
 from cli.errors import CliError
 
@@ -58,6 +58,7 @@ app.command("leash")(switch.leash)
 app.command("unleash")(switch.unleash)
 app.command("halt")(switch.halt)
 app.command("resume")(switch.resume)
+app.command("terminate")(terminate.terminate)
 app.command("doctor")(doctor.doctor)
 app.add_typer(policy_commands.app, name="policy")
 app.command("proxy")(proxy_command.proxy)

@@ -86,8 +86,8 @@ def list_chaos_events(
         str | None, Query(description="From then on, in milliseconds since 1970; the last 24 hours if left out")
     ] = None,
 ) -> list[ChaosEventOut]:
-    """Every other parameter is a filter: an event's field of that name must equal it. Examines the newest 1000 events of
-    the time asked for, in at most 4 queries.
+    """Every other parameter is a filter: an event's field of that name must equal it. Examines the newest 1000 events
+    of the time asked for, in at most 4 queries.
     """
     page = wiring.event_queries().page(EventFilter(since=_since(since)), MOST)
     filters = {k: v for k, v in (router.current_event.query_string_parameters or {}).items() if k != "since"}
@@ -123,9 +123,9 @@ def _since(text: str | None) -> datetime:
 )
 def terminate_as_chaos_monkey() -> Response[Any]:
     """The body is a JSON object, of whatever content type: ``eventType`` (CHAOS_TERMINATION), ``groupType`` (ASG),
-    ``groupName`` and, if wanted, ``chaosType`` (ShutdownInstance) and ``idempotencyKey`` (or the header Idempotency-Key);
-    other fields are ignored. Without a key, the same body from the same caller within a minute counts once. Does, and
-    costs, what POST /terminations does, and one or two items more.
+    ``groupName`` and, if wanted, ``chaosType`` (ShutdownInstance) and ``idempotencyKey`` (or the header
+    Idempotency-Key); other fields are ignored. Without a key, the same body from the same caller within a minute counts
+    once. Does, and costs, what POST /terminations does, and one or two items more.
     """
     raw = _body()
     try:

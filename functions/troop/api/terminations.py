@@ -54,9 +54,11 @@ class RefusedOut(ErrorOut):
     reason: str | None = Field(default=None, description="As decisions give it, such as leashed or unhealthy")
 
 
+_EVENT = {"application/json": {"model": EventOut}}
 _REFUSED = {"application/json": {"model": RefusedOut}}
-_ANSWERS = answers("What is on record for the key: this is not its first request", 400, 404) | {
-    202: {"description": "Claimed; the event shows what becomes of it", "content": {"application/json": {"model": EventOut}}},
+_ANSWERS = answers("", 400, 404) | {
+    200: {"description": "What is on record for the key: this is not its first request", "content": _EVENT},
+    202: {"description": "Claimed; the event shows what becomes of it", "content": _EVENT},
     403: {"description": "IAM does not allow it, or the setting troop:on_demand is false", "content": {}},
     409: {"description": "A guard refuses: halted, leashed, protected, too small, a cap, ...", "content": _REFUSED},
     410: {"description": "The group has no instance that could be terminated", "content": _REFUSED},
@@ -67,12 +69,12 @@ _ANSWERS = answers("What is on record for the key: this is not its first request
     "/terminations", operation_id="terminate", summary="Terminate an instance of a group now", responses=_ANSWERS
 )
 def terminate(body: Annotated[TerminationIn, Body()]) -> Response[Any]:
-    """Ignores probability and calendar (freezes, too); obeys halt, leash, opt-out, protection, minimum size, health, stop
-    alarms and caps. Counts as the unit's termination of the day. The instance is claimed, and on record, when the answer
-    comes; a workflow carries the claim out and watches the group. The header Location leads to the event. The same key
-    again answers what is on record, and is safe after any failure. Costs as many calls to Auto Scaling as it takes to
-    list all groups, 5 calls and a page of protected instances, at most 6 items and a transaction; these again, up to 3
-    times, while others change the unit.
+    """Ignores probability and calendar (freezes, too); obeys halt, leash, opt-out, protection, minimum size, health,
+    stop alarms and caps. Counts as the unit's termination of the day. The instance is claimed, and on record, when the
+    answer comes; a workflow carries the claim out and watches the group. The header Location leads to the event. The
+    same key again answers what is on record, and is safe after any failure. Lists all groups and all protected
+    instances, as a tick does; beyond that it costs 4 calls, 7 items and a transaction, these up to 3 times while others
+    change the unit.
     """
     try:
         asked = wiring.on_demand().ask(body.group, body.idempotency_key, body.method)

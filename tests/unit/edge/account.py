@@ -59,6 +59,7 @@ ENVIRONMENT = {
     "TROOP_WORK_BUCKET": "work-bucket",
     "TROOP_SALT_SECRET": "Salt",
     "TROOP_EVENT_BUS": "chaos",
+    "TROOP_ON_DEMAND_MACHINE": "arn:aws:states:eu-central-1:123456789012:stateMachine:on-demand",
     "POWERTOOLS_SERVICE_NAME": "test",
     "AWS_DEFAULT_REGION": "eu-central-1",
     "AWS_ACCESS_KEY_ID": "testing",

@@ -48,10 +48,11 @@ def test_events_are_found_by_time_by_unit_and_while_they_are_open(template: Temp
     assert all(index["Projection"] == {"ProjectionType": "ALL"} for index in indices.values())
 
 
-def test_decisions_expire_and_nothing_else_does(template: Template) -> None:
+def test_decisions_and_passing_state_expire_and_nothing_else_does(template: Template) -> None:
     expiring = {name: table(template, name).get("TimeToLiveSpecification") for name in TABLES}
     assert expiring == {
         **dict.fromkeys(TABLES),
+        "State": {"AttributeName": "expires_at", "Enabled": True},
         "Decisions": {"AttributeName": "expires_at", "Enabled": True},
     }
 

@@ -34,7 +34,7 @@ EXPECTED: dict[str, tuple[int, int, dict[str, str]]] = {
     "Terminate": (60, 256, TABLES | POLICY),
     "Recovery": (60, 256, TABLES | BUS),
     "Sweep": (120, 256, TABLES | BUS),
-    "Api": (29, 512, TABLES | HEALTH),
+    "Api": (29, 512, TABLES | HEALTH | {"TROOP_ON_DEMAND_MACHINE": "<OnDemandMachine>"}),
     "Watchdog": (60, 256, TABLES | HEALTH),
 }
 """Seconds, megabytes, environment."""
@@ -75,7 +75,7 @@ def test_logs_are_json_in_a_group_of_its_own_with_retention(template: Template, 
 
 def test_every_log_group_has_retention(template: Template) -> None:
     groups = of_type(template, "AWS::Logs::LogGroup")
-    assert set(groups) == {*(f"{name}Logs" for name in EXPECTED), "ChaosLogs"}
+    assert set(groups) == {*(f"{name}Logs" for name in EXPECTED), "ChaosLogs", "OnDemandLogs"}
     assert {group["Properties"]["RetentionInDays"] for group in groups.values()} == {90}
 
 

@@ -29,6 +29,7 @@ PATH = "/simianarmy/api/v1/chaos"
 MOST = 1000
 """Events that a listing examines, the newest first."""
 
+_EPOCH = datetime.fromtimestamp(0, UTC)
 _TERMINATIONS = frozenset(
     {Status.CLAIMED, Status.TERMINATED, Status.RECOVERED, Status.UNRECOVERED, Status.GROUP_DELETED}
 )
@@ -55,7 +56,7 @@ class ChaosEventOut(BaseModel):
             monkeyType="CHAOS",
             eventId=event.instance_id,
             eventType="CHAOS_TERMINATION",
-            eventTime=round(event.at.timestamp() * 1000),
+            eventTime=(event.at - _EPOCH) // timedelta(milliseconds=1),  # cut off, as what is stored is
             region=client("dynamodb").meta.region_name,
             groupType="ASG",
             groupName=event.group,
@@ -106,7 +107,7 @@ def _since(text: str | None) -> datetime:
     try:
         if not (text.isascii() and text.isdigit() and len(text) <= 16):
             raise ValueError
-        return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=int(text))
+        return _EPOCH + timedelta(milliseconds=int(text))
     except (ValueError, OverflowError):
         raise BadRequestError(f"since is {text[:40]!r}: give milliseconds since 1970, such as 1795219200000") from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -20,6 +21,12 @@ def caller_of(event: Mapping[str, Any]) -> str:
     """The ARN that IAM knows the caller by; "" when API Gateway has not asked IAM, which it always does here."""
     identity = (event.get("requestContext") or {}).get("identity") or {}
     return str(identity.get("userArn") or "")
+
+
+def received_at(event: Mapping[str, Any], now: datetime) -> datetime:
+    """When the request came, by API Gateway's clock; ``now`` when it does not say, which it always does on AWS."""
+    stamp = (event.get("requestContext") or {}).get("requestTimeEpoch")
+    return datetime.fromtimestamp(stamp / 1000, UTC) if isinstance(stamp, (int, float)) and stamp > 0 else now
 
 
 def author_of(event: Mapping[str, Any]) -> Author:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from troop import wiring
 from troop.api.errors import answers
-from troop.api.requests import LARGEST_BODY, caller_of
+from troop.api.requests import LARGEST_BODY, caller_of, received_at
 from troop.api.terminations import LONGEST_KEY
 from troop.aws.clients import client
 from troop.aws.event_queries import EventFilter
@@ -135,7 +135,8 @@ def terminate_as_chaos_monkey() -> Response[Any]:
         problems = [f"{'.'.join(map(str, p['loc']))}: {p['msg']}" for p in error.errors()]
         raise BadRequestError("; ".join(problems)) from None
     try:
-        asked = wiring.on_demand().ask(wanted.groupName, wanted.idempotencyKey or _key_of(raw))
+        received = received_at(router.current_event.raw_event, wiring.now())
+        asked = wiring.on_demand().ask(wanted.groupName, wanted.idempotencyKey or _key_of(raw), received)
     except NotAllowedError as error:
         raise ServiceError(403, str(error)) from None
     except MissingGroupError as error:

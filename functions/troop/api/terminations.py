@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from troop import wiring
 from troop.api.errors import ErrorOut, answers
 from troop.api.models import EventOut
+from troop.api.requests import received_at
 from troop.api.unit_models import refuse_unknown
 from troop.chaos.events import to_url
 from troop.errors import MissingGroupError
@@ -77,7 +78,8 @@ def terminate(body: Annotated[TerminationIn, Body()]) -> Response[Any]:
     change the unit.
     """
     try:
-        asked = wiring.on_demand().ask(body.group, body.idempotency_key, body.method)
+        received = received_at(router.current_event.raw_event, wiring.now())
+        asked = wiring.on_demand().ask(body.group, body.idempotency_key, received, body.method)
     except NotAllowedError as error:
         return _said(403, str(error))
     except MissingGroupError as error:

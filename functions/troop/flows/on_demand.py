@@ -21,6 +21,7 @@ from troop.chaos.guards import Refusal, Target, candidates, judge
 from troop.chaos.on_demand import ON_DEMAND, beside
 from troop.chaos.units import unit_of
 from troop.errors import MissingGroupError, TroopError
+from troop.flows import clocks
 from troop.flows.look import look
 from troop.settings import Settings
 
@@ -79,7 +80,7 @@ class OnDemand:
     starts: Starts
     clock: Callable[[], datetime]
 
-    def ask(self, group: str, key: str, method: str | None = None) -> Asked:
+    def ask(self, group: str, key: str, received: datetime, method: str | None = None) -> Asked:
         """Claims an instance of the group and starts its workflow; of the same key again, gives what is on record.
 
         A claim whose workflow did not start, because its request was cut off, is started by the next one of its key.
@@ -87,6 +88,7 @@ class OnDemand:
         Args:
             group: name of an Auto Scaling group.
             key: of the request, unique within the unit.
+            received: when the request came, by API Gateway's clock.
             method: how to terminate; the unit's policy says when None.
 
         Raises:
@@ -94,10 +96,12 @@ class OnDemand:
             MissingGroupError: there is no such group.
             RefusedError: a guard refuses.
             OtherGroupError: the key belongs to another group of the unit.
+            ClockError: this function's clock is wrong, so that what it claims would be of another time.
             ClientError: AWS refused; asking again with the same key is safe.
         """
         if not self.settings.on_demand:
             raise NotAllowedError
+        clocks.check(received, self.clock())
         members, named = self._members(group)
         unit = unit_of(named.name, named.tags, self.settings.units)
         event_id = on_demand_id(unit, key)

@@ -74,6 +74,16 @@ def test_repeats_within_a_minute_count_once(account: Account) -> None:
     assert len(account.all_events()) == 2
 
 
+@pytest.mark.parametrize(("hours", "status"), [(0, 200), (1, 500), (-1, 500)])
+def test_a_function_with_a_wrong_clock_claims_nothing(account: Account, hours: int, status: int) -> None:
+    account.group("web")
+    event = {"resource": PATH, "path": PATH, "httpMethod": "POST", "headers": {}, "body": json.dumps(WEB)}
+    stamp = int(OVERDUE.timestamp() * 1000) + hours * 3_600_000
+    answer = api.handler(event | {"requestContext": {"requestTimeEpoch": stamp, "requestId": "r"}}, CONTEXT)
+    assert answer["statusCode"] == status
+    assert len(account.all_events()) == (status == 200)
+
+
 def test_other_callers_bodies_and_keys_are_no_repeats(account: Account) -> None:
     account.group("web")
     assert post()[0] == 200

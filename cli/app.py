@@ -18,6 +18,7 @@ from cli import (
     show,
     simulate,
     switch,
+    terminate,
     why,
 )
 from cli.context import Options
@@ -71,6 +72,7 @@ app.command("leash")(switch.leash)
 app.command("unleash")(switch.unleash)
 app.command("halt")(switch.halt)
 app.command("resume")(switch.resume)
+app.command("terminate")(terminate.terminate)
 app.command("doctor")(doctor.doctor)
 app.add_typer(policy_commands.app, name="policy")
 app.command("plan")(plan.plan)

@@ -91,6 +91,27 @@ class TroopClient:
         """PATCH /groups/{unit}; None as a value removes the key."""
         return self._ok("PATCH", unit_path(unit), body=changes)
 
+    def terminate(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+        """POST /terminations: the event, and whether it was on record before. Tried again where that is safe, which it
+        is: the request has a key.
+        """
+        for left in range(_TRIES - 1, -1, -1):
+            answer = self._send("POST", "terminations", body=request)
+            if answer.status not in _TEMPORARY | {500} or not left:
+                break
+            self.sleep(2.0 ** (_TRIES - 1 - left))
+        if answer.status in (200, 202) and isinstance(answer.body, dict):
+            return answer.body, answer.status == 200
+        if answer.status == 404 and answer.message:
+            raise CliError(Exit.NO_SUCH_UNIT, answer.message)
+        if answer.status in (403, 409, 410) and isinstance(answer.body, dict) and "statusCode" in answer.body:
+            raise CliError(Exit.REFUSED, answer.message)  # said by the API itself, not by IAM
+        raise self._refusal(answer, "POST", "terminations")
+
+    def event(self, id: str) -> dict[str, Any]:
+        """GET /events/{id}."""
+        return self._ok("GET", f"events/{id}")
+
     def switch(self) -> dict[str, Any]:
         return self._ok("GET", "switch")
 

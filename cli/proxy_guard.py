@@ -21,6 +21,9 @@ LARGEST_BODY = 65_536
 """Bytes; no body of this API comes near."""
 
 _SEGMENT = r"[A-Za-z0-9._~-]+"
+_CHAOS = "/simianarmy/api/v1/chaos"
+"""Clients of the original Chaos Monkey send bodies of any content type, or of none."""
+
 ROUTES: Sequence[tuple[re.Pattern[str], frozenset[str]]] = (
     (re.compile("/events"), frozenset({"GET"})),
     (re.compile(f"/events/{_SEGMENT}"), frozenset({"GET"})),
@@ -30,6 +33,8 @@ ROUTES: Sequence[tuple[re.Pattern[str], frozenset[str]]] = (
     (re.compile("/policies"), frozenset({"GET"})),
     (re.compile("/switch"), frozenset({"GET", "PATCH"})),
     (re.compile("/health"), frozenset({"GET"})),
+    (re.compile("/terminations"), frozenset({"POST"})),
+    (re.compile(_CHAOS), frozenset({"GET", "POST"})),
 )
 """All of the API, and nothing else."""
 
@@ -76,7 +81,7 @@ class Guard:
         parameters = _query(query)
         self._token(headers)
         _route(method, path)
-        return Admitted(method, path.removeprefix("/"), parameters, _body_length(method, headers))
+        return Admitted(method, path.removeprefix("/"), parameters, _body_length(method, path, headers))
 
     def _host(self, headers: Message) -> None:
         """A page whose name was pointed at 127.0.0.1 (DNS rebinding) sends its own name.
@@ -134,7 +139,7 @@ def _route(method: str, path: str) -> None:
         raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "the API has no such method there", methods)
 
 
-def _body_length(method: str, headers: Message) -> int:
+def _body_length(method: str, path: str, headers: Message) -> int:
     lengths = headers.get_all("Content-Length", [])
     if headers.get_all("Transfer-Encoding"):
         raise Refusal(HTTPStatus.NOT_IMPLEMENTED, "send the body at once, with a Content-Length")
@@ -149,6 +154,8 @@ def _body_length(method: str, headers: Message) -> int:
         raise Refusal(HTTPStatus.LENGTH_REQUIRED, "a change needs a body: one JSON object")
     if length > LARGEST_BODY:
         raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {LARGEST_BODY} bytes")
+    if path == _CHAOS:
+        return length
     if headers.get_content_type() != "application/json" or "Content-Type" not in headers:
         raise Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body must be application/json")
     return length

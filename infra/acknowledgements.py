@@ -14,13 +14,10 @@ from infra.stack import TroopStack
 
 _EVERYWHERE = "Resource::*"
 _DESCRIBES = (
-    "Describe calls of EC2, Auto Scaling, Elastic Load Balancing and CloudWatch, and writing X-Ray traces, support no "
-    "resource-level permissions."
+    "Describe calls of EC2, Auto Scaling, Elastic Load Balancing and CloudWatch, listing schedules, and writing X-Ray "
+    "traces, support no resource-level permissions."
 )
-_HEALTH = (
-    "Listing schedules, reading metrics, describing groups and writing X-Ray traces support no resource-level "
-    "permissions."
-)
+_HEALTH = "Listing schedules, reading metrics and writing X-Ray traces support no resource-level permissions."
 _STREAMS = "Listing DynamoDB streams and writing X-Ray traces support no resource-level permissions."
 _TICKS = f"A tick's list has a key made of its execution and time; the role is held to the prefix {TICKS_PREFIX}."
 
@@ -68,7 +65,7 @@ def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
     functions, workflow = stack.functions, stack.workflow
     ticks = f"Resource::<{_logical_id(stack.data.work)}.Arn>/{TICKS_PREFIX}*"
     ours = "<AWS::Region>:<AWS::AccountId>"
-    reasons = {"api": _HEALTH, "watchdog": _HEALTH, "notify": _STREAMS}
+    reasons = {"watchdog": _HEALTH, "notify": _STREAMS}
     for name, role in functions.roles.items():
         yield Acknowledgement(role, f"IAM5[{_EVERYWHERE}]", reasons.get(name, _DESCRIBES))
     yield Acknowledgement(functions.roles["decide"], f"IAM5[{ticks}]", _TICKS)
@@ -86,6 +83,11 @@ def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
     yield Acknowledgement(workflow.role, f"IAM5[{ticks}]", _TICKS)
     yield Acknowledgement(
         workflow.role,
+        f"IAM5[{_EVERYWHERE}]",
+        "Setting up the delivery of logs and writing X-Ray traces support no resource-level permissions.",
+    )
+    yield Acknowledgement(
+        stack.on_demand.role,
         f"IAM5[{_EVERYWHERE}]",
         "Setting up the delivery of logs and writing X-Ray traces support no resource-level permissions.",
     )

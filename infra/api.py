@@ -24,6 +24,9 @@ ROUTES = (
     "GET /switch",
     "PATCH /switch",
     "GET /health",
+    "POST /terminations",
+    "GET /simianarmy/api/v1/chaos",
+    "POST /simianarmy/api/v1/chaos",
 )
 _REQUESTS_PER_SECOND = 50
 _BURST = 100

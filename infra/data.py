@@ -25,7 +25,7 @@ class Data(Construct):
     Attributes:
         group_tags: policy of units, edited by people. Key ``unit``.
         events: terminations. Key ``event_id``; indices ``by-time``, ``by-unit`` and ``by-open`` (those in flight).
-        state: the switch, counters and what is known of a unit. Key ``key``.
+        state: the switch, counters and what is known of a unit; what has ``expires_at`` goes then. Key ``key``.
         decisions: what each tick decided about each unit. Keys ``unit``, ``tick``; expires by ``expires_at``; index
             ``by-day``.
         changes: who has changed which policy, or the switch. Keys ``subject``, ``at``.
@@ -46,7 +46,7 @@ class Data(Construct):
                 sort_key=_text("at"),
                 projection_type=dynamodb.ProjectionType.ALL,
             )
-        self.state = self._table("State", "key", streamed=True)
+        self.state = self._table("State", "key", expires="expires_at", streamed=True)
         self.decisions = self._table("Decisions", "unit", sort="tick", expires="expires_at")
         self.decisions.add_global_secondary_index(
             index_name="by-day",

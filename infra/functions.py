@@ -12,6 +12,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
+from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from infra import permissions
@@ -96,8 +97,12 @@ class Functions(Construct):
             "sweep", permissions.sweep(data), [runtime_layer], events_and_state, seconds=120, megabytes=256
         )
 
-    def add_observers(self, watched: Watched) -> None:
-        """Makes the functions that also look at what is made of the others: the API's, and the watchdog."""
+    def add_observers(self, watched: Watched, on_demand: sfn.IStateMachine) -> None:
+        """Makes the functions that also look at what is made of the others: the API's, and the watchdog.
+
+        Args:
+            on_demand: the workflow that the API's starts.
+        """
         data = self._data
         health = permissions.health(data, watched)
         health_environment = {
@@ -109,9 +114,9 @@ class Functions(Construct):
         }
         self.api = self._function(
             "api",
-            [*permissions.api(data), *health],
+            [*permissions.api(data, on_demand), *health],
             [self._runtime_layer, self._api_layer],
-            health_environment,
+            health_environment | {"TROOP_ON_DEMAND_MACHINE": on_demand.state_machine_arn},
             seconds=29,
             megabytes=512,
         )

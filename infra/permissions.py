@@ -109,11 +109,15 @@ def notify(
     ]
 
 
-def api(data: Data) -> list[iam.PolicyStatement]:
-    """Reads groups, policy and history; changes a unit's policy and the switch, each with its record."""
+def api(data: Data, on_demand: sfn.IStateMachine) -> list[iam.PolicyStatement]:
+    """Reads groups, policy and history; changes a unit's policy and the switch, each with its record; claims what is to
+    be terminated on demand, and starts the workflow that does it.
+    """
     return [
-        _allow(["autoscaling:DescribeAutoScalingGroups"], "*"),
-        _allow(["dynamodb:GetItem"], data.events.table_arn),
+        _allow(_LOOK, "*"),
+        _allow(["dynamodb:GetItem", "dynamodb:PutItem"], data.events.table_arn),
+        _allow(["dynamodb:ConditionCheckItem"], data.group_tags.table_arn, data.state.table_arn),
+        _allow(["states:StartExecution"], on_demand.state_machine_arn),
         _allow(
             ["dynamodb:Query"],
             *(_index(data.events, "by-time"), _index(data.events, "by-unit"), data.changes.table_arn),
@@ -153,10 +157,15 @@ def function_telemetry(group: logs.ILogGroup) -> list[iam.PolicyStatement]:
 
 
 def chaos_machine(data: Data, functions: Sequence[lambda_.IFunction]) -> list[iam.PolicyStatement]:
-    """The workflow calls its functions, reads the items of its Distributed Map, logs and traces."""
+    """The workflow of ticks also reads the items of its Distributed Map."""
+    reads = _allow(["s3:GetObject"], data.work.arn_for_objects(f"{TICKS_PREFIX}*"))
+    return [*machine(functions), reads]
+
+
+def machine(functions: Sequence[lambda_.IFunction]) -> list[iam.PolicyStatement]:
+    """A workflow calls its functions, logs and traces."""
     return [
         _allow(["lambda:InvokeFunction"], *(function.function_arn for function in functions)),
-        _allow(["s3:GetObject"], data.work.arn_for_objects(f"{TICKS_PREFIX}*")),
         _allow(
             [  # what Step Functions needs to set up the delivery of its logs
                 "logs:CreateLogDelivery",

@@ -14,6 +14,7 @@ from infra.chaos import ChaosWorkflow
 from infra.data import Data
 from infra.functions import Functions
 from infra.notifications import Notifications
+from infra.on_demand import OnDemandWorkflow
 from infra.queries import Queries
 from infra.schedules import Schedules
 from infra.settings import DeploymentSettings
@@ -48,7 +49,8 @@ class TroopStack(cdk.Stack):
         self.workflow = ChaosWorkflow(self, "Chaos", settings=settings, data=self.data, functions=self.functions)
         self.schedules = Schedules(self, "Schedules", settings=settings, workflow=self.workflow)
         watched = Watched(self.workflow.machine, self.schedules.group.ref, self.schedules.undelivered)
-        self.functions.add_observers(watched)
+        self.on_demand = OnDemandWorkflow(self, "OnDemand", settings=settings, functions=self.functions)
+        self.functions.add_observers(watched, self.on_demand.machine)
         self.notifications = Notifications(
             self, "Notifications", data=self.data, bus=self.bus, functions=self.functions
         )
@@ -66,6 +68,7 @@ class TroopStack(cdk.Stack):
             "ChangesTable": (self.data.changes.table_name, "Who has changed which policy, or the switch"),
             "SaltSecretArn": (self.data.salt.secret_arn, "Keys the rolls: who may read it can recompute them"),
             "ChaosStateMachineArn": (self.workflow.machine.state_machine_arn, "The workflow every tick runs"),
+            "OnDemandStateMachineArn": (self.on_demand.machine.state_machine_arn, "Carries out terminations on demand"),
             "ActNowTopicArn": (self.alarms.act_now.topic_arn, "Subscribe whoever is to be told that somebody must act"),
             "NewsTopicArn": (self.notifications.news.topic_arn, "Subscribe whoever wants to know what chaos does"),
             "EventBusName": (self.bus.event_bus_name, "The same for programs: rules on this bus"),

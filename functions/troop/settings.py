@@ -38,6 +38,7 @@ class Settings:
         method: ``crash`` or ``drain``.
         max_per_day: terminations of the whole deployment on one local day.
         max_in_flight: terminations that may be waiting for recovery at one time.
+        on_demand: whether the API takes requests to terminate.
         units: (glob over group names, unit name), the first match wins.
         calendars: by name; ``default`` is always there.
         recovery_timeout_minutes: after which a group counts as unrecovered.
@@ -53,6 +54,7 @@ class Settings:
     method: str
     max_per_day: int
     max_in_flight: int
+    on_demand: bool
     units: tuple[tuple[str, str], ...]
     calendars: Mapping[str, Calendar]
     recovery_timeout_minutes: int
@@ -78,6 +80,7 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
     "method": values.one_of(*METHODS),
     "max_per_day": values.whole(1, 100_000),
     "max_in_flight": values.whole(1, 1000),
+    "on_demand": values.boolean,
     "recovery_timeout_minutes": values.whole(1, 720),
     "decision_retention_days": values.whole(1, 3650),
 }

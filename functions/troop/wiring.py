@@ -20,6 +20,8 @@ from troop.aws.edits import Edits
 from troop.aws.event_queries import EventQueries
 from troop.aws.events import EventTable
 from troop.aws.health_reads import HealthReads
+from troop.aws.repeats import Repeats
+from troop.aws.starts import Starts
 from troop.aws.state import PolicyTable, StateTable
 from troop.aws.termination import Terminator
 from troop.aws.topic import Topic
@@ -27,6 +29,7 @@ from troop.errors import TroopError
 from troop.flows.edits import Editor
 from troop.flows.health import Health
 from troop.flows.notify import Notifier
+from troop.flows.on_demand import OnDemand
 from troop.flows.sweep import Sweeper
 from troop.flows.terminate import Termination
 from troop.flows.tick import Tick
@@ -89,14 +92,7 @@ def termination() -> Termination:
         autoscaling=client("autoscaling"),
         cloudwatch=client("cloudwatch"),
         ec2=client("ec2"),
-        claims=Claims(
-            client=client("dynamodb"),
-            events=variable("TROOP_EVENTS_TABLE"),
-            state=variable("TROOP_STATE_TABLE"),
-            group_tags=variable("TROOP_GROUP_TAGS_TABLE"),
-            leashed=settings().leashed,
-            sleep=sleep,
-        ),
+        claims=claims(),
         events=events(),
         policies=policies(),
         state=state(),
@@ -104,6 +100,27 @@ def termination() -> Termination:
         salt=salt,
         clock=now,
     )
+
+
+@cache
+def on_demand() -> OnDemand:
+    return OnDemand(
+        settings=settings(),
+        autoscaling=client("autoscaling"),
+        cloudwatch=client("cloudwatch"),
+        ec2=client("ec2"),
+        claims=claims(),
+        events=events(),
+        policies=policies(),
+        state=state(),
+        starts=Starts(client("stepfunctions"), variable("TROOP_ON_DEMAND_MACHINE")),
+        clock=now,
+    )
+
+
+@cache
+def repeats() -> Repeats:
+    return Repeats(client("dynamodb"), variable("TROOP_STATE_TABLE"), sleep)
 
 
 @cache
@@ -174,6 +191,17 @@ def editor() -> Editor:
         client("dynamodb"), variable("TROOP_GROUP_TAGS_TABLE"), variable("TROOP_STATE_TABLE"), changes(), sleep
     )
     return Editor(policies(), state(), edits, now)
+
+
+def claims() -> Claims:
+    return Claims(
+        client=client("dynamodb"),
+        events=variable("TROOP_EVENTS_TABLE"),
+        state=variable("TROOP_STATE_TABLE"),
+        group_tags=variable("TROOP_GROUP_TAGS_TABLE"),
+        leashed=settings().leashed,
+        sleep=sleep,
+    )
 
 
 def changes() -> ChangeTable:

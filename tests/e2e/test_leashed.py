@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from local.launcher import LocalAccount
-from tests.e2e.conftest import Deployment
+from tests.e2e.conftest import Deployment, eventually
 
 UNIT = "leashed-web"
 
@@ -60,6 +61,49 @@ def test_a_second_tick_terminates_nothing_more(deployment: Deployment) -> None:
     assert deployment.tick()["status"] == "SUCCEEDED"
     assert deployment.view.decisions(UNIT)[0]["reason"] == "already-today"
     assert deployment.ids(UNIT) == before
+
+
+def test_on_demand_it_terminates_once_for_each_key(deployment: Deployment) -> None:
+    ask = deployment.view.api.request
+    before = deployment.ids(UNIT)
+    wanted = {"group": UNIT, "idempotency_key": "first"}
+    claimed = ask("POST", "terminations", body=wanted)
+    assert (claimed.status, claimed.body["status"]) == (202, "CLAIMED")
+    event = _over(deployment, claimed.body["id"])
+    assert (event["status"], event["instance_id"]) == ("RECOVERED", claimed.body["instance_id"])
+    after = deployment.ids(UNIT)
+    assert before - after == {event["instance_id"]}
+    repeated = ask("POST", "terminations", body=wanted)
+    assert (repeated.status, repeated.body) == (200, event)
+    assert deployment.ids(UNIT) == after
+    assert ask("POST", "terminations", body={"group": "nobody", "idempotency_key": "x"}).status == 404
+
+
+def test_clients_of_the_original_are_answered(deployment: Deployment) -> None:
+    ask, path = deployment.view.api.request, "simianarmy/api/v1/chaos"
+    wanted = {"eventType": "CHAOS_TERMINATION", "groupType": "ASG", "groupName": UNIT}
+    claimed = ask("POST", path, body=wanted)
+    assert claimed.status == 200, claimed
+    assert ask("POST", path, body=wanted).body == claimed.body
+    newest = deployment.event(UNIT)
+    assert newest is not None
+    assert newest["instance_id"] == claimed.body["eventId"]
+    assert _over(deployment, newest["id"])["status"] == "RECOVERED"
+    told = ask("GET", path, {"groupName": UNIT}).body
+    assert told[0] == claimed.body
+    assert len(told) == 3
+    assert ask("GET", path, {"since": "soon"}).status == 400
+
+
+def _over(deployment: Deployment, id: str) -> dict[str, Any]:
+    """An event once it is over."""
+
+    def look() -> dict[str, Any] | None:
+        event: dict[str, Any] = deployment.view.api.get(f"events/{id}").body
+        return None if event["status"] in ("CLAIMED", "TERMINATED") else event
+
+    found: dict[str, Any] = eventually(look, 90)
+    return found
 
 
 def test_the_api_answers_only_signed_requests(deployment: Deployment) -> None:

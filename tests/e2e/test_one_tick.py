@@ -349,6 +349,7 @@ def test_no_role_may_do_what_it_never_does(deployment: Deployment) -> None:
     deployment.view.api.get("policies")
     deployment.view.api.get("health")
     assert deployment.view.api.get("decisions", {"day": f"{datetime.now(UTC).date()}"}).status == 200
+    _on_demand(deployment)
     deployment.watch()
     _leashed_tick(deployment)
     used: dict[str, set[str]] = {}
@@ -390,6 +391,15 @@ def test_a_role_without_one_action_fails_the_run_with_access_denied(deployment: 
     assert ended["status"] == "FAILED"
     assert "AccessDenied" in ended["error"] + ended["cause"]
     assert "autoscaling:DescribeAutoScalingGroups" in ended["cause"]
+
+
+def _on_demand(deployment: Deployment) -> None:
+    """A termination that somebody asks for, to its end."""
+    ask = deployment.view.api.request
+    claimed = ask("POST", "terminations", body={"group": CALM, "idempotency_key": "for-the-test"})
+    assert claimed.status == 202, claimed
+    path = f"events/{claimed.body['id']}"
+    eventually(lambda: ask("GET", path).body["status"] == "RECOVERED" or None, 60)
 
 
 def _leashed_tick(deployment: Deployment) -> None:

@@ -36,6 +36,7 @@ def test_routes_are_spelled_out_and_signed(template: Template) -> None:
         "GET /policies",
         *("GET /switch", "PATCH /switch"),
         "GET /health",
+        *("POST /terminations", "GET /simianarmy/api/v1/chaos", "POST /simianarmy/api/v1/chaos"),
     }
     assert {method["AuthorizationType"] for method in found.values()} == {"AWS_IAM"}
 

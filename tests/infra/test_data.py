@@ -63,10 +63,11 @@ def test_decisions_of_a_day_are_found_without_their_policy(template: Template) -
     assert told <= written
 
 
-def test_decisions_expire_and_nothing_else_does(template: Template) -> None:
+def test_decisions_and_passing_state_expire_and_nothing_else_does(template: Template) -> None:
     expiring = {name: table(template, name).get("TimeToLiveSpecification") for name in TABLES}
     assert expiring == {
         **dict.fromkeys(TABLES),
+        "State": {"AttributeName": "expires_at", "Enabled": True},
         "Decisions": {"AttributeName": "expires_at", "Enabled": True},
     }
 

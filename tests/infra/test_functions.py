@@ -40,7 +40,7 @@ EXPECTED: dict[str, tuple[int, int, dict[str, str]]] = {
     "Recovery": (60, 256, TABLES),
     "Sweep": (120, 256, TABLES),
     "Notify": (300, 256, TABLES | NEWS),
-    "Api": (29, 512, TABLES | HEALTH),
+    "Api": (29, 512, TABLES | HEALTH | {"TROOP_ON_DEMAND_MACHINE": "<OnDemandMachine>"}),
     "Watchdog": (60, 256, TABLES | HEALTH),
 }
 """Seconds, megabytes, environment."""
@@ -81,7 +81,7 @@ def test_logs_are_json_in_a_group_of_its_own_with_retention(template: Template, 
 
 def test_every_log_group_has_retention(template: Template) -> None:
     groups = of_type(template, "AWS::Logs::LogGroup")
-    assert set(groups) == {*(f"{name}Logs" for name in EXPECTED), "ChaosLogs"}
+    assert set(groups) == {*(f"{name}Logs" for name in EXPECTED), "ChaosLogs", "OnDemandLogs"}
     assert {group["Properties"]["RetentionInDays"] for group in groups.values()} == {90}
 
 

@@ -45,6 +45,18 @@ HEALTH = (
     | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem")
 )
 
+OF_MACHINES = allow("*", *TRACE, "xray:GetSamplingRules", "xray:GetSamplingTargets") | allow(
+    "*",
+    "logs:CreateLogDelivery",
+    "logs:DeleteLogDelivery",
+    "logs:DescribeLogGroups",
+    "logs:DescribeResourcePolicies",
+    "logs:GetLogDelivery",
+    "logs:ListLogDeliveries",
+    "logs:PutResourcePolicy",
+    "logs:UpdateLogDelivery",
+)
+
 ROLES: dict[str, set[tuple[str, ...]]] = {
     "DecideRole": of_function("Decide")
     | allow("*", *LOOK)
@@ -97,12 +109,14 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<NotificationsNews>", "sns:Publish")
     | allow("<NotificationsUndelivered.Arn>", "sqs:SendMessage"),
     "ApiRole": of_function("Api")
-    | allow("<Events.Arn>", "dynamodb:GetItem")
+    | allow("<Events.Arn>", "dynamodb:GetItem", "dynamodb:PutItem")
     | allow("<Events.Arn>/index/by-time", "dynamodb:Query")
     | allow("<Events.Arn>/index/by-unit", "dynamodb:Query")
-    | allow("*", "autoscaling:DescribeAutoScalingGroups")
+    | allow("*", *LOOK)
     | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Scan", "dynamodb:UpdateItem")
     | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem")
+    | {grant for name in ("GroupTags", "State") for grant in allow(f"<{name}.Arn>", "dynamodb:ConditionCheckItem")}
+    | allow("<OnDemandMachine>", "states:StartExecution")
     | allow("<Decisions.Arn>", "dynamodb:Query")
     | allow("<Decisions.Arn>/index/by-day", "dynamodb:Query")
     | allow("<Changes.Arn>", "dynamodb:Query", "dynamodb:PutItem")
@@ -124,18 +138,10 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
         "states:DescribeExecution",
         "states:StopExecution",
     )
-    | allow("*", *TRACE, "xray:GetSamplingRules", "xray:GetSamplingTargets")
-    | allow(
-        "*",
-        "logs:CreateLogDelivery",
-        "logs:DeleteLogDelivery",
-        "logs:DescribeLogGroups",
-        "logs:DescribeResourcePolicies",
-        "logs:GetLogDelivery",
-        "logs:ListLogDeliveries",
-        "logs:PutResourcePolicy",
-        "logs:UpdateLogDelivery",
-    ),
+    | OF_MACHINES,
+    "OnDemandRole": allow("<Terminate.Arn>", "lambda:InvokeFunction")
+    | allow("<Recovery.Arn>", "lambda:InvokeFunction")
+    | OF_MACHINES,
     "SchedulesRole": allow("<ChaosMachine>", "states:StartExecution")
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
     "WatchdogScheduleRole": allow("<Watchdog.Arn>", "lambda:InvokeFunction")
@@ -179,6 +185,7 @@ def test_each_role_trusts_its_own_service_only(template: Template) -> None:
         trusted[name] = statement["Principal"]["Service"]
     of_others = {
         "ChaosRole": "states.amazonaws.com",
+        "OnDemandRole": "states.amazonaws.com",
         "SchedulesRole": "scheduler.amazonaws.com",
         "WatchdogScheduleRole": "scheduler.amazonaws.com",
     }
@@ -210,4 +217,7 @@ def test_functions_are_called_by_the_api_alone(template: Template) -> None:
         "<ApiRestDeploymentStagev1>/GET/switch",
         "<ApiRestDeploymentStagev1>/PATCH/switch",
         "<ApiRestDeploymentStagev1>/GET/health",
+        "<ApiRestDeploymentStagev1>/POST/terminations",
+        "<ApiRestDeploymentStagev1>/GET/simianarmy/api/v1/chaos",
+        "<ApiRestDeploymentStagev1>/POST/simianarmy/api/v1/chaos",
     }

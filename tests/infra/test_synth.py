@@ -92,7 +92,15 @@ def test_deployments_differ_in_nothing_but_their_settings(blue: Template, green:
 def test_outputs_tell_where_things_are(template: Template) -> None:
     assert set(template["Outputs"]) == {
         *("ApiUrl", "GroupTagsTable", "EventsTable", "StateTable", "DecisionsTable", "ChangesTable"),
-        *("ChaosStateMachineArn", "WorkBucket", "ActNowTopicArn", "SaltSecretArn", "NewsTopicArn", "EventBusName"),
+        *(
+            "ChaosStateMachineArn",
+            "OnDemandStateMachineArn",
+            "WorkBucket",
+            "ActNowTopicArn",
+            "SaltSecretArn",
+            "NewsTopicArn",
+            "EventBusName",
+        ),
     }
     assert not [output for output in template["Outputs"].values() if "Export" in output]
 

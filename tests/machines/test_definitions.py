@@ -18,7 +18,7 @@ each_machine = pytest.mark.parametrize("path", FILES, ids=lambda p: p.name.parti
 
 
 def test_there_are_machines() -> None:
-    assert [path.name for path in FILES] == ["chaos.asl.json"]
+    assert [path.name for path in FILES] == ["chaos.asl.json", "on_demand.asl.json"]
 
 
 def _lint(path: Path) -> tuple[int, str]:
@@ -37,7 +37,7 @@ def test_the_linter_finds_nothing_before_and_after_substitution(path: Path, tmp_
         code, words = _lint(file)
         assert code == 0, words
     broken = tmp_path / "broken.asl.json"
-    broken.write_text(path.read_text().replace('"Next": "Decide"', '"Next": "Decode"'))
+    broken.write_text(path.read_text().replace('"Next": "', '"Next": "No', 1))
     assert _lint(broken)[0] != 0, "the linter would find a fault"
 
 
@@ -148,7 +148,8 @@ def test_what_a_function_takes_the_task_gives(path: Path) -> None:
 def test_every_state_finds_in_its_input_what_it_reads(path: Path) -> None:
     definition = asl.load(path)
     for level in asl.levels(definition):
-        given = frozenset({"calendar"}) if level.where == "" else frozenset({""})
+        # Of a map's item, and of what the API starts a machine with, the functions know the shape.
+        given = frozenset({"calendar"} if level.where == "" and path.name == "chaos.asl.json" else {""})
         seen: set[tuple[str, frozenset[str]]] = set()
         todo = [(level.start, given)]
         while todo:

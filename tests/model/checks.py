@@ -29,6 +29,7 @@ LEGAL = {
     "CLAIMED": {"TERMINATED", "GONE_ELSEWHERE", "ABANDONED"},
     "TERMINATED": {"RECOVERED", "UNRECOVERED", "GROUP_DELETED"},
 }
+IN_FLIGHT = ("CLAIMED", "TERMINATED")
 FINAL = {"RECOVERED", "UNRECOVERED", "GROUP_DELETED", "GONE_ELSEWHERE", "ABANDONED"}
 
 
@@ -110,14 +111,17 @@ class Checks:
             self.fail(f"{event_id} is claimed for the second time")
         self.claims[event_id] = plain
         looked = datetime.fromisoformat(plain["at"].partition("#")[0])  # the claim comes a little later
-        if words := closed(looked + SKEW) and closed(looked - SKEW):
+        asked = event_id.startswith("od#")
+        if not asked and (words := closed(looked + SKEW) and closed(looked - SKEW)):
             self.fail(f"{event_id} is claimed: {words}")
         if not looked - SKEW <= now <= looked + A_FUNCTIONS_LIFE:
             self.fail(f"{event_id} is claimed at {now} for {looked}")
-        if plain["day"] != str(now.astimezone(ZONE).date()) or event_id != f"{plain['day']}#{unit}":
+        if plain["day"] != str(now.astimezone(ZONE).date()):
+            self.fail(f"{event_id} is claimed on {now} for {plain['day']}")
+        if event_id.rpartition("#")[0] != f"od#{unit}" if asked else event_id != f"{plain['day']}#{unit}":
             self.fail(f"{event_id} is claimed on {now}")
         deadline = datetime.fromisoformat(plain["deadline"])
-        if deadline > now + timedelta(minutes=10) + SKEW or closed(deadline - timedelta(seconds=1)):
+        if deadline > now + timedelta(minutes=10) + SKEW or (not asked and closed(deadline - timedelta(seconds=1))):
             self.fail(f"{event_id} may be carried out until {deadline}")
         switch = world.dynamo.item("State", "switch")
         leashed = switch.get("leashed", {"BOOL": world.settings.leashed})["BOOL"]
@@ -126,8 +130,12 @@ class Checks:
         self._policy(event_id, unit, plain)
         if "unrecovered" in world.dynamo.item("State", f"unit#{unit}"):
             self.fail(f"{event_id} is claimed of a unit that has not recovered")
+        if any(
+            e["unit"]["S"] == unit and e["status"]["S"] in IN_FLIGHT for e in table["Events"].values() if e != event
+        ):
+            self.fail(f"{event_id} is claimed while another of its unit is in flight")
         others = [e for e in table["Events"].values() if e["event_id"]["S"] != event_id]
-        if sum(e["status"]["S"] in ("CLAIMED", "TERMINATED") for e in others) >= world.settings.max_in_flight:
+        if sum(e["status"]["S"] in IN_FLIGHT for e in others) >= world.settings.max_in_flight:
             self.fail(f"{event_id} is one in flight too many")
         of_day = [c for c in self.claims.values() if c["day"] == plain["day"]]
         if len(of_day) > world.settings.max_per_day:
@@ -145,12 +153,13 @@ class Checks:
         group = seen.get("groups", {}).get(plain["group"])
         if group is None:
             self.fail(f"{event_id} is claimed without a look at its group")
-        tags = [{t["Key"]: t["Value"] for t in g["Tags"]} for g in seen["groups"].values()]
+        tags = [{t["Key"]: t["Value"] for t in g["Tags"]} for g in seen["groups"].values()
+                if g["AutoScalingGroupName"].partition("-")[0] == unit]  # fmt: skip
         own = {t["Key"]: t["Value"] for t in group["Tags"]}
         out = item.get("opt_out", {}).get("BOOL")
         if out or (out is None and any(t.get("troop:opt_out") == "true" for t in tags)):
             self.fail(f"{event_id} is claimed of a unit that is opted out")
-        if item.get("probability", {}).get("N") == "0":
+        if item.get("probability", {}).get("N") == "0" and not event_id.startswith("od#"):
             self.fail(f"{event_id} is claimed at probability 0")
         if "troop:protected" in own or "troop:fleet" in own:
             self.fail(f"{event_id} is claimed of a protected group")
@@ -180,7 +189,9 @@ class Checks:
         """A call of ours terminates an instance that was not on its way out."""
         world, name = self._world, instance.instance_id
         self.seen[f"terminated by {how}"] += 1
-        found = [c for c in self.claims.values() if c["instance_id"] == name]
+        events = world.dynamo.tables["Events"]
+        over = {key for (key,), e in events.items() if e["status"]["S"] in ("ABANDONED", "GONE_ELSEWHERE")}
+        found = [c for c in self.claims.values() if c["instance_id"] == name and c["event_id"] not in over]
         if len(found) != 1:
             self.fail(f"{name} is terminated, named by {len(found)} events")
         event_id = found[0]["event_id"]
@@ -190,7 +201,7 @@ class Checks:
         if event_id in self.ours.values():
             self.fail(f"{event_id} terminates a second instance")
         self.ours[name] = event_id
-        if words := closed(world.now()):
+        if not event_id.startswith("od#") and (words := closed(world.now())):
             self.fail(f"{name} is terminated: {words}")
         if world.now() > datetime.fromisoformat(found[0]["deadline"]):
             self.fail(f"{name} is terminated past the deadline")

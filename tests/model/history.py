@@ -21,6 +21,8 @@ from troop.aws.decisions import put_work
 from troop.aws.events import StepRefused
 from troop.chaos.events import Status
 from troop.chaos.recovery import wait_before
+from troop.errors import MissingGroupError
+from troop.flows.on_demand import OtherGroupError, RefusedError
 from troop.flows.terminate import Outcome, Work
 from troop.flows.watch import Look
 from troop.settings import Settings, parse_settings
@@ -55,6 +57,7 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool) -
             "method": method,
             "max_per_day": max_per_day,
             "max_in_flight": max_in_flight,
+            "on_demand": True,
             "units": UNITS,
             "calendars": {"default": calendar},
             "recovery_timeout_minutes": 5,
@@ -148,6 +151,11 @@ def _day(world: World, dice: random.Random) -> None:
     if dice.random() < 0.3:  # in the window's last minutes
         _start(world, opens + 3600 - dice.uniform(20, 120), 0.0)
     for name in list(world.fleet.groups):
+        for _ in range(dice.choice((0, 0, 1, 3))):  # whoever has no answer asks again
+            key, first = dice.choice("ab"), opens + dice.uniform(0, 5000)
+            for again in range(dice.choice((1, 1, 2))):
+                at = first + again * dice.choice((0.5, 30.0, 900.0))
+                world.stage.spawn(f"ask/{name}/{key}{again}", partial(_ask, world, name, key), at)
         if dice.random() < 0.2:  # what nobody has decided, as if somebody had started a child by hand
             at = opens + dice.choice((1800.0, 2700.0, 3500.0)) + dice.uniform(0, 3)
             world.stage.spawn(f"hand/{name}", partial(_by_hand, world, name, at), at)
@@ -159,6 +167,25 @@ def _start(world: World, at: float, stalled: float) -> None:
     world.stage.spawn(f"tick{number}", partial(_execution, world, at, stalled), at)
     if world.dice.random() < 0.3:
         world.stage.spawn(f"sweep{number}", partial(_only_sweep, world), at + world.dice.uniform(0, 5))
+
+
+def _ask(world: World, group: str, key: str) -> None:
+    """A request to terminate: each try of it may be cut off, and is made again or not."""
+    world.begin = lambda work: world.stage.spawn(
+        f"od/{work['event_id']}", partial(_child, world, work, True), world.stage.now
+    )
+
+    def ask() -> None:
+        try:
+            asked = world.on_demand.ask(group, key, world.now())
+            world.checks.seen["asked again" if asked.repeated else "asked"] += 1
+        except RefusedError as error:
+            world.checks.seen[f"on demand: {error.reason}"] += 1
+        except (MissingGroupError, OtherGroupError) as error:
+            world.say(f"on demand: {error}")
+
+    with suppress(Aborted):
+        world.invoke("ask", 29, 3, ask)
 
 
 def _only_sweep(world: World) -> None:

@@ -6,6 +6,7 @@ function; between any two calls others may run, time may pass, and people may ch
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -22,9 +23,11 @@ from tests.model.fleet import Fleet, Instance
 from troop.aws.claim import Claims
 from troop.aws.decisions import DecisionTable
 from troop.aws.events import EventTable, StepRefused
+from troop.aws.starts import Starts
 from troop.aws.state import PolicyTable, StateTable
 from troop.aws.termination import Terminator
 from troop.flows.clocks import ClockError
+from troop.flows.on_demand import OnDemand
 from troop.flows.sweep import Sweeper
 from troop.flows.terminate import Termination
 from troop.flows.tick import Tick
@@ -72,6 +75,8 @@ class World:
     people: Callable[[], None] = lambda: None
     alarms: dict[str, str] = field(default_factory=dict)
     objects: dict[str, bytes] = field(default_factory=dict)
+    started: dict[str, str] = field(default_factory=dict)
+    begin: Callable[[dict[str, Any]], None] = lambda work: None
     trace: list[str] | None = None
     calls: int = 0
 
@@ -93,6 +98,10 @@ class World:
             claims=Claims(dynamodb, "Events", "State", "GroupTags", self.settings.leashed, self.stage_sleep),
             terminator=Terminator(ec2, autoscaling),
             **seen,
+        )
+        del seen["salt"]
+        self.on_demand = OnDemand(
+            claims=self.termination.claims, starts=Starts(other, "arn:aws:states:r:1:stateMachine:od"), **seen
         )
         timeout = timedelta(minutes=self.settings.recovery_timeout_minutes)
         self.watcher = Watcher(autoscaling, other, events, timeout, self.clock)
@@ -259,6 +268,16 @@ class Others:
 
     def put_object(self, Bucket: str, Key: str, Body: bytes, ContentType: str) -> Any:
         self._world.objects[Key] = Body
+        return {}
+
+    def start_execution(self, stateMachineArn: str, name: str, input: str) -> Any:
+        world = self._world
+        if name in world.started:
+            if world.started[name] != input:
+                raise Violation(f"{name} is started with another input")
+            return {}
+        world.started[name] = input
+        world.begin(json.loads(input))
         return {}
 
     def describe_target_health(self, **request: Any) -> Any:

@@ -25,6 +25,7 @@ class ErrorOut(BaseModel):
 _REFUSALS = {
     400: "Something in the request is not allowed: the message says what is",
     404: "There is no such thing, or its name is not spelled as the listing gives it",
+    410: "The group has no instance that could be terminated",
     409: "Somebody else has changed it: get it, and decide again",
 }
 

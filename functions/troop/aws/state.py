@@ -89,6 +89,7 @@ def _unit(item: Mapping[str, Any]) -> UnitState:
     return UnitState(
         last_day=date.fromisoformat(last) if last else None,
         unrecovered=item.get("unrecovered"),
+        last_event=item.get("last_event"),
         leashed_day=date.fromisoformat(leashed) if leashed else None,
     )
 

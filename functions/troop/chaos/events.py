@@ -7,6 +7,8 @@ from datetime import date, datetime
 from enum import StrEnum
 from urllib.parse import quote, unquote
 
+_ON_DEMAND = "od#"
+
 SCHEMA = 1
 """Version of the stored items' shape."""
 
@@ -104,7 +106,11 @@ def scheduled_id(day: date, unit: str) -> str:
 
 
 def on_demand_id(unit: str, key: str) -> str:
-    return f"od#{unit}#{key}"
+    return f"{_ON_DEMAND}{unit}#{key}"
+
+
+def is_on_demand(event_id: str) -> bool:
+    return event_id.startswith(_ON_DEMAND)
 
 
 def to_url(event_id: str) -> str:

@@ -29,11 +29,13 @@ class UnitState:
         last_day: the local day of its last claim, scheduled or on demand.
         unrecovered: the event after which it did not come back; None while it takes part.
         leashed_day: the last local day for which is on record what would have been terminated, but for the leash.
+        last_event: of its last claim.
     """
 
     last_day: date | None = None
     unrecovered: str | None = None
     leashed_day: date | None = None
+    last_event: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,19 +12,18 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from troop import moments
 from troop.aws.claim import ClaimRefused, Claims
-from troop.aws.dynamo import plain
 from troop.aws.events import EventTable, StepRefused
-from troop.aws.groups import alarm_states, protected_instances, read_groups, refreshing
+from troop.aws.groups import read_groups
 from troop.aws.state import PolicyTable, StateTable
 from troop.aws.termination import Answer, Terminator
 from troop.chaos.claims import deadline, may_carry_out
-from troop.chaos.events import Event, Status
+from troop.chaos.events import Event, Status, is_on_demand
 from troop.chaos.facts import Facts
 from troop.chaos.guards import Refusal, Target, judge
-from troop.chaos.policy import effective_policy
 from troop.chaos.roll import roll
 from troop.chaos.units import unit_of
 from troop.flows.clocks import is_stale
+from troop.flows.look import look
 from troop.settings import Settings
 
 
@@ -83,6 +82,8 @@ class Termination:
             ClientError: AWS refused; the claim stands, says so, and is reconciled by a later tick.
         """
         event = self.events.get(work.event_id)
+        if event is None and is_on_demand(work.event_id):
+            return Outcome(None, "unclaimed", "what is terminated on demand is claimed by whoever asks for it")
         if event is None or event.status is Status.LEASHED:
             outcome = self._claim(work)
             if outcome.event is None:
@@ -127,22 +128,7 @@ class Termination:
         return Outcome(event)
 
     def _facts(self, work: Work, groups: Sequence[Any], item: Mapping[str, Any], now: datetime) -> Facts:
-        calendars = self.settings.calendars
-        policy = effective_policy(groups, plain(item), self.settings, lambda c: calendars[c].at(now).day)
-        return Facts(
-            unit=work.unit,
-            now=now,
-            salt=self.salt(),
-            settings=self.settings,
-            switch=self.state.switch(),
-            groups=tuple(sorted(groups, key=lambda g: str(g.name))),
-            policy=policy,
-            state=self.state.unit(work.unit),
-            counts=self.state.counts(work.day),
-            protected_instances=protected_instances(self.ec2),
-            refreshing=refreshing(self.autoscaling, work.groups),
-            alarms=alarm_states(self.cloudwatch, policy.stop_alarms.value),
-        )
+        return look(self, work.unit, groups, groups, item, self.salt(), now)
 
     def _carry_out(self, event: Event) -> Event:
         if not may_carry_out(event, self.clock()):

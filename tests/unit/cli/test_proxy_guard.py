@@ -157,3 +157,17 @@ def test_it_passes_on_all_that_the_api_has_and_nothing_else() -> None:
 
 def _filled(path: str) -> str:
     return path.replace("{id}", "2026-11-20~web").replace("{unit}", "web~2Fapi")
+
+
+@pytest.mark.parametrize("headers", [{}, {"Content-Type": "application/x-www-form-urlencoded"}, JSON])
+def test_clients_of_the_original_send_bodies_of_any_type(running: Running, headers: dict[str, str]) -> None:
+    target = "/simianarmy/api/v1/chaos"
+    assert running.ask("POST", target, b'{"groupName": "web"}', **headers).status == 200
+    assert running.ask(target=target + "?since=0").status == 200
+    assert running.ask("PATCH", target, b"{}", **JSON).status == 405
+    assert [call[:2] for call in running.api.calls] == [("POST", target[1:]), ("GET", target[1:])]
+
+
+def test_terminations_pass_as_json_alone(running: Running) -> None:
+    assert running.ask("POST", "/terminations", b"{}", **JSON).status == 200
+    assert running.ask("POST", "/terminations", b"{}").status == 415

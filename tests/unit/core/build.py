@@ -42,6 +42,7 @@ DEFAULTS: dict[str, Any] = {
     "method": "crash",
     "max_per_day": 20,
     "max_in_flight": 5,
+    "on_demand": True,
     "recovery_timeout_minutes": 30,
     "decision_retention_days": 90,
     "units": {},

@@ -34,6 +34,7 @@ SETTINGS: dict[str, Any] = {
     "method": "crash",
     "max_per_day": 20,
     "max_in_flight": 5,
+    "on_demand": True,
     "units": {"web-v*": "web"},
     "calendars": {
         "default": {
@@ -59,6 +60,7 @@ ENVIRONMENT = {
     "TROOP_WORK_BUCKET": "work-bucket",
     "TROOP_SALT_SECRET": "Salt",
     "TROOP_EVENT_BUS": "chaos",
+    "TROOP_ON_DEMAND_MACHINE": "arn:aws:states:eu-central-1:123456789012:stateMachine:on-demand",
     "POWERTOOLS_SERVICE_NAME": "test",
     "AWS_DEFAULT_REGION": "eu-central-1",
     "AWS_ACCESS_KEY_ID": "testing",

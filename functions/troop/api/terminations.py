@@ -1,0 +1,101 @@
+"""Route of terminations on demand: ``POST /terminations``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from aws_lambda_powertools.event_handler import Response, content_types
+from aws_lambda_powertools.event_handler.openapi.params import Body
+from aws_lambda_powertools.event_handler.router import APIGatewayRouter
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from troop import wiring
+from troop.api.errors import ErrorOut, answers
+from troop.api.models import EventOut
+from troop.api.requests import received_at
+from troop.api.unit_models import refuse_unknown
+from troop.chaos.events import to_url
+from troop.errors import MissingGroupError
+from troop.flows.on_demand import NotAllowedError, OtherGroupError, RefusedError
+from troop.settings import METHODS
+
+router = APIGatewayRouter()  # type: ignore[no-untyped-call]
+
+LONGEST_KEY = 128
+
+
+class TerminationIn(BaseModel):
+    """What to terminate."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    group: str = Field(
+        min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\ufffe\uffff]*$", description="An Auto Scaling group's name"
+    )
+    idempotency_key: str = Field(
+        min_length=1,
+        max_length=LONGEST_KEY,
+        pattern=r"^[A-Za-z0-9._:-]+$",
+        description="Of the caller's own choosing: the same one again terminates nothing more",
+    )
+    method: Literal["crash", "drain"] | None = Field(None, description="What the unit's policy says, if left out")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, raw: Any) -> Any:
+        return refuse_unknown(raw, cls)
+
+
+assert set(METHODS) == {"crash", "drain"}
+
+
+class RefusedOut(ErrorOut):
+    """A refusal by a guard, or by the claim."""
+
+    reason: str | None = Field(default=None, description="As decisions give it, such as leashed or unhealthy")
+
+
+_EVENT = {"application/json": {"model": EventOut}}
+_REFUSED = {"application/json": {"model": RefusedOut}}
+_ANSWERS = answers("", 400, 404) | {
+    200: {"description": "What is on record for the key: this is not its first request", "content": _EVENT},
+    202: {"description": "Claimed; the event shows what becomes of it", "content": _EVENT},
+    403: {"description": "IAM does not allow it, or the setting troop:on_demand is false", "content": {}},
+    409: {"description": "A guard refuses: halted, leashed, protected, too small, a cap, ...", "content": _REFUSED},
+    410: {"description": "The group has no instance that could be terminated", "content": _REFUSED},
+}  # fmt: skip
+
+
+@router.post(
+    "/terminations", operation_id="terminate", summary="Terminate an instance of a group now", responses=_ANSWERS
+)
+def terminate(body: Annotated[TerminationIn, Body()]) -> Response[Any]:
+    """Ignores probability and calendar (freezes, too); obeys halt, leash, opt-out, protection, minimum size, health,
+    stop alarms and caps. Counts as the unit's termination of the day. The instance is claimed, and on record, when the
+    answer comes; a workflow carries the claim out and watches the group. The header Location leads to the event. The
+    same key again answers what is on record, and is safe after any failure. Lists all groups and all protected
+    instances, as a tick does; beyond that it costs 4 calls, 7 items and a transaction, these up to 3 times while others
+    change the unit.
+    """
+    try:
+        received = received_at(router.current_event.raw_event, wiring.now())
+        asked = wiring.on_demand().ask(body.group, body.idempotency_key, received, body.method)
+    except NotAllowedError as error:
+        return _said(403, str(error))
+    except MissingGroupError as error:
+        return _said(404, str(error))
+    except OtherGroupError as error:
+        return _said(409, str(error))
+    except RefusedError as error:
+        return _said(410 if error.none_left else 409, str(error), reason=error.reason)
+    return Response(
+        status_code=200 if asked.repeated else 202,
+        content_type=content_types.APPLICATION_JSON,
+        body=EventOut.of(asked.event).model_dump(mode="json"),
+        headers={"Location": f"events/{to_url(asked.event.event_id)}"},
+    )
+
+
+def _said(status: int, message: str, **more: str) -> Response[Any]:
+    body = {"statusCode": status, "message": message, **more}
+    return Response(status_code=status, content_type=content_types.APPLICATION_JSON, body=body)

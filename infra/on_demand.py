@@ -1,0 +1,58 @@
+"""The workflow of terminations on demand: one execution for each, started by the API."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_stepfunctions as sfn
+from constructs import Construct
+
+from infra import ROOT, permissions
+from infra.chaos import used
+from infra.functions import Functions
+from infra.logs import make_log_group
+from infra.roles import as_listed, drop_depends_on, make_role
+from infra.settings import DeploymentSettings
+
+DEFINITION = ROOT / "statemachines" / "on_demand.asl.json"
+
+
+class OnDemandWorkflow(Construct):
+    """The state machine, its role and its log; like the workflow of ticks, without a Distributed Map.
+
+    Attributes:
+        machine: the state machine, of type STANDARD: the name of an execution, made of the event's id, starts once.
+        role: what the machine runs as.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, settings: DeploymentSettings, functions: Functions
+    ) -> None:
+        super().__init__(scope, construct_id)
+        definition = DEFINITION.read_text(encoding="utf-8")
+        tasks = {"TerminateFunction": functions.terminate, "RecoveryFunction": functions.recovery}
+        substitutions = {
+            **{name: function.function_arn for name, function in tasks.items()},
+            "LambdaInvoke": f"arn:{cdk.Aws.PARTITION}:states:::lambda:invoke",
+        }
+        self.role = make_role(
+            self,
+            "Role",
+            service="states.amazonaws.com",
+            description="Runs Troop's terminations on demand",
+            statements=permissions.machine(list(tasks.values())),
+        )
+        self.machine = sfn.StateMachine(
+            self,
+            "Machine",
+            definition_body=sfn.DefinitionBody.from_string(definition),
+            definition_substitutions=used(definition, substitutions),
+            state_machine_type=sfn.StateMachineType.STANDARD,
+            role=as_listed(self.role),
+            logs=sfn.LogOptions(
+                destination=make_log_group(self, "Logs", settings),
+                level=sfn.LogLevel.ALL,
+                include_execution_data=False,
+            ),
+            tracing_enabled=True,
+        )
+        drop_depends_on(self.machine)

@@ -1,0 +1,91 @@
+"""`troop terminate`: asks first, tells how it goes, and exits as it ended."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cli import terminate
+from cli.api import Answer
+from cli.errors import Exit
+from tests.unit.cli.conftest import FakeApi, Run, event
+
+ASKED = ("POST", "terminations")
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminate, "_POLL_SECONDS", 0.0)
+
+
+def stages(api: FakeApi, *statuses: str, first: int = 202) -> None:
+    """What the API answers: to the request, and then to each look at the event."""
+    told = [
+        event(
+            "web", status=s, recovery_seconds=12.5 if s == "RECOVERED" else None, detail="" if s == "RECOVERED" else s
+        )
+        for s in statuses
+    ]
+    api.refusals[ASKED] = [Answer(first, told[0])]
+    api.refusals["GET", f"events/{told[0]['id']}"] = [Answer(200, t) for t in told]
+
+
+def test_from_the_question_to_the_recovery(run: Run, api: FakeApi) -> None:
+    stages(api, "CLAIMED", "CLAIMED", "TERMINATED", "TERMINATED", "RECOVERED")
+    result = run("terminate", "web", "--key", "k1", "--method", "drain", typed="y\n")
+    assert result.exit_code == 0, result.output
+    assert api.calls[0] == (*ASKED, {"group": "web", "idempotency_key": "k1", "method": "drain"})
+    words = [line.partition(":")[0] for line in result.stdout.splitlines()]
+    assert words[-3:] == ["claimed", "terminated", "recovered in 12.5 s"]
+
+
+@pytest.mark.parametrize("typed", [None, "n\n"])
+def test_without_a_yes_nothing_is_asked_for(run: Run, api: FakeApi, typed: str | None) -> None:
+    assert run("terminate", "web", typed=typed).exit_code == Exit.NOT_CONFIRMED
+    assert api.calls == []
+
+
+def test_without_waiting_it_ends_with_the_claim(run: Run, api: FakeApi) -> None:
+    stages(api, "CLAIMED")
+    result = run("terminate", "web", "--yes", "--no-wait", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["status"] == "CLAIMED"
+    assert len(api.calls) == 1
+
+
+@pytest.mark.parametrize("status", ["UNRECOVERED", "ABANDONED"])
+def test_what_does_not_end_well_fails(run: Run, api: FakeApi, status: str) -> None:
+    stages(api, "CLAIMED", status)
+    result = run("terminate", "web", "--yes")
+    assert result.exit_code == Exit.FAILED
+    assert f"{status}: {status}" in result.stderr
+
+
+REFUSALS = [
+    (403, {"statusCode": 403, "message": "troop:on_demand is false"}, Exit.REFUSED, "on_demand"),
+    (403, {"Message": "User is not authorized"}, Exit.FORBIDDEN, "execute-api:Invoke"),
+    (404, {"statusCode": 404, "message": "no group web"}, Exit.NO_SUCH_UNIT, "no group"),
+    (409, {"statusCode": 409, "message": "leashed: due, but"}, Exit.REFUSED, "leashed"),
+    (410, {"statusCode": 410, "message": "too-small: web"}, Exit.REFUSED, "too-small"),
+]
+
+
+@pytest.mark.parametrize(("status", "body", "code", "words"), REFUSALS)
+def test_refusals_are_told(
+    run: Run, api: FakeApi, status: int, body: dict[str, object], code: Exit, words: str
+) -> None:
+    api.refusals[ASKED] = [Answer(status, body)]
+    result = run("terminate", "web", "--yes")
+    assert result.exit_code == code
+    assert words in result.stderr
+
+
+def test_an_answer_that_was_lost_is_asked_for_again_with_the_same_key(run: Run, api: FakeApi) -> None:
+    stages(api, "RECOVERED", first=200)
+    api.refusals[ASKED].insert(0, Answer(504, {"message": "timed out"}))
+    result = run("terminate", "web", "--yes")
+    assert result.exit_code == 0, result.output
+    keys = {body["idempotency_key"] for method, _, body in api.calls if method == "POST"}
+    assert len(keys) == 1
+    assert "already on record" in result.stdout

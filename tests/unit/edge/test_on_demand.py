@@ -1,0 +1,243 @@
+"""POST /terminations: claims at once, starts one workflow for each key, and says what speaks against it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.unit.edge.account import FRIDAY, Account, Cut, calls
+from tests.unit.edge.asking import ask, get
+from troop.aws.clients import client
+from troop.chaos.events import Status
+
+SUNDAY_NIGHT = datetime(2026, 11, 22, 23, 0, tzinfo=UTC)
+EVENT = "od#web#k1"
+MACHINE = "arn:aws:states:eu-central-1:123456789012:stateMachine:on-demand"
+
+
+@pytest.fixture(autouse=True)
+def machine(account: Account) -> None:
+    role = client("iam").create_role(RoleName="od", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
+    made = client("stepfunctions").create_state_machine(name="on-demand", definition="{}", roleArn=role)
+    assert made["stateMachineArn"] == MACHINE
+
+
+def executions() -> list[dict[str, Any]]:
+    """Inputs of the executions that were started."""
+    states = client("stepfunctions")
+    found = states.list_executions(stateMachineArn=MACHINE)["executions"]
+    told = [states.describe_execution(executionArn=e["executionArn"]) for e in found]
+    return [json.loads(t["input"]) | {"arn": t["executionArn"]} for t in told]
+
+
+def post(group: str = "web", key: str = "k1", **more: Any) -> tuple[int, Any]:
+    return ask("POST", "/terminations", {"group": group, "idempotency_key": key, **more})
+
+
+def test_from_the_request_to_the_termination_whatever_the_day(account: Account) -> None:
+    account.clock.moment = SUNDAY_NIGHT
+    account.group("web", tags={"troop:probability": "0"})
+    status, event = post()
+    assert (status, event["event_id"], event["status"]) == (202, EVENT, "CLAIMED")
+    assert (event["rolled"], event["probability"], event["method"]) == (None, None, "crash")
+    assert get(f"/events/{event['id']}") == event
+    (work,) = executions()
+    assert work.pop("arn") == work["execution"] == event["execution"]
+    assert account.gone() == []
+    assert account.terminate(work)["status"] == "TERMINATED"
+    assert account.gone() == [event["instance_id"]]
+    assert account.count(f"day#{event['day']}") == account.count("in-flight") == 1
+
+
+def test_the_same_key_terminates_once(account: Account) -> None:
+    account.group("web")
+    _, first = post()
+    assert post() == (200, first)
+    (work,) = executions()
+    account.terminate(work)
+    status, again = post()
+    assert (status, again["status"], again["instance_id"]) == (200, "TERMINATED", first["instance_id"])
+    assert account.all_events() == [EVENT]
+    assert account.terminate(work)["status"] == "TERMINATED"
+    assert len(account.gone()) == len(executions()) == 1
+
+
+def test_two_of_one_key_at_the_same_time_claim_once(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.group("web")
+    answers: list[tuple[int, Any]] = []
+
+    def another_first(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == "TransactWriteItems" and not answers:
+            answers.append((0, None))
+            answers[0] = post()
+        return call()
+
+    with calls(monkeypatch, another_first):
+        _, second = post()
+    assert answers[0][1]["instance_id"] == second["instance_id"]
+    assert account.all_events() == [EVENT]
+    assert len(executions()) == 1
+
+
+def test_two_keys_at_the_same_time_never_take_two_instances(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although the group still shows all of its instances in service."""
+    account.group("web")
+    account.terminate(account.item("web"))
+    account.look(f"{FRIDAY}#web"), account.look(f"{FRIDAY}#web")
+    answers: list[tuple[int, Any]] = []
+
+    def another_first(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == "TransactWriteItems" and not answers:
+            answers.append((0, None))
+            answers[0] = post(key="first")
+        return call()
+
+    with calls(monkeypatch, another_first):
+        status, refused = post(key="second")
+    assert answers[0][0] == 202
+    assert (status, refused["reason"]) == (409, "in-flight")
+    assert "od#web#first is CLAIMED" in refused["message"]
+
+
+def test_a_request_cut_off_after_its_claim_is_made_good_by_the_next(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account.group("web")
+
+    def cut(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == "StartExecution":
+            raise Cut
+        return call()
+
+    with calls(monkeypatch, cut):
+        assert post()[0] == 500
+    assert account.event(EVENT).status is Status.CLAIMED
+    assert executions() == []
+    assert post()[0] == 200
+    (work,) = executions()
+    assert account.terminate(work)["status"] == "TERMINATED"
+
+
+def test_what_never_started_is_abandoned_by_a_sweep(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.group("web")
+    post()
+    account.clock.forward(minutes=12)
+    account.sweep()
+    assert account.event(EVENT).status is Status.ABANDONED
+    assert account.count("in-flight") == 0
+    (work,) = executions()
+    assert account.terminate(work)["status"] == "ABANDONED"
+    assert account.gone() == []
+
+
+def test_a_halt_before_it_is_carried_out_is_heeded(account: Account) -> None:
+    account.group("web")
+    post()
+    account.switch(halted=True)
+    assert account.terminate(executions()[0])["status"] == "ABANDONED"
+    assert account.gone() == []
+
+
+def test_what_nobody_has_claimed_is_not_carried_out(account: Account) -> None:
+    account.group("web")
+    answer = account.terminate(account.item("web") | {"event_id": "od#web#forged"})
+    assert (answer["status"], answer["reason"]) == ("REFUSED", "unclaimed")
+    assert account.all_events() == account.gone() == []
+
+
+def test_it_counts_as_the_units_termination_of_the_day(account: Account) -> None:
+    account.group("web")
+    post()
+    account.terminate(executions()[0])
+    account.look(EVENT), account.look(EVENT)
+    account.decide()
+    assert account.decisions()["web"]["reason"] == "already-today"
+    assert post(key="k2")[0] == 202, "but another one may be asked for"
+
+
+def test_the_request_chooses_the_method(account: Account) -> None:
+    account.group("web")
+    assert post(method="drain")[1]["method"] == "drain"
+
+
+REFUSED: dict[str, tuple[int, str, Callable[[Account], Any]]] = {
+    "halted": (409, "halted", lambda a: a.switch(halted=True)),
+    "leashed": (409, "leashed", lambda a: a.switch(leashed=True)),
+    "opted out": (409, "opted-out", lambda a: a.policy("web", opt_out=True)),
+    "malformed": (409, "malformed", lambda a: a.policy("web", probability="often")),
+    "too small": (409, "too-small", lambda a: a.policy("web", min_healthy=4)),
+    "another group of the unit": (409, "opted-out", lambda a: a.group(
+        "b", tags={"troop:unit": "web", "troop:opt_out": "true"})),
+    "refreshing": (409, "refreshing", lambda a: a.refreshes.update(web="InProgress")),
+    "an alarm": (409, "stop-alarm", lambda a: a.policy("web", stop_alarms="errors")),
+    "none left": (410, "protected-instances", lambda a: a.autoscaling.set_instance_protection(
+        AutoScalingGroupName="web", InstanceIds=a.instances("web"), ProtectedFromScaleIn=True)),
+    "empty": (410, "too-small", lambda a: a.autoscaling.set_desired_capacity(
+        AutoScalingGroupName="web", DesiredCapacity=0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_speaks_against_it_is_said(account: Account, case: str) -> None:
+    account.group("web")
+    status, reason, against = REFUSED[case]
+    against(account)
+    answer = post()
+    assert (answer[0], answer[1]["reason"]) == (status, reason), answer
+    assert answer[1]["message"].startswith(f"{reason}: ")
+    assert account.all_events() == executions() == []
+
+
+def test_protection_by_tag(account: Account) -> None:
+    account.group("web", tags={"troop:protected": "yes"})
+    assert post()[1]["reason"] == "protected"
+
+
+@pytest.mark.parametrize("settings", [{"max_per_day": 1}], indirect=True)
+def test_caps_hold(account: Account) -> None:
+    account.group("web"), account.group("db")
+    assert post()[0] == 202
+    assert post("db")[1]["reason"] == "day-cap"
+
+
+@pytest.mark.parametrize("settings", [{"on_demand": False}], indirect=True)
+def test_a_deployment_can_take_no_requests(account: Account) -> None:
+    account.group("web")
+    status, answer = post()
+    assert status == 403
+    assert "troop:on_demand" in answer["message"]
+
+
+def test_unknown_groups_and_bad_requests(account: Account) -> None:
+    assert post("nobody")[0] == 404
+    assert post(key="a#b")[0] == 400
+    assert post(method="nuke")[0] == 400
+    assert ask("POST", "/terminations", {"group": "web"})[0] == 400
+    status, answer = ask("POST", "/terminations", {"group": "web", "key": "x"})
+    assert status == 400
+    assert "idempotency_key" in answer["message"]
+
+
+def test_a_key_is_of_one_group(account: Account) -> None:
+    account.group("web-v1"), account.group("web-v2")
+    assert post("web-v1")[0] == 202
+    assert post("web-v2")[0] == 409
+
+
+def test_a_refusal_of_step_functions_is_no_silent_claim(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.group("web")
+
+    def throttled(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == "StartExecution":
+            raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "busy"}}, operation)
+        return call()
+
+    with calls(monkeypatch, throttled):
+        assert post()[0] == 500
+    assert post()[0] == 200
+    assert len(executions()) == 1

@@ -1,0 +1,173 @@
+"""The original's API: what its clients send, and what they are told."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from handlers import api
+from tests.unit.edge.account import CONTEXT, OVERDUE, Account
+from tests.unit.edge.asking import ANNA, ask
+from tests.unit.edge.test_on_demand import executions, machine
+
+__all__ = ["machine"]
+PATH = "/simianarmy/api/v1/chaos"
+WEB = {"eventType": "CHAOS_TERMINATION", "groupType": "ASG", "groupName": "web"}
+
+
+def post(body: Any = WEB, caller: str = ANNA, **headers: str) -> tuple[int, Any]:
+    """As a client that sends no Content-Type, unless a header says so."""
+    event = {
+        "resource": PATH,
+        "path": PATH,
+        "httpMethod": "POST",
+        "headers": headers,
+        "multiValueHeaders": {name: [value] for name, value in headers.items()},
+        "queryStringParameters": None,
+        "multiValueQueryStringParameters": None,
+        "requestContext": {"requestId": "r", "stage": "v1", "identity": {"userArn": caller}},
+        "body": body if isinstance(body, str) else json.dumps(body),
+        "isBase64Encoded": False,
+    }
+    answer = api.handler(event, CONTEXT)
+    return answer["statusCode"], json.loads(answer["body"])
+
+
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.mark.parametrize("headers", [{}, {"Content-Type": "application/json"}, {"Content-Type": FORM}])
+def test_a_termination_as_the_original_answers_it(account: Account, headers: dict[str, str]) -> None:
+    account.group("web")
+    status, answer = post(WEB | {"whatever": 1}, **headers)
+    assert status == 200
+    (work,) = executions()
+    event = account.event(work["event_id"])
+    assert answer == {
+        "monkeyType": "CHAOS",
+        "eventId": event.instance_id,
+        "eventType": "CHAOS_TERMINATION",
+        "eventTime": int(OVERDUE.timestamp() * 1000),
+        "region": "eu-central-1",
+        "groupType": "ASG",
+        "groupName": "web",
+        "chaosType": "ShutdownInstance",
+    }
+    assert ask("GET", PATH) == (200, [answer])
+
+
+def test_repeats_within_a_minute_count_once(account: Account) -> None:
+    account.group("web")
+    account.clock.moment = OVERDUE.replace(second=30, microsecond=999_600)  # the minute of the clock ends in between
+    first = post()
+    account.clock.forward(seconds=59)
+    assert post() == first
+    account.terminate(executions()[0])
+    event_id = account.all_events()[0]
+    account.look(event_id), account.look(event_id)
+    assert post() == first
+    assert len(account.all_events()) == 1
+    account.clock.forward(seconds=2)
+    assert post()[1]["eventTime"] > first[1]["eventTime"]
+    assert len(account.all_events()) == 2
+
+
+@pytest.mark.parametrize(("hours", "status"), [(0, 200), (1, 500), (-1, 500)])
+def test_a_function_with_a_wrong_clock_claims_nothing(account: Account, hours: int, status: int) -> None:
+    account.group("web")
+    event = {"resource": PATH, "path": PATH, "httpMethod": "POST", "headers": {}, "body": json.dumps(WEB)}
+    stamp = int(OVERDUE.timestamp() * 1000) + hours * 3_600_000
+    answer = api.handler(event | {"requestContext": {"requestTimeEpoch": stamp, "requestId": "r"}}, CONTEXT)
+    assert answer["statusCode"] == status
+    assert len(account.all_events()) == (status == 200)
+
+
+def test_other_callers_bodies_and_keys_are_no_repeats(account: Account) -> None:
+    account.group("web")
+    assert post()[0] == 200
+    for other in (post(caller="arn:other"), post(WEB | {"x": 1}), post(WEB | {"idempotencyKey": "k"})):
+        assert other[0] == 403
+        assert "in-flight" in other[1]["message"]
+
+
+def test_a_key_says_what_is_the_same(account: Account) -> None:
+    account.group("web")
+    first = post(WEB | {"idempotencyKey": "k"})
+    account.clock.forward(minutes=5)
+    assert post(WEB | {"other": "fields"}, caller="arn:other", **{"idempotency-key": "k"}) == first
+    assert account.all_events() == ["od#web#k"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "no json",
+        "[]",
+        {},
+        {k: v for k, v in WEB.items() if k != "groupName"},
+        WEB | {"eventType": "OTHER"},
+        WEB | {"groupType": "TAG"},
+        WEB | {"chaosType": "BurnCpu"},
+        WEB | {"groupName": ""},
+    ],
+)
+def test_missing_and_unknown_values_are_refused(account: Account, body: Any) -> None:
+    status, answer = post(body)
+    assert status == 400
+    assert answer["message"]
+
+
+def test_refusals_are_the_originals(account: Account) -> None:
+    assert post()[0] == 404
+    account.group("web")
+    account.switch(leashed=True)
+    status, answer = post()
+    assert (status, answer["message"].partition(":")[0]) == (500, "leashed")
+    account.switch(leashed=False)
+    account.policy("web", opt_out=True)
+    assert post()[0] == 403
+    account.policy("web")
+    account.autoscaling.set_desired_capacity(AutoScalingGroupName="web", DesiredCapacity=0)
+    assert post()[0] == 410
+    assert account.all_events() == []
+
+
+@pytest.mark.parametrize("settings", [{"on_demand": False}], indirect=True)
+def test_not_allowed(account: Account) -> None:
+    account.group("web")
+    assert post()[0] == 403
+
+
+def test_the_listing_is_filtered_and_newest_first(account: Account) -> None:
+    account.group("web"), account.group("db"), account.group("leashed")
+    account.terminate(account.item("web"))
+    account.clock.forward(seconds=1)
+    account.terminate(account.item("db"))
+    account.clock.forward(seconds=1)
+    account.switch(leashed=True)
+    account.decide()
+    status, found = ask("GET", PATH)
+    assert (status, [e["groupName"] for e in found]) == (200, ["db", "web"])
+
+    def names(**query: Any) -> list[str]:
+        return [e["groupName"] for e in ask("GET", PATH, **query)[1]]
+
+    assert names(groupName="web") == ["web"]
+    assert names(groupName="web", eventId=found[0]["eventId"]) == []
+    assert names(eventTime=found[0]["eventTime"]) == ["db"]
+    assert names(nothing="web") == []
+    assert names(since=found[0]["eventTime"]) == ["db"]
+    assert names(since=0, region="eu-central-1") == ["db", "web"]
+    account.clock.forward(hours=25)
+    assert names() == []
+    assert names(since=0) == ["db", "web"]
+
+
+@pytest.mark.parametrize("since", ["yesterday", "1.5", "-1", "9" * 16, "9" * 30, "٣"])
+def test_since_must_be_a_number(account: Account, since: str) -> None:
+    status, answer = ask("GET", PATH, since=since)
+    assert status == 400
+    assert "milliseconds" in answer["message"]

@@ -11,6 +11,8 @@ from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
+from aws_cdk import aws_stepfunctions as sfn
+from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from infra.settings import DeploymentSettings
@@ -53,7 +55,14 @@ class Alarms(Construct):
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, settings: DeploymentSettings, watched: Watched, untold: sqs.IQueue
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: DeploymentSettings,
+        watched: Watched,
+        on_demand: sfn.IStateMachine,
+        untold: sqs.IQueue,
     ) -> None:
         super().__init__(scope, construct_id)
         self.act_now = sns.Topic(self, "ActNow", enforce_ssl=True)
@@ -67,7 +76,7 @@ class Alarms(Construct):
             )
         )
         tell = actions.SnsAction(self.act_now)
-        for act_now in _alarms(watched, untold):
+        for act_now in _alarms(watched, on_demand, untold):
             alarm = cloudwatch.Alarm(
                 self,
                 act_now.name,
@@ -86,7 +95,7 @@ class Alarms(Construct):
             alarm.add_ok_action(tell)
 
 
-def _alarms(watched: Watched, untold: sqs.IQueue) -> Iterator[ActNow]:
+def _alarms(watched: Watched, on_demand: sfn.IStateMachine, untold: sqs.IQueue) -> Iterator[ActNow]:
     # The watchdog speaks every quarter of an hour: in between, what it said last holds.
     until_it_speaks = cloudwatch.TreatMissingData.IGNORE
     yield ActNow(
@@ -109,6 +118,13 @@ def _alarms(watched: Watched, untold: sqs.IQueue) -> Iterator[ActNow]:
         "A termination, or the watch over a group's recovery, has failed at every try.",
         "terminations-failed",
         _of_executions("Failed", f"{watched.machine.state_machine_arn}/{CHILDREN}"),
+        cloudwatch.TreatMissingData.NOT_BREACHING,
+    )
+    yield ActNow(
+        "OnDemandFailed",
+        "A termination on demand, or the watch over its group's recovery, has failed at every try.",
+        "terminations-failed",
+        _of_executions("Failed", on_demand.state_machine_arn),
         cloudwatch.TreatMissingData.NOT_BREACHING,
     )
     for kind, how in {"Failed": "has failed", "TimedOut": "took too long", "Aborted": "was stopped"}.items():

@@ -55,7 +55,14 @@ class TroopStack(cdk.Stack):
             self, "Notifications", data=self.data, bus=self.bus, functions=self.functions
         )
         self.watchdog = Watchdog(self, "WatchdogSchedule", function=self.functions.watchdog, schedules=self.schedules)
-        self.alarms = Alarms(self, "Alarms", settings=settings, watched=watched, untold=self.notifications.undelivered)
+        self.alarms = Alarms(
+            self,
+            "Alarms",
+            settings=settings,
+            watched=watched,
+            on_demand=self.on_demand.machine,
+            untold=self.notifications.undelivered,
+        )
         self.api = Api(self, "Api", settings=settings, handler=self.functions.api)
         self.template_options.metadata = {SETTINGS_METADATA: _told(settings)}
         Queries(self, "Queries", functions=self.functions)

@@ -45,7 +45,9 @@ def failing(deployment: Deployment) -> dict[str, str]:
 
 
 def queue_url(deployment: Deployment) -> str:
-    (url,) = deployment.account.client("sqs").list_queues(QueueNamePrefix=f"{NAME}-")["QueueUrls"]
+    """Of the queue of what the schedules could not deliver."""
+    urls = deployment.account.client("sqs").list_queues(QueueNamePrefix=f"{NAME}-Schedules")["QueueUrls"]
+    (url,) = urls
     return str(url)
 
 

@@ -87,7 +87,7 @@ def test_nothing_is_left_when_the_launcher_ends(children: dict[str, Child], name
     for expected in ("local.account", "sleep 4243", "sleep 4244", "sleep 4245", "_worker.py"):
         assert expected in commands
     program.send_signal(signal.Signals[name])
-    program.wait(15)
+    program.wait(60)
     if name == "SIGKILL":
         eventually(lambda: not running(run), seconds=10)
     else:

@@ -12,7 +12,6 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
-from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from infra.settings import DeploymentSettings

@@ -18,7 +18,8 @@ from local.launcher import LocalAccount
 from .helpers import Fleet, eventually
 
 CHILD = """
-import json, sys, time
+import json, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts tests in the background has it ignored
 from local.launcher import LocalAccount
 from tests.local.helpers import Fleet, World, allow
 SCRIPT = "#!/bin/sh\\nsetsid sleep 4243 &\\nsleep 4244 &\\ntouch $READY_FILE\\nexec sleep 4245\\n"
@@ -87,7 +88,7 @@ def test_nothing_is_left_when_the_launcher_ends(children: dict[str, Child], name
     for expected in ("local.account", "sleep 4243", "sleep 4244", "sleep 4245", "_worker.py"):
         assert expected in commands
     program.send_signal(signal.Signals[name])
-    program.wait(60)
+    program.wait(30)
     if name == "SIGKILL":
         eventually(lambda: not running(run), seconds=10)
     else:

@@ -27,7 +27,7 @@ def test_no_history_breaks_a_rule(part: int) -> None:
     often = ("CLAIMED", "TERMINATED", "RECOVERED", "LEASHED", "terminated by crash", "terminated by drain")
     sometimes = ("UNRECOVERED", "ABANDONED", "GROUP_DELETED", "refused: switched", "refused: stale", "already-today")
     assert all(told[what] >= 50 for what in often), told
-    assert all(told[what] >= 3 for what in sometimes), told
+    assert all(told[what] for what in sometimes), told
     assert told["terminated by crash"] + told["terminated by drain"] > HISTORIES / PARTS / 2
 
 

@@ -28,7 +28,6 @@ from troop.settings import Settings
 TRIES = 3
 """How often a claim is tried when others change, between look and claim, what it rests on."""
 
-LONGEST_GROUP_NAME = 255
 _CHANGED = frozenset({"policy-changed", "unit-changed"})
 _NONE_LEFT = frozenset({"too-small", "unhealthy", "protected-instances"})
 
@@ -119,17 +118,12 @@ class OnDemand:
         """All groups of the unit that the named one belongs to, and that one. A member that nobody knows of yet may be
         the one that has opted out: all groups are read, as a tick does.
         """
-        found = read_groups(self.autoscaling, [name]) if len(name) <= LONGEST_GROUP_NAME else []
-        if not found:
+        groups = read_groups(self.autoscaling)  # once: of two reads, one would be the older, the named group's perhaps
+        named = next((group for group in groups if group.name == name), None)
+        if named is None:
             raise MissingGroupError(name)
-        (named,) = found
         unit = unit_of(named.name, named.tags, self.settings.units)
-        others = [
-            g
-            for g in read_groups(self.autoscaling)
-            if g.name != name and unit_of(g.name, g.tags, self.settings.units) == unit
-        ]
-        return [*others, named], named
+        return [g for g in groups if unit_of(g.name, g.tags, self.settings.units) == unit], named
 
     def _claimed(self, unit: str, event_id: str, members: list[Group], named: Group, method: str | None) -> Event:
         for left in range(TRIES - 1, -1, -1):

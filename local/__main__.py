@@ -75,8 +75,9 @@ def _welcome(exports: str, outputs: dict[str, str]) -> str:
             "  # what takes part, and what was terminated, as it happens",
             "  .venv/bin/troop groups",
             "  .venv/bin/troop events --follow",
-            "  # what was decided each minute, and why",
-            f"  aws dynamodb scan --table-name {outputs['DecisionsTable']}",
+            "  # what was decided each minute, and why; and another instance, now",
+            "  .venv/bin/troop why web --all",
+            "  .venv/bin/troop terminate web",
         ]
     return "\n".join([*lines, "", "Ctrl-C stops all of it."])
 

@@ -92,9 +92,11 @@ def answer(
 
 
 def _of_decisions(unit: str, day: date, decisions: Sequence[Mapping[str, Any]], zone: ZoneInfo, now: datetime) -> str:
-    *before, last = stretches(decisions)
+    found = stretches(decisions)
+    # Ticks go on for an hour after the window, to sweep up: what they say of the day is not why nothing happened in it.
+    *before, last = [stretch for stretch in found if stretch.reason != "outside-window"] or found
     if last.reason == TERMINATE:
-        target = _instance(unit, decisions[0])
+        target = _instance(unit, next(d for d in decisions if d["reason"] == TERMINATE))
         return (
             f"{unit}: {target} was to be terminated on {_day(day)} at {_clock(last.last, zone)}, "
             "and no termination is on record: it is about to begin, or something spoke against it at the last look."

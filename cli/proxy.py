@@ -16,7 +16,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from cli.api import Answer, Api, UnreachableError
-from cli.proxy_guard import TOKEN_HEADER, Admitted, Guard, Refusal
+from cli.proxy_guard import CHAOS_PATH, KEY_HEADER, TOKEN_HEADER, Admitted, Guard, Refusal
 
 HOST = "127.0.0.1"
 _TOKEN_BYTES = 32
@@ -107,6 +107,8 @@ class _Handler(BaseHTTPRequestHandler):
             body = None
         if not isinstance(body, dict):
             raise Refusal(HTTPStatus.BAD_REQUEST, "the body must be one JSON object")
+        if f"/{admitted.path}" == CHAOS_PATH and (key := self.headers.get(KEY_HEADER)):
+            body["idempotencyKey"] = key  # headers are not passed on; the API takes either
         return body
 
     def _send(self, answer: Answer, allow: frozenset[str]) -> None:

@@ -21,7 +21,8 @@ LARGEST_BODY = 65_536
 """Bytes; no body of this API comes near."""
 
 _SEGMENT = r"[A-Za-z0-9._~-]+"
-_CHAOS = "/simianarmy/api/v1/chaos"
+CHAOS_PATH = "/simianarmy/api/v1/chaos"
+KEY_HEADER = "Idempotency-Key"
 """Clients of the original Chaos Monkey send bodies of any content type, or of none."""
 
 ROUTES: Sequence[tuple[re.Pattern[str], frozenset[str]]] = (
@@ -34,7 +35,7 @@ ROUTES: Sequence[tuple[re.Pattern[str], frozenset[str]]] = (
     (re.compile("/switch"), frozenset({"GET", "PATCH"})),
     (re.compile("/health"), frozenset({"GET"})),
     (re.compile("/terminations"), frozenset({"POST"})),
-    (re.compile(_CHAOS), frozenset({"GET", "POST"})),
+    (re.compile(CHAOS_PATH), frozenset({"GET", "POST"})),
 )
 """All of the API, and nothing else."""
 
@@ -154,7 +155,7 @@ def _body_length(method: str, path: str, headers: Message) -> int:
         raise Refusal(HTTPStatus.LENGTH_REQUIRED, "a change needs a body: one JSON object")
     if length > LARGEST_BODY:
         raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {LARGEST_BODY} bytes")
-    if path == _CHAOS:
+    if path == CHAOS_PATH:
         return length
     if headers.get_content_type() != "application/json" or "Content-Type" not in headers:
         raise Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body must be application/json")

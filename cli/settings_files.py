@@ -10,7 +10,7 @@ from typing import Any
 from cli import yaml_files
 from cli.errors import CliError, Exit
 from troop import settings as chaos
-from troop import values
+from troop import stages, values
 from troop.errors import SettingsError
 
 PREFIX = "troop:"
@@ -38,9 +38,16 @@ def load(file: Path | None) -> TriedSettings:
     name = file or CHECKOUT
     try:
         chaos.refuse_unknown(given, tuple(defaults))
-        return make(defaults | given)
+        return make(_staged(defaults | given))
     except SettingsError as error:
         raise CliError(Exit.USAGE, f"{name}: {error}") from None
+
+
+def _staged(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings of the stage that is chosen; as they are, when none is."""
+    found = stages.stages_of(raw, tuple(key for key in raw if key not in (stages.STAGE, stages.STAGES)))
+    chosen = stages.chosen(raw, found)
+    return stages.in_stage(raw, chosen, found[chosen]) if chosen else raw
 
 
 def make(raw: Mapping[str, Any]) -> TriedSettings:

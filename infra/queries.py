@@ -11,7 +11,7 @@ from constructs import Construct
 
 from infra.functions import Functions
 
-FUNCTIONS = ("decide", "terminate", "recovery", "sweep", "api", "watchdog")
+FUNCTIONS = ("decide", "terminate", "recovery", "sweep", "notify", "api", "watchdog")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 from troop.aws.event_items import to_item
 from troop.aws.state import DAY, IN_FLIGHT, SWITCH, UNIT
 from troop.aws.transact import ConditionFailed, transact
-from troop.chaos.events import SCHEMA, Event, Status, is_on_demand
+from troop.chaos.events import SCHEMA, Event, Status
 from troop.chaos.facts import UnitState
 from troop.chaos.policy import PARSERS
 
@@ -129,12 +129,11 @@ class Claims:
         unchanged = "attribute_not_exists(last_day)"
         if unit.last_day:
             unchanged, values[":last"] = "last_day = :last", {"S": unit.last_day.isoformat()}
-        if is_on_demand(event.event_id):
-            # A unit can have several on one day, but none beside another: the day alone would not tell.
-            if unit.last_event:
-                unchanged, values[":before"] = f"{unchanged} AND last_event = :before", {"S": unit.last_event}
-            else:
-                unchanged += " AND attribute_not_exists(last_event)"
+        # The event, too: two on demand can fall on one day, and one of the night before can still be in flight.
+        if unit.last_event:
+            unchanged, values[":before"] = f"{unchanged} AND last_event = :before", {"S": unit.last_event}
+        else:
+            unchanged += " AND attribute_not_exists(last_event)"
         return {
             "Update": {
                 "TableName": self.state,

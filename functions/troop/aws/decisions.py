@@ -14,6 +14,7 @@ from troop import moments
 from troop.aws.dynamo import typed
 from troop.chaos.decisions import Decision
 from troop.chaos.events import SCHEMA
+from troop.chaos.units import LONGEST_UNIT_BYTES
 
 BY_DAY = "by-day"
 """The index over a day's decisions, newest first. Keys: ``day_shard``, ``at``."""
@@ -55,7 +56,8 @@ def to_item(decision: Decision, tick_day: date, kept: timedelta) -> dict[str, An
             "expires_at": int((decision.tick + kept).timestamp()),
             "day": day.isoformat(),
             "day_shard": day_shard(day, shard_of(decision.unit)),
-            "at": f"{tick}#{decision.unit}",
+            # Cut: the decision about a unit that is too long has to be written, too.
+            "at": f"{tick}#" + decision.unit.encode()[:LONGEST_UNIT_BYTES].decode(errors="ignore"),
             "reason": decision.reason,
             "detail": decision.detail,
             "groups": list(decision.groups),

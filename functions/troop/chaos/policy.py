@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from troop import values
 from troop.chaos.groups import Group
+from troop.chaos.units import LONGEST_UNIT_BYTES, is_unit
 from troop.settings import METHODS, Settings
 
 TAG_PREFIX = "troop:"
@@ -34,9 +35,17 @@ BOOKKEEPING: Mapping[str, Callable[[Any], Any]] = dict.fromkeys(
 )
 """Attributes of a table item that are Troop's own and no policy."""
 
+
+def _unit(value: Any) -> str:
+    name = values.text()(value)
+    if not is_unit(name):
+        raise values.BadValue(f"without control characters, and at most {LONGEST_UNIT_BYTES} bytes in UTF-8")
+    return name
+
+
 OTHER_TAGS: Mapping[str, Callable[[Any], Any]] = {
     # Without its unit, a group would escape the opt-out of that unit.
-    "unit": values.text(),
+    "unit": _unit,
     **dict.fromkeys(("protected", "fleet", "deployment", "run", "cell", "role", "expires_at"), lambda value: value),
 }
 """Tags with Troop's prefix that are no policy."""

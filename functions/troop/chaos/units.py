@@ -19,13 +19,20 @@ UNIT_TAG = "troop:unit"
 LONGEST_UNIT = 256
 """Characters; what a tag can hold."""
 
+LONGEST_UNIT_BYTES = 800
+"""In UTF-8. A sort key of DynamoDB has at most 1,024 bytes, and those of the indices hold a moment and more besides."""
+
 _UNUSABLE = re.compile("[\x00-\x1f\ufffe\uffff]")
 """What neither the name of a group nor a tag can hold: Auto Scaling refuses to look for it."""
 
 
 def is_unit(name: str) -> bool:
     """Whether a group's unit can have that name; the key of an item in ``GroupTags`` can be any text."""
-    return bool(name.strip()) and len(name) <= LONGEST_UNIT and not _UNUSABLE.search(name)
+    return bool(name.strip()) and len(name) <= LONGEST_UNIT and not _UNUSABLE.search(name) and _fits(name)
+
+
+def _fits(name: str) -> bool:
+    return len(name.encode(errors="replace")) <= LONGEST_UNIT_BYTES
 
 
 def unit_of(name: str, tags: Mapping[str, str], patterns: Sequence[tuple[str, str]]) -> str:

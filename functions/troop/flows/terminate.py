@@ -18,8 +18,9 @@ from troop.aws.state import PolicyTable, StateTable
 from troop.aws.termination import Answer, Terminator
 from troop.chaos.claims import deadline, may_carry_out
 from troop.chaos.events import Event, Status, is_on_demand
-from troop.chaos.facts import Facts
-from troop.chaos.guards import Refusal, Target, judge
+from troop.chaos.facts import Facts, Switch
+from troop.chaos.guards import CAPS, Refusal, Target, candidates, judge, pass_guards
+from troop.chaos.on_demand import ON_DEMAND, beside
 from troop.chaos.roll import roll
 from troop.chaos.units import unit_of
 from troop.flows.clocks import is_stale
@@ -110,6 +111,9 @@ class Termination:
         item = self.policies.raw(work.unit)
         facts = self._facts(work, groups, item, now)
         verdict = judge(facts)
+        if isinstance(verdict, Target):
+            last = self.events.get(facts.state.last_event) if facts.state.last_event else None
+            verdict = beside(last) or verdict
         if isinstance(verdict, Refusal):
             return Outcome(None, verdict.reason, verdict.detail)
         if facts.day != work.day:
@@ -133,9 +137,12 @@ class Termination:
     def _carry_out(self, event: Event) -> Event:
         if not may_carry_out(event, self.clock()):
             return event
-        if self.state.switch().halted:
+        switch = self.state.switch()
+        if switch.halted or switch.leashed:
             # A claim that was asked for already cannot be taken back; a sweep finds out what became of it.
-            return event if event.attempts else self._abandon(event, "chaos was halted before it was carried out")
+            return event if event.attempts else self._abandon(event, f"chaos was {_how(switch)} first")
+        if is_on_demand(event.event_id) and not event.attempts and (why := self._against(event)):
+            return self._abandon(event, why)
         event = self.events.attempt(event, self.clock())
         answer = self.terminator.look(event.method, event.instance_id)
         asked_at = self.clock()
@@ -152,6 +159,22 @@ class Termination:
             return self._abandon(event, "the instance lives, but has left the service of its group")
         return self.events.close(event, Status.GONE_ELSEWHERE, "the instance was terminated by somebody else")
 
+    def _against(self, event: Event) -> str:
+        """What speaks against an instance that was claimed on demand, "" when nothing does: minutes can lie between the
+        claim and the workflow that carries it out.
+        """
+        patterns = self.settings.units
+        groups = [g for g in read_groups(self.autoscaling) if unit_of(g.name, g.tags, patterns) == event.unit]
+        named = [group for group in groups if group.name == event.group]
+        if not named:
+            return f"{event.group} is no longer a group of {event.unit}"
+        facts = look(self, event.unit, named, groups, self.policies.raw(event.unit), b"", self.clock())
+        passed = pass_guards(facts, [guard for guard in ON_DEMAND if guard not in CAPS])  # it has been counted itself
+        if isinstance(passed, Refusal):
+            return f"{passed.reason}: {passed.detail}"
+        fit = {i.instance_id for group in passed.groups for i in candidates(passed, group)}
+        return "" if event.instance_id in fit else f"{event.instance_id} is no longer fit to be terminated"
+
     def _ask(self, event: Event) -> Answer:
         try:
             return self.terminator.terminate(event.method, event.instance_id)
@@ -162,6 +185,10 @@ class Termination:
 
     def _abandon(self, event: Event, why: str) -> Event:
         return self.events.close(event, Status.ABANDONED, why)
+
+
+def _how(switch: Switch) -> str:
+    return "halted" if switch.halted else "leashed"
 
 
 def _event(work: Work, facts: Facts, target: Target, now: datetime) -> Event:

@@ -171,3 +171,9 @@ def test_clients_of_the_original_send_bodies_of_any_type(running: Running, heade
 def test_terminations_pass_as_json_alone(running: Running) -> None:
     assert running.ask("POST", "/terminations", b"{}", **JSON).status == 200
     assert running.ask("POST", "/terminations", b"{}").status == 415
+
+
+def test_the_key_of_a_request_to_the_originals_api_gets_through(running: Running) -> None:
+    headers = JSON | {"Idempotency-Key": "again-1"}
+    assert running.ask("POST", "/simianarmy/api/v1/chaos", b'{"groupName": "web"}', **headers).status == 200
+    assert running.api.calls[-1][3] == {"groupName": "web", "idempotencyKey": "again-1"}

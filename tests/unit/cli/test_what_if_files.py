@@ -224,3 +224,10 @@ def test_a_setting_that_is_none(tmp_path: Path, text: str, message: str) -> None
 )
 def test_scalars_are_those_of_json(text: str, value: Any) -> None:
     assert yaml_files.parse(f"key: {text}", "file") == {"key": value}
+
+
+def test_the_stage_that_is_chosen_counts(tmp_path: Path) -> None:
+    text = json.dumps({"troop:stage": "mad", "troop:stages": {"mad": {"probability": 1}}})
+    assert settings_files.load(written(tmp_path, text)).chaos.probability == 1
+    with pytest.raises(CliError, match="troop:stage"):
+        settings_files.load(written(tmp_path, json.dumps({"troop:stage": "nowhere"})))

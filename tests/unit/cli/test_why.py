@@ -119,6 +119,11 @@ SENTENCES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
         "web: i-0abc was to be terminated on Thursday 2026-11-26 at 10:37 PST, and that was given up: not carried out "
         "by 10:47.",
     ),
+    (  # ticks go on after the window has closed; why the day went by is what was said within it
+        [decision(27, "outside-window", "15:45 is outside 09:00 to 15:00"), decision(3, "not-rolled", "0.7 >= 0.2")],
+        [],
+        "web was not terminated on Thursday 2026-11-26: not rolled: 0.7 >= 0.2.",
+    ),
     (
         [decision(3, "leashed", "due, but the deployment is leashed")],
         [hit("LEASHED")],

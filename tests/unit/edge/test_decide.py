@@ -209,3 +209,13 @@ def test_a_tick_cut_anywhere_is_made_good_by_its_retry(account: Account, monkeyp
             decided = account.decide(**execution)
             assert [i["unit"] for i in account.work(decided)] == ["web"]
             assert account.decisions()["web"]["tick"] == execution["started"]
+
+
+def test_one_unit_of_a_name_too_long_for_the_tables_stops_no_other(account: Account) -> None:
+    account.group("web", tags={"troop:unit": "\U0001f600" * 256})
+    account.group("db")
+    account.decide()
+    reasons = {unit: decision["reason"] for unit, decision in account.decisions().items()}
+    assert len(reasons) == 2
+    assert reasons["db"] == "terminate"
+    assert "malformed" in reasons.values()

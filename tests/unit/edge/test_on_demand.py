@@ -241,3 +241,53 @@ def test_a_refusal_of_step_functions_is_no_silent_claim(account: Account, monkey
         assert post()[0] == 500
     assert post()[0] == 200
     assert len(executions()) == 1
+
+
+def _protect(account: Account) -> None:
+    tag = {"Key": "troop:protected", "Value": "", "ResourceId": "web", "ResourceType": "auto-scaling-group"}
+    account.autoscaling.create_or_update_tags(Tags=[tag | {"PropagateAtLaunch": False}])
+
+
+def _stand_by(account: Account) -> None:
+    instances = account.instances("web")
+    account.autoscaling.enter_standby(
+        AutoScalingGroupName="web", InstanceIds=list(instances)[1:], ShouldDecrementDesiredCapacity=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda account: account.switch(leashed=True), "leashed first"),
+        (lambda account: account.switch(halted=True, leashed=False), "halted first"),
+        (lambda account: account.policy("web", opt_out=True), "opted-out"),
+        (_protect, "protected"),
+        (_stand_by, "unhealthy"),
+    ],
+)
+def test_what_has_changed_since_the_claim_still_counts(
+    account: Account, change: Callable[[Account], Any], why: str
+) -> None:
+    """Minutes can lie between the claim and its workflow, when the request was cut off and is repeated."""
+    account.group("web")
+    post()
+    (work,) = executions()
+    change(account)
+    account.clock.forward(minutes=8)
+    assert account.terminate(work)["status"] == "ABANDONED"
+    assert why in account.event(EVENT).detail
+    assert account.gone() == []
+    assert account.count("in-flight") == 0
+
+
+def test_a_scheduled_one_waits_until_the_one_of_the_night_before_is_over(account: Account) -> None:
+    account.clock.moment = SUNDAY_NIGHT
+    account.group("web")
+    post()
+    (work,) = executions()
+    assert account.terminate(work)["status"] == "TERMINATED"
+    account.clock.moment = datetime(2026, 11, 23, 22, 46, tzinfo=UTC)
+    account.group("web-new", tags={"troop:unit": "web"})  # whole, whatever the other one says of itself
+    (item,) = account.work(account.decide())
+    refused = account.terminate(item)
+    assert (refused["status"], refused["reason"]) == ("REFUSED", "in-flight")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import pytest
 
-from handlers import watchdog
+from handlers import notify, watchdog
 from infra.queries import FUNCTIONS, QUERIES, Query
 from tests.unit.edge.account import CONTEXT, FRIDAY, Account, Cut, calls, cut_at
 from tests.unit.edge.asking import get
@@ -67,6 +68,9 @@ def written(account: Account, log: Log, monkeypatch: pytest.MonkeyPatch) -> dict
     with pytest.raises(Exception, match="TROOP_CHAOS_MACHINE"):
         watchdog.handler({"id": "an event's"}, CONTEXT)
     of("watchdog")
+    with suppress(Exception):
+        notify.handler({"Records": [{"eventID": "none that can be read"}]}, CONTEXT)
+    of("notify")
     assert set(lines) == set(FUNCTIONS)
     return lines
 

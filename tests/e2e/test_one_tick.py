@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +15,8 @@ import pytest
 from local.demo.groups import SERVER
 from local.launcher import LocalAccount
 from tests.e2e.conftest import Deployment, eventually
+from tests.e2e.hearing import Heard, listen_to_the_bus, listen_to_the_topic
+from tests.e2e.roles import UNOBSERVED, allowed, as_role, role_name, role_of
 from troop.aws.event_items import to_item
 from troop.chaos.events import Event, Status
 
@@ -25,37 +27,6 @@ SCHEMA = jsonschema_rs.validator_for(
 ALARMED, CALM = "tick-alarmed", "tick-calm"
 DRAINED, LOST, SMALL, PROTECTED = "tick-drained", "tick-lost", "tick-small", "tick-protected"
 NAMES = (ALARMED, CALM, DRAINED, LOST, SMALL, PROTECTED)
-
-UNOBSERVED = {
-    # Local AWS keeps no traces, and writes what functions log by itself.
-    "xray:PutTraceSegments",
-    "xray:PutTelemetryRecords",
-    "xray:GetSamplingRules",
-    "xray:GetSamplingTargets",
-    "logs:CreateLogStream",
-    "logs:PutLogEvents",
-    # The delivery of a state machine's own log is set up by Step Functions, on AWS alone.
-    "logs:CreateLogDelivery",
-    "logs:GetLogDelivery",
-    "logs:UpdateLogDelivery",
-    "logs:DeleteLogDelivery",
-    "logs:ListLogDeliveries",
-    "logs:PutResourcePolicy",
-    "logs:DescribeResourcePolicies",
-    "logs:DescribeLogGroups",
-    # Step Functions asks for these when it starts, watches and stops the children of a Distributed Map.
-    "states:StartExecution",
-    "states:DescribeExecution",
-    "states:StopExecution",
-    # Dead letters, of schedules and of streams.
-    "sqs:SendMessage",
-    # Lambda reads a table's stream on behalf of the function.
-    "dynamodb:DescribeStream",
-    "dynamodb:GetRecords",
-    "dynamodb:GetShardIterator",
-    "dynamodb:ListStreams",
-}
-"""Actions that are allowed and that only AWS itself makes use of: the reason stands beside each."""
 
 
 def user_data_that_boots_only(times: int, folder: Path) -> bytes:
@@ -72,8 +43,8 @@ def user_data_that_boots_only(times: int, folder: Path) -> bytes:
 @pytest.fixture(scope="module")
 def deployment(account: LocalAccount, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     deployment = Deployment(account, "OneTick", recovery_timeout_minutes=1, max_in_flight=5)
-    deployment.bus = _listen_to_the_bus(deployment)  # type: ignore[attr-defined]
-    deployment.news = _listen_to_the_topic(deployment)  # type: ignore[attr-defined]
+    deployment.bus = listen_to_the_bus(deployment)  # type: ignore[attr-defined]
+    deployment.news = listen_to_the_topic(deployment)  # type: ignore[attr-defined]
     cloudwatch = account.client("cloudwatch")
     for name, state in (("tick-bad", "ALARM"), ("tick-good", "OK")):
         cloudwatch.put_metric_alarm(
@@ -119,64 +90,6 @@ def _target_group(account: LocalAccount) -> str:
     vpc = account.client("ec2").describe_vpcs(Filters=[{"Name": "is-default", "Values": ["true"]}])["Vpcs"][0]["VpcId"]
     created = account.client("elbv2").create_target_group(Name="tick-web", Protocol="HTTP", Port=8080, VpcId=vpc)
     return str(created["TargetGroups"][0]["TargetGroupArn"])
-
-
-class Heard:
-    """A queue, and all that has come into it so far."""
-
-    def __init__(self, account: LocalAccount, name: str) -> None:
-        self._sqs = account.client("sqs")
-        self._url = self._sqs.create_queue(QueueName=name)["QueueUrl"]
-        self.arn = self._sqs.get_queue_attributes(QueueUrl=self._url, AttributeNames=["QueueArn"])["Attributes"][
-            "QueueArn"
-        ]
-        self.messages: list[dict[str, Any]] = []
-
-    def let_in(self, topic: str) -> None:
-        """The policy without which no topic can send to a queue."""
-        allowed = {
-            "Effect": "Allow",
-            "Principal": {"Service": "sns.amazonaws.com"},
-            "Action": "sqs:SendMessage",
-            "Resource": self.arn,
-            "Condition": {"ArnEquals": {"aws:SourceArn": topic}},
-        }
-        policy = json.dumps({"Version": "2012-10-17", "Statement": [allowed]})
-        self._sqs.set_queue_attributes(QueueUrl=self._url, Attributes={"Policy": policy})
-
-    def first(self, matches: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """The first message that matches, within a while."""
-
-        def look() -> dict[str, Any] | None:
-            for message in self._sqs.receive_message(QueueUrl=self._url, MaxNumberOfMessages=10).get("Messages", []):
-                self.messages.append(json.loads(message["Body"]))
-                self._sqs.delete_message(QueueUrl=self._url, ReceiptHandle=message["ReceiptHandle"])
-            return next((message for message in self.messages if matches(message)), None)
-
-        found: dict[str, Any] = eventually(look, 20)
-        return found
-
-
-def _listen_to_the_bus(deployment: Deployment) -> Heard:
-    events = deployment.account.client("events")
-    queue, bus = Heard(deployment.account, "tick-heard"), deployment.outputs["EventBusName"]
-    events.put_rule(Name="tick-all", EventBusName=bus, EventPattern=json.dumps({"source": ["troop"]}))
-    events.put_targets(Rule="tick-all", EventBusName=bus, Targets=[{"Id": "queue", "Arn": queue.arn}])
-    return queue
-
-
-def _listen_to_the_topic(deployment: Deployment) -> Heard:
-    """Subscribes as docs/notifications.md says, to some kinds only."""
-    queue = Heard(deployment.account, "tick-news")
-    queue.let_in(deployment.outputs["NewsTopicArn"])
-    kinds = {"kind": ["terminated", "recovered", "halted", "policy-changed"]}
-    deployment.account.client("sns").subscribe(
-        TopicArn=deployment.outputs["NewsTopicArn"],
-        Protocol="sqs",
-        Endpoint=queue.arn,
-        Attributes={"RawMessageDelivery": "true", "FilterPolicy": json.dumps(kinds)},
-    )
-    return queue
 
 
 def _decision(deployment: Deployment, unit: str) -> tuple[str, str]:
@@ -239,7 +152,7 @@ def test_others_hear_of_a_termination_and_how_it_ended(deployment: Deployment, k
 
 def test_the_terminating_role_itself_cannot_touch_what_is_protected(deployment: Deployment) -> None:
     """The Deny of IAM, asked with the role's own credentials: no guard of ours stands before it."""
-    session = _as_role(deployment, "TerminateRole")
+    session = as_role(deployment, "TerminateRole")
     protected = sorted(deployment.ids(PROTECTED))[0]
     ec2 = deployment.account.client("ec2", session)
     with pytest.raises(ec2.exceptions.ClientError, match="UnauthorizedOperation"):
@@ -355,9 +268,9 @@ def test_no_role_may_do_what_it_never_does(deployment: Deployment) -> None:
     used: dict[str, set[str]] = {}
     for entry in deployment.account.decisions():
         if entry["decision"] == "Allow":
-            used.setdefault(_role_of(entry["caller"]), set()).add(entry["action"].lower())
+            used.setdefault(role_of(entry["caller"]), set()).add(entry["action"].lower())
     unused = {}
-    for role, actions in _allowed(deployment).items():
+    for role, actions in allowed(deployment).items():
         idle = {a for a in actions if a.lower() not in used.get(role, set())} - UNOBSERVED
         if idle:
             unused[role] = idle
@@ -378,7 +291,7 @@ def test_nothing_was_refused_by_iam(deployment: Deployment) -> None:
 
 def test_a_role_without_one_action_fails_the_run_with_access_denied(deployment: Deployment) -> None:
     iam = deployment.account.client("iam")
-    role = _role_name(deployment, "DecideRole")
+    role = role_name(deployment, "DecideRole")
     (policy,) = iam.list_role_policies(RoleName=role)["PolicyNames"]
     document = iam.get_role_policy(RoleName=role, PolicyName=policy)["PolicyDocument"]
     poorer = json.loads(json.dumps(document).replace('"autoscaling:DescribeAutoScalingGroups", ', ""))
@@ -413,54 +326,3 @@ def _leashed_tick(deployment: Deployment) -> None:
 
 def _caller(deployment: Deployment) -> str:
     return str(deployment.account.client("sts").get_caller_identity()["Arn"])
-
-
-def _role_name(deployment: Deployment, part: str) -> str:
-    names = [
-        role["RoleName"]
-        for page in deployment.account.client("iam").get_paginator("list_roles").paginate()
-        for role in page["Roles"]
-        if role["RoleName"].startswith("OneTick") and part in role["RoleName"]
-    ]
-    (name,) = names
-    return str(name)
-
-
-def _as_role(deployment: Deployment, part: str) -> Any:
-    """A session of the role that a function runs as, by the credentials local AWS would give it."""
-    iam, sts = deployment.account.client("iam"), deployment.account.client("sts")
-    role = iam.get_role(RoleName=_role_name(deployment, part))["Role"]
-    trust = role["AssumeRolePolicyDocument"]
-    trust["Statement"].append(
-        {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"AWS": "arn:aws:iam::000000000000:root"}}
-    )
-    iam.update_assume_role_policy(RoleName=role["RoleName"], PolicyDocument=json.dumps(trust))
-    issued = sts.assume_role(RoleArn=role["Arn"], RoleSessionName="test")["Credentials"]
-    return deployment.account.session(
-        aws_access_key_id=issued["AccessKeyId"],
-        aws_secret_access_key=issued["SecretAccessKey"],
-        aws_session_token=issued["SessionToken"],
-    )
-
-
-def _role_of(caller: str) -> str:
-    """The role's name in an ARN of a role or of a session of it."""
-    parts = caller.rpartition(":")[2].split("/")
-    return parts[1] if len(parts) > 1 else caller
-
-
-def _allowed(deployment: Deployment) -> dict[str, set[str]]:
-    """The actions that each role of the deployment is allowed, by the role's name."""
-    iam = deployment.account.client("iam")
-    found: dict[str, set[str]] = {}
-    for page in iam.get_paginator("list_roles").paginate():
-        for role in page["Roles"]:
-            name = role["RoleName"]
-            if not name.startswith("OneTick"):
-                continue
-            for policy in iam.list_role_policies(RoleName=name)["PolicyNames"]:
-                for statement in iam.get_role_policy(RoleName=name, PolicyName=policy)["PolicyDocument"]["Statement"]:
-                    if statement["Effect"] == "Allow":
-                        actions = statement["Action"]
-                        found.setdefault(name, set()).update([actions] if isinstance(actions, str) else actions)
-    return found

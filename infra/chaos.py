@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping
-
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from infra import ROOT, permissions
 from infra.data import Data
 from infra.functions import Functions
-from infra.logs import make_log_group
-from infra.roles import as_listed, drop_depends_on, make_role
+from infra.machines import make_machine
+from infra.roles import make_role
 from infra.settings import DeploymentSettings
 
 DEFINITION = ROOT / "statemachines" / "chaos.asl.json"
@@ -65,24 +60,7 @@ class ChaosWorkflow(Construct):
             description="Runs Troop's chaos workflow",
             statements=permissions.chaos_machine(data, list(tasks.values())),
         )
-        self.machine = sfn.StateMachine(
-            self,
-            "Machine",
-            # As text: checks at synth do not look into a definition that is uploaded as a file.
-            definition_body=sfn.DefinitionBody.from_string(definition),
-            definition_substitutions=used(definition, substitutions),
-            state_machine_type=sfn.StateMachineType.STANDARD,
-            role=as_listed(self.role),
-            # Every transition, so that a run can be followed when its history is gone, but no payloads: what was
-            # decided and done is in the tables, and instance and owner names need not be copied into logs.
-            logs=sfn.LogOptions(
-                destination=make_log_group(self, "Logs", settings),
-                level=sfn.LogLevel.ALL,
-                include_execution_data=False,
-            ),
-            tracing_enabled=True,
-        )
-        drop_depends_on(self.machine)
+        self.machine = make_machine(self, definition, substitutions, self.role, settings)
         # The machine needs its role first, so what the role may do with the machine itself is attached afterwards.
         self.ready = iam.Policy(
             self,
@@ -90,16 +68,3 @@ class ChaosWorkflow(Construct):
             roles=[self.role],
             statements=permissions.map_children(cdk.Stack.of(self), self.machine),
         )
-
-
-def used(definition: str, substitutions: Mapping[str, str]) -> dict[str, str]:
-    """Those of ``substitutions`` whose ``${NAME}`` stands in the definition.
-
-    Raises:
-        ValueError: the definition is no JSON, or has a name for which there is no substitution.
-    """
-    json.loads(definition)
-    names = sorted(set(re.findall(r"\$\{(\w+)\}", definition)))
-    if unknown := [name for name in names if name not in substitutions]:
-        raise ValueError(f"{', '.join(unknown)}: no such substitution; there are {', '.join(substitutions)}")
-    return {name: substitutions[name] for name in names}

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import aws_cdk as cdk
-from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from infra import ROOT, permissions
-from infra.chaos import used
 from infra.functions import Functions
-from infra.logs import make_log_group
-from infra.roles import as_listed, drop_depends_on, make_role
+from infra.machines import make_machine
+from infra.roles import make_role
 from infra.settings import DeploymentSettings
 
 DEFINITION = ROOT / "statemachines" / "on_demand.asl.json"
@@ -41,18 +39,4 @@ class OnDemandWorkflow(Construct):
             description="Runs Troop's terminations on demand",
             statements=permissions.machine(list(tasks.values())),
         )
-        self.machine = sfn.StateMachine(
-            self,
-            "Machine",
-            definition_body=sfn.DefinitionBody.from_string(definition),
-            definition_substitutions=used(definition, substitutions),
-            state_machine_type=sfn.StateMachineType.STANDARD,
-            role=as_listed(self.role),
-            logs=sfn.LogOptions(
-                destination=make_log_group(self, "Logs", settings),
-                level=sfn.LogLevel.ALL,
-                include_execution_data=False,
-            ),
-            tracing_enabled=True,
-        )
-        drop_depends_on(self.machine)
+        self.machine = make_machine(self, definition, substitutions, self.role, settings)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from infra.chaos import used
+from infra.machines import used
 from tests.infra.cfn import of_type, text
 
 Template = Mapping[str, Any]

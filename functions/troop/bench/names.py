@@ -1,0 +1,110 @@
+"""Names: of runs, of what a run creates on AWS, of its tags, and of its objects in the results bucket.
+
+Everything a run creates has a name made of the run and the cell, so that a step that is repeated finds what it made
+before, and whoever sees the name in a console knows what it belongs to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+DEPLOYMENT_TAG = "troop:deployment"
+RUN_TAG = "troop:run"
+CELL_TAG = "troop:cell"
+FLEET_TAG = "troop:fleet"
+"""The role of a node. Chaos never touches what carries it."""
+EXPIRES_TAG = "troop:expires-at"
+
+RUNS_PREFIX = "runs/"
+ARTIFACTS_PREFIX = "artifacts/"
+
+RUN = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
+CELL = re.compile(r"c\d{3}")
+
+
+def run_id(now: datetime, key: str) -> str:
+    """``20261121-150312-1f0c9b2e``: runs sort by time; ``key`` tells apart those of one second."""
+    return f"{now.astimezone(UTC):%Y%m%d-%H%M%S}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+
+
+def cell_id(number: int) -> str:
+    """``c001`` for the first one, 1."""
+    return f"c{number:03d}"
+
+
+def fleet_name(run: str, cell: str, role: str) -> str:
+    """Of a fleet's Auto Scaling group and of its launch template."""
+    return f"troop-{run}-{cell}-{role}"
+
+
+def security_group_name(run: str, cell: str) -> str:
+    return f"troop-{run}-{cell}"
+
+
+def tags(deployment: str, run: str, cell: str, expires_at: str) -> dict[str, str]:
+    """On everything a cell creates; what belongs to one fleet carries :data:`FLEET_TAG`, too."""
+    return {DEPLOYMENT_TAG: deployment, RUN_TAG: run, CELL_TAG: cell, EXPIRES_TAG: expires_at}
+
+
+def of_fleet(common: Mapping[str, str], role: str) -> dict[str, str]:
+    return {**common, FLEET_TAG: role, "Name": fleet_name(common[RUN_TAG], common[CELL_TAG], role)}
+
+
+def definition_key(run: str) -> str:
+    """The benchmark as it was accepted, see :mod:`troop.bench.definition`."""
+    return f"{RUNS_PREFIX}{run}/definition.json"
+
+
+def file_key(run: str, name: str) -> str:
+    """A file from beside the benchmark's."""
+    return f"{RUNS_PREFIX}{run}/files/{name}"
+
+
+def agent_key(run: str) -> str:
+    return f"{RUNS_PREFIX}{run}/agent.pyz"
+
+
+def artifact_key(sha256: str) -> str:
+    """Artifacts are shared by runs: they are named by what is in them."""
+    return f"{ARTIFACTS_PREFIX}{sha256}"
+
+
+def cell_prefix(run: str, cell: str) -> str:
+    return f"{RUNS_PREFIX}{run}/{cell}/"
+
+
+def roster_key(run: str, cell: str) -> str:
+    return f"{cell_prefix(run, cell)}roster.json"
+
+
+def barrier_key(run: str, cell: str, phase: str) -> str:
+    """Written by the workflow alone."""
+    return f"{cell_prefix(run, cell)}barriers/{phase}.json"
+
+
+def nodes_prefix(run: str, cell: str) -> str:
+    """A node's registration is ``nodes/<instance id>.json`` below it."""
+    return f"{cell_prefix(run, cell)}nodes/"
+
+
+def phase_prefix(run: str, cell: str, phase: str) -> str:
+    """A node's summary of a phase is ``<instance id>.json`` below it."""
+    return f"{cell_prefix(run, cell)}phases/{phase}/"
+
+
+def output_prefix(run: str, cell: str, phase: str) -> str:
+    """What a node's command printed is ``<instance id>.log.gz`` below it."""
+    return f"{cell_prefix(run, cell)}output/{phase}/"
+
+
+def results_key(run: str, cell: str) -> str:
+    """The cell's merged results."""
+    return f"{cell_prefix(run, cell)}results.json"
+
+
+def node_of(key: str) -> str:
+    """The instance id in the key of a node's object."""
+    return key.rsplit("/", 1)[-1].split(".", 1)[0]

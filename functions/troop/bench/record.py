@@ -1,0 +1,121 @@
+"""The record of a run: what was asked for, how far it is, what it has created, and that each of it is gone.
+
+Items of the table ``Runs``, of one ``run`` each; ``item`` is ``run``, ``cell#c001``, ``resource#<kind>#<id>`` or
+``launch#c001``. Moments are aware and in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+SCHEMA = 1
+"""Version of the stored items' shape."""
+
+
+class RunStatus(StrEnum):
+    ADMITTED = "ADMITTED"
+    RUNNING = "RUNNING"
+    STOPPING = "STOPPING"
+    SUCCEEDED = "SUCCEEDED"
+    PARTIAL = "PARTIAL"
+    FAILED = "FAILED"
+    STOPPED = "STOPPED"
+
+
+ENDED = frozenset({RunStatus.SUCCEEDED, RunStatus.PARTIAL, RunStatus.FAILED, RunStatus.STOPPED})
+
+
+class CellStatus(StrEnum):
+    """INVALID: it went on to its end, but what it measured cannot be relied on, as a node was lost."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    INVALID = "INVALID"
+    FAILED = "FAILED"
+    STOPPED = "STOPPED"
+
+
+class Kind(StrEnum):
+    """What a cell creates; in the order of creation. Teardown goes through it backwards."""
+
+    SECURITY_GROUP = "security-group"
+    LAUNCH_TEMPLATE = "launch-template"
+    AUTO_SCALING_GROUP = "auto-scaling-group"
+    INSTANCE = "instance"
+    VOLUME = "volume"
+
+
+@dataclass(frozen=True)
+class Resource:
+    """Something a cell creates.
+
+    Attributes:
+        name: by which it is planned, and found again: a name, or for instances and volumes their id.
+        planned_at: written down before it was created.
+        created_at: seen, or known to be created.
+        gone_at: seen to be gone, after the run was closed.
+    """
+
+    run: str
+    cell: str
+    kind: Kind
+    name: str
+    planned_at: datetime
+    created_at: datetime | None = None
+    gone_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a run.
+
+    Attributes:
+        phase: what it is at: ``launch``, ``boot``, the name of a phase, ``collect``, ``teardown`` or ``over``.
+        phases: when each of these began, by name, in order.
+        reason: why it is not SUCCEEDED, as a sentence.
+        results: the table of the measured phases, see :mod:`troop.measure.merge`; None before it was merged.
+    """
+
+    run: str
+    cell: str
+    status: CellStatus = CellStatus.PENDING
+    phase: str = "launch"
+    phases: Mapping[str, datetime] = field(default_factory=dict)
+    reason: str | None = None
+    results: list[dict[str, Any]] | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a benchmark.
+
+    Attributes:
+        name: the benchmark's.
+        at: when it was admitted.
+        expires_at: whatever exists of it then is removed.
+        requested_by: ARN of the caller.
+        cells: how many it has.
+        nodes: how many each cell has, all fleets together.
+        execution: ARN of its workflow's execution.
+        closed_at: since then nothing may be launched for it.
+        ended_at: since then nothing of it exists but its results.
+        reason: why it is not SUCCEEDED, as a sentence.
+    """
+
+    run: str
+    name: str
+    at: datetime
+    expires_at: datetime
+    requested_by: str
+    cells: int
+    nodes: int
+    status: RunStatus = RunStatus.ADMITTED
+    execution: str | None = None
+    closed_at: datetime | None = None
+    ended_at: datetime | None = None
+    reason: str | None = None

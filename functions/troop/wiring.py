@@ -69,6 +69,11 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+def recovery_timeout() -> timedelta:
+    """After which a group that is not whole again is given up."""
+    return timedelta(minutes=settings().recovery_timeout_minutes)
+
+
 @cache
 def tick() -> Tick:
     return Tick(
@@ -129,7 +134,7 @@ def watcher() -> Watcher:
         autoscaling=client("autoscaling"),
         elbv2=client("elbv2"),
         events=events(),
-        timeout=timedelta(minutes=settings().recovery_timeout_minutes),
+        timeout=recovery_timeout(),
         clock=now,
     )
 

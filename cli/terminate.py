@@ -91,8 +91,8 @@ def _watch(
 
 
 _STUCK = {
-    "CLAIMED": "{id} is still CLAIMED past its deadline, and is not carried out any more. A sweep, a quarter of an hour "
-    "away at most, finds out whether the instance lives: see `troop events`, and why in `troop doctor`",
+    "CLAIMED": "{id} is still CLAIMED past its deadline, and is not carried out any more. A sweep, a quarter of an "
+    "hour away at most, finds out whether the instance lives: see `troop events`, and why in `troop doctor`",
     "TERMINATED": "{id} is still TERMINATED: the instance is gone, and nobody seems to watch its group, whose time is "
     "over. Look at the group, and at `troop doctor`",
 }

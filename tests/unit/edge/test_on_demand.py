@@ -67,57 +67,6 @@ def test_the_same_key_terminates_once(account: Account) -> None:
     assert len(account.gone()) == len(executions()) == 1
 
 
-def _move(account: Account, unit: str, group: str = "web") -> None:
-    tag = {"Key": "troop:unit", "Value": unit, "ResourceId": group, "ResourceType": "auto-scaling-group"}
-    account.autoscaling.create_or_update_tags(Tags=[tag | {"PropagateAtLaunch": False}])
-
-
-def test_the_same_key_terminates_once_when_the_group_has_another_unit_by_then(account: Account) -> None:
-    account.group("web")
-    _, first = post()
-    account.terminate(executions()[0])
-    _move(account, "shop")
-    status, again = post()
-    assert (status, again["event_id"], again["status"]) == (200, EVENT, "TERMINATED")
-    assert account.all_events() == [EVENT]
-    assert again["instance_id"] == first["instance_id"]
-
-
-def test_the_unit_changes_between_two_tries_at_the_same_time(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    account.group("web")
-    answers: list[tuple[int, Any]] = []
-
-    def another_first(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "TransactWriteItems" and not answers:
-            answers.append((0, None))
-            _move(account, "shop")
-            answers[0] = post()
-        return call()
-
-    with calls(monkeypatch, another_first):
-        _, second = post()
-    assert answers[0][1]["event_id"] == second["event_id"] == "od#shop#k1"
-    assert account.all_events() == ["od#shop#k1"]
-    assert len(executions()) == 1
-
-
-def test_a_request_is_answered_again_when_its_group_is_gone(account: Account) -> None:
-    account.group("web")
-    post()
-    account.drop_group("web")
-    status, again = post()
-    assert (status, again["event_id"]) == (200, EVENT)
-
-
-def test_what_a_key_has_led_to_is_remembered_for_ninety_days(account: Account) -> None:
-    account.group("web")
-    post()
-    (item,) = [i for i in account.dynamodb.scan(TableName="State")["Items"] if i["key"]["S"].startswith("key#")]
-    assert item["event_id"]["S"] == EVENT
-    expires = datetime.fromtimestamp(int(item["expires_at"]["N"]), UTC)
-    assert (expires - account.clock()).days in (89, 90)
-
-
 def test_two_of_one_key_at_the_same_time_claim_once(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
     answers: list[tuple[int, Any]] = []

@@ -195,6 +195,7 @@ def main() -> None:
             "TROOP_DEPLOYMENT": "perf",
         }
         from troop.aws.clients import client as made_once
+        from troop.aws.event_queries import EXAMINED
 
         seen: list[tuple[int, int]] = []
 
@@ -203,6 +204,8 @@ def main() -> None:
                 # What a page leaves out was examined as well, and is as large as what it kept, more or less.
                 kept = max(1, parsed["Count"])
                 size = len(json.dumps(parsed["Items"])) * parsed["ScannedCount"] // kept
+                if parsed["ScannedCount"] > EXAMINED and "LastEvaluatedKey" in parsed:
+                    size = 1 << 20  # it has no limit of its own, and ends where DynamoDB ends it
                 seen.append((parsed["ScannedCount"], size))
 
         def queries() -> list[tuple[int, int]]:

@@ -83,7 +83,7 @@ class Termination:
         """Carries the work out, or carries on where an earlier try was cut off.
 
         Raises:
-            ClientError: AWS refused; the claim stands, says so, and is reconciled by a later tick.
+            ClientError: AWS refused; the claim stands, says so, and is reconciled by a later sweep.
         """
         event = self.events.get(work.event_id)
         if event is None and is_on_demand(work.event_id):

@@ -175,6 +175,7 @@ def test_the_listing_is_filtered_and_newest_first(account: Account) -> None:
 @pytest.mark.parametrize(
     ("since", "found"),
     [("0", 1), ("-1", 1), ("-9999999999999999", 1), ("-" + "9" * 5000, 1), ("9" * 16, 0), ("9" * 5000, 0)],
+    ids=["zero", "just-before", "long-before", "endlessly-before", "beyond-the-years", "endlessly-late"],
 )
 def test_since_can_be_any_number(account: Account, since: str, found: int) -> None:
     account.group("web")

@@ -119,6 +119,11 @@ class Deployment:
         self.change_schedule("Watchdog", ScheduleExpression=f"at({soon:%Y-%m-%dT%H:%M:%S})")
         eventually(lambda: len(self.watchdog_lines()) > before or None, 30)
 
+    def sweep(self) -> None:
+        """Lets the sweep's own schedule call it once, in a moment."""
+        soon = datetime.now(UTC) + timedelta(seconds=2)
+        self.change_schedule("SweepSchedule", ScheduleExpression=f"at({soon:%Y-%m-%dT%H:%M:%S})")
+
     def watchdog_lines(self) -> list[dict[str, Any]]:
         """The lines of metrics in the watchdog's log. CloudWatch would make metrics of them; local AWS does not."""
         logs = self.account.client("logs")

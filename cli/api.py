@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import urllib.parse
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import boto3
@@ -20,6 +20,9 @@ _CONNECT_SECONDS = 5
 _READ_SECONDS = 35
 """Longer than API Gateway's own limit, so that its answer arrives."""
 
+TOLD = ("Troop-Complete-After",)
+"""Headers that say something of an answer that its body does not."""
+
 
 class UnreachableError(Exception):
     """No answer: the name does not resolve, nobody listens, TLS fails, or time is up."""
@@ -33,11 +36,13 @@ class Answer:
         status: the HTTP status.
         body: the decoded JSON; None when the answer is none.
         error: API Gateway's header ``x-amzn-errortype``, "" when there is none.
+        headers: those of :data:`TOLD` that it has.
     """
 
     status: int
     body: Any
     error: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def message(self) -> str:
@@ -118,4 +123,5 @@ class SignedApi:
             decoded = json.loads(answer.content)
         except ValueError:
             decoded = None
-        return Answer(answer.status_code, decoded, answer.headers.get("x-amzn-errortype", ""))
+        told = {name: str(answer.headers[name]) for name in TOLD if name in answer.headers}
+        return Answer(answer.status_code, decoded, answer.headers.get("x-amzn-errortype", ""), told)

@@ -122,6 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
             "Cross-Origin-Resource-Policy": "same-origin",
             "Connection": "close",
             **({"Allow": ", ".join(sorted(allow))} if allow else {}),
+            **answer.headers,
         }.items():
             self.send_header(name, value)
         self.end_headers()

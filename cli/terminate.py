@@ -14,9 +14,16 @@ from cli import show
 from cli.client import TroopClient
 from cli.context import confirm, connection
 from cli.errors import CliError, Exit
+from troop import moments
 from troop.chaos.events import OPEN, Status
 
 _POLL_SECONDS = 2.0
+_GRACE_SECONDS = 180.0
+"""For steps that are tried again, and for the last look."""
+
+_LONGEST_CLAIM, _LONGEST_RECOVERY = 600.0, 43_200.0
+"""Seconds; what holds when an API that is older than this command says nothing else."""
+
 _OPEN = frozenset(str(status) for status in OPEN)
 
 
@@ -46,7 +53,7 @@ def terminate(
     before = "already on record" if repeated else "claimed"
     tell(f"{before}: {event['instance_id']} of {event['group']} (key {key})")
     if wait:
-        event = _watch(found.client, event, tell, time.sleep)
+        event = _watch(found.client, event, tell, time.sleep, time.monotonic)
     if as_json:
         show.document(event)
     if wait and event["status"] != Status.RECOVERED:
@@ -54,16 +61,47 @@ def terminate(
 
 
 def _watch(
-    client: TroopClient, event: Mapping[str, Any], tell: Callable[[str], None], sleep: Callable[[float], None]
+    client: TroopClient,
+    event: Mapping[str, Any],
+    tell: Callable[[str], None],
+    sleep: Callable[[float], None],
+    clock: Callable[[], float],
 ) -> dict[str, Any]:
-    """Follows an event to its end; says each status once."""
-    said = "CLAIMED"
+    """Follows an event to its end; says each status once.
+
+    Args:
+        clock: seconds that only grow. How long a status can last is the difference of two moments of the API's: what
+            time it is on this machine does not matter.
+
+    Raises:
+        CliError: the event stays in a status beyond the time that it can rightly have.
+    """
+    said, since = "CLAIMED", clock()
     while True:
         now = client.event(str(event["id"]))
         if now["status"] != said:
-            said = now["status"]
+            said, since = now["status"], clock()
             seconds = now["recovery_seconds"]
             tell(said.lower().replace("_", " ") + (f" in {seconds:.1f} s" if seconds is not None else ""))
         if said not in _OPEN:
             return now
+        if clock() - since > _longest(now) + _GRACE_SECONDS:
+            raise CliError(Exit.FAILED, _STUCK[said].format(id=now["event_id"]))
         sleep(_POLL_SECONDS)
+
+
+_STUCK = {
+    "CLAIMED": "{id} is still CLAIMED past its deadline, and is not carried out any more. A sweep, a quarter of an "
+    "hour away at most, finds out whether the instance lives: see `troop events`, and why in `troop doctor`",
+    "TERMINATED": "{id} is still TERMINATED: the instance is gone, and nobody seems to watch its group, whose time is "
+    "over. Look at the group, and at `troop doctor`",
+}
+
+
+def _longest(event: Mapping[str, Any]) -> float:
+    """Seconds for which an event in flight can be in its status, by what it says of itself."""
+    if event["status"] == Status.CLAIMED:
+        begin, end, longest = event["at"], event.get("deadline"), _LONGEST_CLAIM
+    else:
+        begin, end, longest = event.get("terminated_at"), event.get("recover_by"), _LONGEST_RECOVERY
+    return (moments.parse(end) - moments.parse(begin)).total_seconds() if begin and end else longest

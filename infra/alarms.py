@@ -14,8 +14,8 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
+from infra.calls import MINUTES
 from infra.settings import DeploymentSettings
-from infra.watchdog import MINUTES
 from infra.watched import Watched
 from troop.chaos.metrics import CHILDREN, DIMENSION, NAMESPACE, Metric
 

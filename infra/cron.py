@@ -10,8 +10,8 @@ def cron_expression(calendar: Calendar, tick_minutes: int) -> str:
 
     The expression is meant for the calendar's own time zone. Its hours are whole: ticks before a window that opens at
     half past find the calendar closed. The hour in which the window ends, or which begins at its end, is always among
-    them, for the ticks after the window sweep up what the last one within it may have left behind; only a window to
-    24:00 waits for the next business day.
+    them, for the ticks after the window sweep up what the last one within it may have left behind; after a
+    window to 24:00 only the sweep's own schedule does.
 
     Args:
         calendar: its ``weekdays``, ``open_minute`` and ``close_minute`` (exclusive) are used.

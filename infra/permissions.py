@@ -143,10 +143,10 @@ def health(data: Data, watched: Watched) -> list[iam.PolicyStatement]:
     ]
 
 
-def watchdog_scheduler(watchdog: lambda_.IFunction, undelivered: sqs.IQueue) -> list[iam.PolicyStatement]:
-    """The watchdog's schedule calls it; a call that could not be delivered goes to the queue."""
+def function_scheduler(function: lambda_.IFunction, undelivered: sqs.IQueue) -> list[iam.PolicyStatement]:
+    """A schedule calls its function; a call that could not be delivered goes to the queue."""
     return [
-        _allow(["lambda:InvokeFunction"], watchdog.function_arn),
+        _allow(["lambda:InvokeFunction"], function.function_arn),
         _allow(["sqs:SendMessage"], undelivered.queue_arn),
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
@@ -70,12 +70,12 @@ class Schedules(Construct):
             },
         )
 
-    def target(self, arn: str, role: iam.IRole, given: dict[str, str]) -> scheduler.CfnSchedule.TargetProperty:
+    def target(self, arn: str, role: iam.IRole, given: Mapping[str, str]) -> scheduler.CfnSchedule.TargetProperty:
         """What a schedule calls, how often it tries, and where what it could not deliver goes."""
         return scheduler.CfnSchedule.TargetProperty(
             arn=arn,
             role_arn=role.role_arn,
-            input=json.dumps(given),
+            input=json.dumps(dict(given)),
             retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(
                 maximum_event_age_in_seconds=_STALE_SECONDS, maximum_retry_attempts=_ATTEMPTS
             ),

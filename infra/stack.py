@@ -10,6 +10,7 @@ from constructs import Construct
 
 from infra.alarms import Alarms
 from infra.api import Api
+from infra.calls import SWEEP, SWEPT, WATCHDOG, Calls
 from infra.chaos import ChaosWorkflow
 from infra.data import Data
 from infra.functions import Functions
@@ -18,7 +19,6 @@ from infra.on_demand import OnDemandWorkflow
 from infra.queries import Queries
 from infra.schedules import Schedules
 from infra.settings import DeploymentSettings
-from infra.watchdog import Watchdog
 from infra.watched import Watched
 
 DEPLOYMENT_TAG = "troop:deployment"
@@ -54,7 +54,19 @@ class TroopStack(cdk.Stack):
         self.notifications = Notifications(
             self, "Notifications", data=self.data, bus=self.bus, functions=self.functions
         )
-        self.watchdog = Watchdog(self, "WatchdogSchedule", function=self.functions.watchdog, schedules=self.schedules)
+        for schedule, what, function, expression, given in (
+            ("WatchdogSchedule", "watchdog", self.functions.watchdog, WATCHDOG, {}),
+            ("SweepSchedule", "sweep", self.functions.sweep, SWEEP, SWEPT),
+        ):
+            Calls(
+                self,
+                schedule,
+                what=what,
+                function=function,
+                expression=expression,
+                given=given,
+                schedules=self.schedules,
+            )
         self.alarms = Alarms(
             self,
             "Alarms",

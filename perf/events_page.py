@@ -1,4 +1,4 @@
-"""One page of ``GET /events`` with ever more events in the table.
+"""One page of ``GET /events``, and everything by the original's API, with ever more events in the table.
 
     python -m perf.events_page [--events 1000 65000 1000000]
 
@@ -31,6 +31,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "functions")]
 DYNALITE = "dynalite@4.0.0"
 FIRST = datetime(2025, 1, 1, tzinfo=UTC)
+CHAOS = "/simianarmy/api/v1/chaos"
 UNITS = 1000
 BATCH = 25
 
@@ -114,7 +115,7 @@ def fill(client: Any, begin: int, end: int) -> None:
             print(f"  {first:,} events", file=sys.stderr, flush=True)
 
 
-def ask(query: dict[str, str]) -> Any:
+def ask(path: str, query: dict[str, str]) -> Any:
     from handlers import api
 
     class Context:
@@ -123,8 +124,8 @@ def ask(query: dict[str, str]) -> Any:
 
     answer = api.handler(
         {
-            "resource": "/events",
-            "path": "/events",
+            "resource": path,
+            "path": path,
             "httpMethod": "GET",
             "headers": {"Accept": "application/json"},
             "multiValueHeaders": {},
@@ -138,17 +139,26 @@ def ask(query: dict[str, str]) -> Any:
     )
     if answer["statusCode"] != 200:
         sys.exit(answer["body"])
-    return json.loads(answer["body"])
+    if stopped := answer["multiValueHeaders"].get("Troop-Complete-After"):
+        print(f"  stopped at {stopped[0]}")
+    body = json.loads(answer["body"])
+    return body if isinstance(body, list) else body["events"]
 
 
-def measure(name: str, queries: Callable[[], list[tuple[int, int]]], query: dict[str, str]) -> str:
+def measure(
+    name: str,
+    queries: Callable[[], list[tuple[int, int]]],
+    query: dict[str, str],
+    path: str = "/events",
+    times_asked: int = 5,
+) -> str:
     """One line: what a page costs. ``queries`` empties the list of (items examined, bytes) of each query."""
-    page = ask(query)
+    page = ask(path, query)
     queries()
     times = []
-    for _ in range(5):
+    for _ in range(times_asked):
         started = time.perf_counter()
-        page = ask(query)
+        page = ask(path, query)
         times.append(time.perf_counter() - started)
     made = queries()
     once = made[: len(made) // len(times)]
@@ -156,7 +166,7 @@ def measure(name: str, queries: Callable[[], list[tuple[int, int]]], query: dict
     # Eventually consistent reads: half a unit for every 4 KB that a query examines.
     units = sum(ceil(size / 4096) / 2 for _, size in once)
     seconds = statistics.median(times)
-    return f"  {name:<30}{len(page['events']):>7}{seconds * 1000:>8.0f}{len(once):>9}{examined:>10}{units:>8.1f}"
+    return f"  {name:<30}{len(page):>7}{seconds * 1000:>8.0f}{len(once):>9}{examined:>10}{units:>8.1f}"
 
 
 def main() -> None:
@@ -166,6 +176,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, dynalite(Path(folder)) as address:
         import boto3
 
+        from tests.unit.edge.account import SETTINGS
+
+        settings = Path(folder) / "deployment.json"
+        settings.write_text(json.dumps(SETTINGS), encoding="utf-8")
         os.environ |= {
             "AWS_ENDPOINT_URL": address,
             "AWS_ACCESS_KEY_ID": "local",
@@ -174,12 +188,14 @@ def main() -> None:
             "AWS_DEFAULT_REGION": "us-east-1",
             "TROOP_EVENTS_TABLE": "Events",
             "TROOP_STATE_TABLE": "State",
+            "TROOP_DEPLOYMENT_FILE": str(settings),
             "POWERTOOLS_SERVICE_NAME": "api",
             "POWERTOOLS_TRACE_DISABLED": "true",
             "POWERTOOLS_LOG_LEVEL": "ERROR",
             "TROOP_DEPLOYMENT": "perf",
         }
         from troop.aws.clients import client as made_once
+        from troop.aws.event_queries import EXAMINED
 
         seen: list[tuple[int, int]] = []
 
@@ -188,6 +204,8 @@ def main() -> None:
                 # What a page leaves out was examined as well, and is as large as what it kept, more or less.
                 kept = max(1, parsed["Count"])
                 size = len(json.dumps(parsed["Items"])) * parsed["ScannedCount"] // kept
+                if parsed["ScannedCount"] > EXAMINED and "LastEvaluatedKey" in parsed:
+                    size = 1 << 20  # it has no limit of its own, and ends where DynamoDB ends it
                 seen.append((parsed["ScannedCount"], size))
 
         def queries() -> list[tuple[int, int]]:
@@ -210,6 +228,9 @@ def main() -> None:
             print(measure("UNRECOVERED only", queries, {"limit": "50", "status": "UNRECOVERED"}))
             month = f"{newest - timedelta(days=30):%Y-%m-%dT%H:%M:%SZ}"
             print(measure("of one group, from a month ago", queries, {"group": "service-7-v0", "until": month}))
+            of_group = {"since": "0", "groupName": "service-7-v0"}
+            print(measure("the original's, of one group", queries, of_group, CHAOS, 1))
+            print(measure("the original's, of all", queries, {"since": "0"}, CHAOS, 1))
             sys.stdout.flush()
 
 

@@ -1,4 +1,4 @@
-"""The workflow's first step: sweep up what earlier ticks left behind."""
+"""Sweeps up what was left behind: the first step of every tick, and between ticks, day and night, by a schedule."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SweepIncompleteError(TroopError):
 
 @step(logger, "execution")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """``{"execution", "started"}`` -> ``{"swept": count}``.
+    """``{"execution", "started"}`` -> ``{"swept": count}``. The two are a tick's, or of the call by the schedule.
 
     Raises:
         SweepIncompleteError: after all others were swept, when some event could not be.

@@ -6,7 +6,7 @@ import os
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 
 from aws_lambda_powertools.utilities import parameters
 
@@ -18,6 +18,7 @@ from troop.aws.decision_queries import DecisionQueries
 from troop.aws.decisions import DecisionTable
 from troop.aws.edits import Edits
 from troop.aws.event_queries import EventQueries
+from troop.aws.event_walk import EventWalk
 from troop.aws.events import EventTable
 from troop.aws.health_reads import HealthReads
 from troop.aws.repeats import Repeats
@@ -67,6 +68,11 @@ def salt() -> bytes:
 
 def now() -> datetime:
     return datetime.now(UTC)
+
+
+def recovery_timeout() -> timedelta:
+    """After which a group that is not whole again is given up."""
+    return timedelta(minutes=settings().recovery_timeout_minutes)
 
 
 @cache
@@ -129,7 +135,7 @@ def watcher() -> Watcher:
         autoscaling=client("autoscaling"),
         elbv2=client("elbv2"),
         events=events(),
-        timeout=timedelta(minutes=settings().recovery_timeout_minutes),
+        timeout=recovery_timeout(),
         clock=now,
     )
 
@@ -215,6 +221,16 @@ def events() -> EventTable:
 @cache
 def event_queries() -> EventQueries:
     return EventQueries(client("dynamodb"), variable("TROOP_EVENTS_TABLE"))
+
+
+@cache
+def event_walk() -> EventWalk:
+    return EventWalk(client("dynamodb"), variable("TROOP_EVENTS_TABLE"))
+
+
+def seconds() -> float:
+    """A clock that only grows, for what must end in time."""
+    return monotonic()
 
 
 def decisions() -> DecisionTable:

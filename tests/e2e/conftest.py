@@ -53,8 +53,10 @@ class Deployment:
         self.dynamodb = account.client("dynamodb")
         self.scheduler = account.client("scheduler")
         # Ticks come only when a test starts them: every deployment of the account acts on all groups in it, so one
-        # of the schedule's own would be seen in any other test. The schedule's ticks are the demo's to show.
+        # of the schedule's own would be seen in any other test. The schedule's ticks are the demo's to show. Nor does a
+        # sweep come by itself, and end what a test has left open on purpose.
         self.change_schedule("Calendar", ScheduleExpression=NEVER)
+        self.change_schedule("SweepSchedule", ScheduleExpression=NEVER)
 
     def group(self, name: str, size: int = 2, **more: Any) -> str:
         """A group whose instances all answer. ``more``: as for Groups.create."""
@@ -116,6 +118,11 @@ class Deployment:
         soon = datetime.now(UTC) + timedelta(seconds=2)
         self.change_schedule("Watchdog", ScheduleExpression=f"at({soon:%Y-%m-%dT%H:%M:%S})")
         eventually(lambda: len(self.watchdog_lines()) > before or None, 30)
+
+    def sweep(self) -> None:
+        """Lets the sweep's own schedule call it once, in a moment."""
+        soon = datetime.now(UTC) + timedelta(seconds=2)
+        self.change_schedule("SweepSchedule", ScheduleExpression=f"at({soon:%Y-%m-%dT%H:%M:%S})")
 
     def watchdog_lines(self) -> list[dict[str, Any]]:
         """The lines of metrics in the watchdog's log. CloudWatch would make metrics of them; local AWS does not."""

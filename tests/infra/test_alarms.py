@@ -164,3 +164,22 @@ def test_the_watchdog_runs_every_quarter_of_an_hour(template: Template) -> None:
         "RetryPolicy": {"MaximumEventAgeInSeconds": 900, "MaximumRetryAttempts": 3},
         "DeadLetterConfig": {"Arn": "<SchedulesUndelivered.Arn>"},
     }
+
+
+def test_the_sweep_runs_every_quarter_of_an_hour_between_the_ticks(template: Template) -> None:
+    schedule = of_type(template, "AWS::Scheduler::Schedule")["SweepSchedule"]["Properties"]
+    assert schedule["ScheduleExpression"] == "cron(8/15 * * * ? *)"
+    assert schedule.get("ScheduleExpressionTimezone", "UTC") == "UTC"
+    assert schedule["FlexibleTimeWindow"] == {"Mode": "OFF"}
+    assert text(schedule["GroupName"]) == "<SchedulesGroup>"
+    target = text(schedule["Target"])
+    assert json.loads(target.pop("Input")) == {
+        "execution": "<aws.scheduler.execution-id>",
+        "started": "<aws.scheduler.scheduled-time>",
+    }
+    assert target == {
+        "Arn": "<Sweep.Arn>",
+        "RoleArn": "<SweepScheduleRole.Arn>",
+        "RetryPolicy": {"MaximumEventAgeInSeconds": 900, "MaximumRetryAttempts": 3},
+        "DeadLetterConfig": {"Arn": "<SchedulesUndelivered.Arn>"},
+    }

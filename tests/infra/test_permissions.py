@@ -146,6 +146,8 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
     "WatchdogScheduleRole": allow("<Watchdog.Arn>", "lambda:InvokeFunction")
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
+    "SweepScheduleRole": allow("<Sweep.Arn>", "lambda:InvokeFunction")
+    | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
 }
 
 
@@ -188,11 +190,12 @@ def test_each_role_trusts_its_own_service_only(template: Template) -> None:
         "OnDemandRole": "states.amazonaws.com",
         "SchedulesRole": "scheduler.amazonaws.com",
         "WatchdogScheduleRole": "scheduler.amazonaws.com",
+        "SweepScheduleRole": "scheduler.amazonaws.com",
     }
     assert trusted == {name: of_others.get(name, "lambda.amazonaws.com") for name in trusted}
 
 
-@pytest.mark.parametrize("name", ["SchedulesRole", "WatchdogScheduleRole"])
+@pytest.mark.parametrize("name", ["SchedulesRole", "WatchdogScheduleRole", "SweepScheduleRole"])
 def test_only_schedules_of_this_deployment_can_use_the_schedulers_role(template: Template, name: str) -> None:
     role = of_type(template, "AWS::IAM::Role")[name]["Properties"]
     (statement,) = role["AssumeRolePolicyDocument"]["Statement"]

@@ -55,6 +55,7 @@ class Checks:
         self._world = world
         self.claims: dict[str, dict[str, Any]] = {}
         self.ours: dict[str, str] = {}
+        self.given: set[tuple[str, str]] = set()
         self.taken_out: set[str] = set()
         self.seen: Counter[str] = Counter()
         self._halted_since: float | None = None
@@ -68,7 +69,8 @@ class Checks:
         seen = self._world.notes.get("seen")
         if seen is not None:
             if operation == "describe_auto_scaling_groups":
-                seen["groups"] = {g["AutoScalingGroupName"]: g for g in answer["AutoScalingGroups"]}
+                found = {g["AutoScalingGroupName"]: g for g in answer["AutoScalingGroups"]}
+                seen["groups"] = seen.get("groups", {}) | found
             elif operation == "describe_instances":
                 seen["protected"] = {i["InstanceId"] for r in answer["Reservations"] for i in r["Instances"]}
             elif operation in ("describe_instance_refreshes", "describe_alarms"):
@@ -109,6 +111,11 @@ class Checks:
         now, table = world.now(), world.dynamo.tables
         if event_id in self.claims:
             self.fail(f"{event_id} is claimed for the second time")
+        if event_id.startswith("od#"):
+            given = plain["group"], event_id.rpartition("#")[2]
+            if given in self.given:
+                self.fail(f"{event_id} is claimed for a key of {plain['group']} that led to another event before")
+            self.given.add(given)
         self.claims[event_id] = plain
         looked = datetime.fromisoformat(plain["at"].partition("#")[0])  # the claim comes a little later
         asked = event_id.startswith("od#")
@@ -153,8 +160,8 @@ class Checks:
         group = seen.get("groups", {}).get(plain["group"])
         if group is None:
             self.fail(f"{event_id} is claimed without a look at its group")
-        tags = [{t["Key"]: t["Value"] for t in g["Tags"]} for g in seen["groups"].values()
-                if g["AutoScalingGroupName"].partition("-")[0] == unit]  # fmt: skip
+        every = {name: {t["Key"]: t["Value"] for t in g["Tags"]} for name, g in seen["groups"].items()}
+        tags = [own for name, own in every.items() if own.get("troop:unit", name.partition("-")[0]) == unit]
         own = {t["Key"]: t["Value"] for t in group["Tags"]}
         out = item.get("opt_out", {}).get("BOOL")
         if out or (out is None and any(t.get("troop:opt_out") == "true" for t in tags)):

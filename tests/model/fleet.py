@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,10 +122,15 @@ class Fleet:
 
     # Auto Scaling's client
 
-    def describe_auto_scaling_groups(self, AutoScalingGroupNames: list[str] | None = None, **paging: Any) -> Any:
+    def describe_auto_scaling_groups(
+        self, AutoScalingGroupNames: list[str] | None = None, Filters: Sequence[Mapping[str, Any]] = (), **paging: Any
+    ) -> Any:
         self.settle()
         wanted = self.groups if AutoScalingGroupNames is None else AutoScalingGroupNames
-        return {"AutoScalingGroups": [self._described(self.groups[n]) for n in wanted if n in self.groups]}
+        found = [self.groups[name] for name in wanted if name in self.groups]
+        for one in Filters:
+            found = [group for group in found if group.tags.get(one["Name"].removeprefix("tag:")) in one["Values"]]
+        return {"AutoScalingGroups": [self._described(group) for group in found]}
 
     def _described(self, group: Group) -> dict[str, Any]:
         return {

@@ -148,6 +148,8 @@ def _day(world: World, dice: random.Random) -> None:
         for _ in range(dice.choice((0, 1, 1, 1, 1, 2))):
             stalled = dice.choice((0.0,) * 8 + (dice.uniform(0, 1200),))
             _start(world, at + dice.uniform(0, 2), stalled)
+        if dice.random() < 0.5:  # by its own schedule
+            world.stage.spawn(f"between{number}", partial(_only_sweep, world), opens + 900 * number + 480)
     if dice.random() < 0.3:  # in the window's last minutes
         _start(world, opens + 3600 - dice.uniform(20, 120), 0.0)
     for name in list(world.fleet.groups):
@@ -189,7 +191,7 @@ def _ask(world: World, group: str, key: str) -> None:
 
 
 def _only_sweep(world: World) -> None:
-    """Of an execution whose Decide then fails."""
+    """By its own schedule, or of an execution whose Decide then fails."""
     with suppress(Aborted):
         world.invoke("sweep", 120, 1, lambda: _sweep(world, world.now()))
 

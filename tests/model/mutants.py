@@ -226,7 +226,7 @@ def looks_trust_their_clock(patch: Patch) -> None:
 Focus = Callable[[World], None]
 
 
-def _only(*names: str) -> Focus:
+def only(*names: str) -> Focus:
     """People do only this, and often."""
 
     def focus(world: World) -> None:
@@ -237,7 +237,7 @@ def _only(*names: str) -> Focus:
     return focus
 
 
-def _faults(**faults: float) -> Focus:
+def faults(**faults: float) -> Focus:
     def focus(world: World) -> None:
         world.faults = replace(world.faults, **faults)
 
@@ -259,31 +259,31 @@ def _nothing_boots(world: World) -> None:
 Mutant = Callable[[Patch], None]
 
 MUTANTS: dict[Mutant, Focus] = {
-    nothing_says_that_the_day_has_had_its_claim: _faults(),
-    no_halt_condition: _only("halt", "unhalt"),
-    no_leash_condition: _only("leash", "unleash"),
-    no_policy_condition: _only("opt_out", "opt_in", "improbable"),
-    no_cap_condition: _faults(switch=0.9),
-    no_unit_condition: _only("take_out", "put_back"),
-    no_guards_at_the_claim: _faults(),
-    another_instance_at_a_retry: _faults(),
-    late_ticks_are_carried_out: _faults(),
-    claims_never_end: _faults(),
-    time_is_checked_only_before_the_attempt: _faults(slow=0.5),
-    halt_is_not_looked_at_before_the_call: _only("halt", "unhalt"),
-    no_attempt_on_record: _faults(),
-    every_try_is_the_first: _faults(),
-    attempts_do_not_hold_up_an_end: _faults(twin=1.0, switch=0.9),
-    a_repeated_call_finds_its_own_work_foreign: _faults(call=0.15),
-    place_never_given_back: _faults(),
-    closing_needs_no_status: _faults(),
+    nothing_says_that_the_day_has_had_its_claim: faults(),
+    no_halt_condition: only("halt", "unhalt"),
+    no_leash_condition: only("leash", "unleash"),
+    no_policy_condition: only("opt_out", "opt_in", "improbable"),
+    no_cap_condition: faults(switch=0.9),
+    no_unit_condition: only("take_out", "put_back"),
+    no_guards_at_the_claim: faults(),
+    another_instance_at_a_retry: faults(),
+    late_ticks_are_carried_out: faults(),
+    claims_never_end: faults(),
+    time_is_checked_only_before_the_attempt: faults(slow=0.5),
+    halt_is_not_looked_at_before_the_call: only("halt", "unhalt"),
+    no_attempt_on_record: faults(),
+    every_try_is_the_first: faults(),
+    attempts_do_not_hold_up_an_end: faults(twin=1.0, switch=0.9),
+    a_repeated_call_finds_its_own_work_foreign: faults(call=0.15),
+    place_never_given_back: faults(),
+    closing_needs_no_status: faults(),
     unit_stays_in_chaos_unrecovered: _nothing_boots,
-    sweep_is_hasty: _faults(switch=0.9),
-    sweep_trusts_its_clock: _faults(),
-    sweep_does_not_look_at_the_instance: _faults(),
+    sweep_is_hasty: faults(switch=0.9),
+    sweep_trusts_its_clock: faults(),
+    sweep_does_not_look_at_the_instance: faults(),
     sweep_knows_no_lifecycle_hooks: _held_for_long,
-    sweep_takes_over_no_watch: _faults(),
-    no_sweep_at_all: _faults(),
-    looks_trust_their_clock: _faults(clock=0.05),
+    sweep_takes_over_no_watch: faults(),
+    no_sweep_at_all: faults(),
+    looks_trust_their_clock: faults(clock=0.05),
 }
 """Each defect, and where to look for it."""

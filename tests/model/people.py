@@ -20,7 +20,7 @@ class People:
             self.halt, self.halt, self.unhalt, self.leash, self.unleash, self.opt_out, self.opt_out, self.opt_in,
             self.improbable, self.more_healthy, self.tag_group, self.delete_group, self.replace_group,
             self.kill, self.kill, self.stop, self.standby, self.scale, self.alarm, self.put_back, self.take_out,
-            self.suspend, self.refresh, self.protect, self.scale_in_protect, self.hinder,
+            self.suspend, self.refresh, self.protect, self.scale_in_protect, self.hinder, self.move,
         )  # fmt: skip
 
     def change(self) -> None:
@@ -133,6 +133,15 @@ class People:
         tags = (("troop:protected", "x"), ("troop:opt_out", "true"), ("troop:fleet", "r"))
         key, value = self._world.dice.choice(tags)
         return self._on_group(f"tag {key}", lambda g: g.tags.update({key: value}))
+
+    def move(self) -> str:
+        """To another unit, or back."""
+
+        def act(group: Group) -> None:
+            if not group.tags.pop("troop:unit", ""):
+                group.tags["troop:unit"] = "moved"
+
+        return self._on_group("move", act)
 
     def delete_group(self) -> str:
         return self._on_group("delete", lambda g: self._world.fleet.delete(g.name))

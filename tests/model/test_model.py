@@ -10,7 +10,8 @@ from collections import Counter
 import pytest
 
 from tests.model.history import Failed, run
-from tests.model.mutants import MUTANTS, Mutant
+from tests.model.mutants import Mutant
+from tests.model.mutants_on_demand import MUTANTS
 from tests.model.world import Violation, World
 
 HISTORIES = 3000

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
-from troop import moments
+from troop import moments, wiring
 from troop.chaos.events import Event, Status, to_url
 
 Moment = Annotated[datetime, PlainSerializer(moments.iso, return_type=str)]
@@ -32,7 +32,9 @@ class EventOut(BaseModel):
     probability: float | None = Field(description="What the roll was held against; null on demand")
     desired: int = Field(description="Desired capacity at the claim, in the group's own units")
     execution: str
+    deadline: Moment | None = Field(description="A claim is not carried out after it; null of a leashed record")
     terminated_at: Moment | None
+    recover_by: Moment | None = Field(description="A group that is not whole by then is given up: UNRECOVERED")
     recovered_at: Moment | None
     recovery_seconds: float | None = Field(description="From the termination to the first sight of the group whole")
     detail: str
@@ -55,7 +57,9 @@ class EventOut(BaseModel):
             probability=event.probability,
             desired=event.desired,
             execution=event.execution,
+            deadline=event.deadline,
             terminated_at=event.terminated_at,
+            recover_by=event.terminated_at + wiring.recovery_timeout() if event.terminated_at else None,
             recovered_at=event.recovered_at,
             recovery_seconds=event.recovery_seconds,
             detail=event.detail,

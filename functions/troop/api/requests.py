@@ -23,6 +23,14 @@ def caller_of(event: Mapping[str, Any]) -> str:
     return str(identity.get("userArn") or "")
 
 
+def principal_of(event: Mapping[str, Any]) -> str:
+    """The caller without the name of its session, which SDKs make up anew whenever they assume a role: a program that
+    asks again after that is the same caller.
+    """
+    caller = caller_of(event)
+    return caller.rpartition("/")[0] if ":assumed-role/" in caller else caller
+
+
 def received_at(event: Mapping[str, Any], now: datetime) -> datetime:
     """When the request came, by API Gateway's clock; ``now`` when it does not say, which it always does on AWS."""
     stamp = (event.get("requestContext") or {}).get("requestTimeEpoch")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
@@ -15,26 +16,24 @@ from pydantic import BaseModel, Field, ValidationError
 
 from troop import wiring
 from troop.api.errors import answers
-from troop.api.requests import LARGEST_BODY, caller_of, received_at
+from troop.api.requests import LARGEST_BODY, principal_of, received_at
 from troop.api.terminations import LONGEST_KEY
 from troop.aws.clients import client
-from troop.aws.event_queries import EventFilter
-from troop.chaos.events import Event, Status
+from troop.aws.event_walk import Termination
+from troop.chaos.events import Event
 from troop.errors import MissingGroupError
+from troop.flows.listing import listing
 from troop.flows.on_demand import NotAllowedError, OtherGroupError, RefusedError
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
 PATH = "/simianarmy/api/v1/chaos"
-MOST = 1000
-"""Events that a listing examines, the newest first."""
+COMPLETE_AFTER = "Troop-Complete-After"
+"""A listing's header, when it had to stop: of that moment and before, terminations can be missing."""
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
-_TERMINATIONS = frozenset(
-    {Status.CLAIMED, Status.TERMINATED, Status.RECOVERED, Status.UNRECOVERED, Status.GROUP_DELETED}
-)
-"""A leashed record, and a claim that terminated nothing, are no terminations."""
-
+_LATEST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
+_MILLISECONDS = re.compile("[+-]?[0-9]+")
 _ASLEEP = frozenset({"leashed", "halted", "switched"})
 
 
@@ -50,18 +49,24 @@ class ChaosEventOut(BaseModel):
     groupName: str
     chaosType: str
 
-    @classmethod
-    def of(cls, event: Event) -> ChaosEventOut:
-        return cls(
-            monkeyType="CHAOS",
-            eventId=event.instance_id,
-            eventType="CHAOS_TERMINATION",
-            eventTime=(event.at - _EPOCH) // timedelta(milliseconds=1),  # cut off, as what is stored is
-            region=client("dynamodb").meta.region_name,
-            groupType="ASG",
-            groupName=event.group,
-            chaosType="ShutdownInstance",
-        )
+
+def _told(event: Event | Termination) -> dict[str, Any]:
+    """The fields of a :class:`ChaosEventOut`, without pydantic: there can be very many."""
+    return _SAME | {
+        "eventId": event.instance_id,
+        "eventTime": _milliseconds(event.at),
+        "region": client("dynamodb").meta.region_name,
+        "groupName": event.group,
+    }
+
+
+def _milliseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(milliseconds=1)  # cut off, as what is stored is
+
+
+_SAME = {"monkeyType": "CHAOS", "eventType": "CHAOS_TERMINATION", "groupType": "ASG", "chaosType": "ShutdownInstance"}
+_ATTRIBUTES = {"groupName": "group", "eventId": "instance_id"}
+"""Filters that DynamoDB can take, and what the table calls them."""
 
 
 class ChaosIn(BaseModel):
@@ -76,40 +81,63 @@ class ChaosIn(BaseModel):
     )
 
 
+_LISTED = {
+    "description": "The events",
+    "content": {"application/json": {"model": list[ChaosEventOut]}},
+    "headers": {
+        COMPLETE_AFTER: {
+            "description": "Only if the listing had to stop: a moment, in milliseconds since 1970. Of it and of "
+            "before, events can be missing; GET /events has them all, page by page",
+            "schema": {"type": "string"},
+        }
+    },
+}
+
+
 @router.get(
     PATH,
     operation_id="list_chaos_events",
     summary="Terminations as the original Chaos Monkey told them, newest first",
-    responses=answers("The events", 400),
+    responses=answers("", 400) | {200: _LISTED},
 )
 def list_chaos_events(
     since: Annotated[
         str | None, Query(description="From then on, in milliseconds since 1970; the last 24 hours if left out")
     ] = None,
-) -> list[ChaosEventOut]:
-    """Every other parameter is a filter: an event's field of that name must equal it. Examines the newest 1000 events
-    of the time asked for, in at most 4 queries.
+) -> Response[Any]:
+    """Every other parameter is a filter: an event's field of that name must equal it. Looks at every event since then,
+    1 MB (some 1,700) a query; stops after 15 seconds, or when the answer has 5 MB, and then says so in a header.
     """
-    page = wiring.event_queries().page(EventFilter(since=_since(since)), MOST)
+    moment = _since(since)
     filters = {k: v for k, v in (router.current_event.query_string_parameters or {}).items() if k != "since"}
-    found = [ChaosEventOut.of(event) for event in page.events if event.status in _TERMINATIONS]
-    return [event for event in found if all(_equals(event, name, value) for name, value in filters.items())]
+    wanted = {_ATTRIBUTES[name]: value for name, value in filters.items() if name in _ATTRIBUTES}
+    # No field is empty, and what is no field equals nothing: that is known without a look.
+    none = moment is _NEVER or not all(name in ChaosEventOut.model_fields and value for name, value in filters.items())
+    stretches = () if none else wiring.event_walk().since(moment, wanted)
+
+    def tell(termination: Termination) -> str | None:
+        told = _told(termination)
+        return json.dumps(told) if all(str(told[name]) == value for name, value in filters.items()) else None
+
+    found = listing(stretches, tell, wiring.seconds)
+    headers = {COMPLETE_AFTER: str(_milliseconds(found.stopped_at))} if found.stopped_at else {}
+    return Response(status_code=200, content_type=content_types.APPLICATION_JSON, body=found.text, headers=headers)
 
 
-def _equals(event: ChaosEventOut, name: str, wanted: str) -> bool:
-    return name in ChaosEventOut.model_fields and str(getattr(event, name)) == wanted
+_NEVER = datetime.max.replace(tzinfo=UTC)
 
 
-def _since(text: str | None) -> datetime:
-    now: datetime = wiring.now()
+def _since(text: str | None) -> datetime | None:
+    """The first moment that is asked for; None for all there are, ``_NEVER`` when nothing can be that late."""
     if text is None:
+        now: datetime = wiring.now()
         return now - timedelta(hours=24)
-    try:
-        if not (text.isascii() and text.isdigit() and len(text) <= 16):
-            raise ValueError
-        return _EPOCH + timedelta(milliseconds=int(text))
-    except (ValueError, OverflowError):
-        raise BadRequestError(f"since is {text[:40]!r}: give milliseconds since 1970, such as 1795219200000") from None
+    if not _MILLISECONDS.fullmatch(text):
+        raise BadRequestError(f"since is {text[:40]!r}: give milliseconds since 1970, such as 1795219200000")
+    stamp = float(text)  # of any length; whole milliseconds are exact for longer than anybody will ask
+    if stamp <= 0:
+        return None
+    return _EPOCH + timedelta(milliseconds=int(stamp)) if stamp < _LATEST else _NEVER
 
 
 @router.post(
@@ -125,8 +153,8 @@ def _since(text: str | None) -> datetime:
 def terminate_as_chaos_monkey() -> Response[Any]:
     """The body is a JSON object, of whatever content type: ``eventType`` (CHAOS_TERMINATION), ``groupType`` (ASG),
     ``groupName`` and, if wanted, ``chaosType`` (ShutdownInstance) and ``idempotencyKey`` (or the header
-    Idempotency-Key); other fields are ignored. Without a key, the same body from the same caller within a minute counts
-    once. Does, and costs, what POST /terminations does, and one or two items more.
+    Idempotency-Key); other fields are ignored. Without a key, the same body from the same role or user within a minute
+    counts once. Does, and costs, what POST /terminations does, and one or two items more.
     """
     raw = _body()
     try:
@@ -145,7 +173,7 @@ def terminate_as_chaos_monkey() -> Response[Any]:
         raise BadRequestError(str(error)) from None
     except RefusedError as error:
         raise ServiceError(410 if error.none_left else 500 if error.reason in _ASLEEP else 403, str(error)) from None
-    body = wanted.model_dump(exclude={"idempotencyKey"}, exclude_none=True) | ChaosEventOut.of(asked.event).model_dump()
+    body = wanted.model_dump(exclude={"idempotencyKey"}, exclude_none=True) | _told(asked.event)
     return Response(status_code=200, content_type=content_types.APPLICATION_JSON, body=body)
 
 
@@ -166,6 +194,6 @@ def _key_header() -> str | None:
 
 
 def _key_of(raw: dict[str, Any]) -> str:
-    caller = caller_of(router.current_event.raw_event)
+    caller = principal_of(router.current_event.raw_event)
     digest = hashlib.sha256(json.dumps([caller, raw], sort_keys=True).encode()).hexdigest()
     return wiring.repeats().key_of(digest, wiring.now())

@@ -73,9 +73,9 @@ def terminate(body: Annotated[TerminationIn, Body()]) -> Response[Any]:
     """Ignores probability and calendar (freezes, too); obeys halt, leash, opt-out, protection, minimum size, health,
     stop alarms and caps. Counts as the unit's termination of the day. The instance is claimed, and on record, when the
     answer comes; a workflow carries the claim out and watches the group. The header Location leads to the event. The
-    same key again answers what is on record, and is safe after any failure. Lists all groups and all protected
-    instances, as a tick does; beyond that it costs 4 calls, 7 items and a transaction, these up to 3 times while others
-    change the unit.
+    same key again answers what is on record, and is safe after any failure. Finds the unit's groups in 3 calls,
+    or lists all groups, as a tick does, where a pattern of troop:units names the unit; lists all protected instances;
+    beyond that it costs 3 calls, 8 items and a transaction, these up to 3 times while others change the unit.
     """
     try:
         received = received_at(router.current_event.raw_event, wiring.now())

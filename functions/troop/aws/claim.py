@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from troop.aws.event_items import to_item
+from troop.aws.keys import GivenKey
 from troop.aws.state import DAY, IN_FLIGHT, SWITCH, UNIT
 from troop.aws.transact import ConditionFailed, transact
 from troop.chaos.events import SCHEMA, Event, Status
 from troop.chaos.facts import UnitState
 from troop.chaos.policy import PARSERS
 
-REFUSALS = ("already-today", "switched", "policy-changed", "day-cap", "in-flight", "unit-changed")
+REFUSALS = ("already-today", "switched", "policy-changed", "day-cap", "in-flight", "unit-changed", "key-used")
 """Why a claim is refused, in the order of the transaction's parts."""
 
 
@@ -43,7 +44,13 @@ class Claims:
     sleep: Callable[[float], None] = time.sleep
 
     def make(
-        self, event: Event, policy_item: Mapping[str, Any], unit: UnitState, max_per_day: int, max_in_flight: int
+        self,
+        event: Event,
+        policy_item: Mapping[str, Any],
+        unit: UnitState,
+        max_per_day: int,
+        max_in_flight: int,
+        given: GivenKey | None = None,
     ) -> None:
         """Puts the event, if it may be put: all conditions hold, or nothing is written.
 
@@ -52,6 +59,7 @@ class Claims:
             policy_item: the unit's item in ``GroupTags`` in DynamoDB's types, as the decision has read it; people edit
                 it by hand and bump no version, so its contents are compared.
             unit: the unit's state as the decision has read it.
+            given: on demand, the key that leads to this event from now on, and has led to none so far.
 
         Raises:
             ClaimRefused: with the first condition that did not hold.
@@ -64,6 +72,7 @@ class Claims:
             self._counter(f"{DAY}{event.day}", max_per_day),
             self._counter(IN_FLIGHT, max_in_flight),
             self._unit(event, unit),
+            *([given.record(self.state, event)] if given else []),
         ]
         try:
             transact(self.client, parts, self.sleep)

@@ -58,6 +58,14 @@ def groups_tagged(autoscaling: Any, key: str, value: str, limit: int) -> list[Gr
     return [_group(raw) for raw in answer["AutoScalingGroups"] if not raw.get("Status")]
 
 
+def groups_carrying(autoscaling: Any, key: str, value: str) -> list[Group]:
+    """All groups that carry a tag with exactly that value: Auto Scaling's filters know case, and no wildcards."""
+    pages = autoscaling.get_paginator("describe_auto_scaling_groups").paginate(
+        Filters=[{"Name": f"tag:{key}", "Values": [value]}], PaginationConfig={"PageSize": 100}
+    )
+    return [_group(raw) for page in pages for raw in page["AutoScalingGroups"] if not raw.get("Status")]
+
+
 def _group(raw: dict[str, Any]) -> Group:
     return Group(
         name=raw["AutoScalingGroupName"],

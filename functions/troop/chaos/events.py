@@ -35,7 +35,7 @@ STEPS: dict[Status, frozenset[Status]] = {
 """Status -> what may follow. A status that is not a key is final."""
 
 OPEN = frozenset({Status.CLAIMED, Status.TERMINATED})
-"""Statuses of events in flight: they count against ``max_in_flight``, and every tick sweeps them."""
+"""Statuses of events in flight: they count against ``max_in_flight``, and every sweep looks at them."""
 
 
 @dataclass(frozen=True)

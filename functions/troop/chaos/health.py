@@ -104,7 +104,7 @@ def _unread(name: str, threshold: int, unread: Unread) -> Check:
 
 
 def _schedules(observed: Observed, calendars: Mapping[str, Calendar]) -> Check:
-    wanted = len(calendars) + 1  # and the watchdog's
+    wanted = len(calendars) + 2  # and the watchdog's, and the sweep's
     if isinstance(observed.schedules, Unread):
         return _unread(SCHEDULES, wanted, observed.schedules)
     enabled = sum(s.enabled for s in observed.schedules)

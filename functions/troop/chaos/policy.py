@@ -38,6 +38,8 @@ BOOKKEEPING: Mapping[str, Callable[[Any], Any]] = dict.fromkeys(
 
 def _unit(value: Any) -> str:
     name = values.text()(value)
+    if name != value:
+        raise values.BadValue("without blanks around it")
     if not is_unit(name):
         raise values.BadValue(f"without control characters, and at most {LONGEST_UNIT_BYTES} bytes in UTF-8")
     return name

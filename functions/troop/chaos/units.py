@@ -19,6 +19,8 @@ UNIT_TAG = "troop:unit"
 LONGEST_UNIT = 256
 """Characters; what a tag can hold."""
 
+LONGEST_GROUP_NAME = 255
+
 LONGEST_UNIT_BYTES = 800
 """In UTF-8. A sort key of DynamoDB has at most 1,024 bytes, and those of the indices hold a moment and more besides."""
 
@@ -38,12 +40,15 @@ def _fits(name: str) -> bool:
 def unit_of(name: str, tags: Mapping[str, str], patterns: Sequence[tuple[str, str]]) -> str:
     """A group's unit: its ``troop:unit`` tag, else the first matching pattern's unit, else its name.
 
+    A tag that is blank, or has blanks around it, is malformed, which the policy reports, and counts for nothing here:
+    Auto Scaling looks for tags exactly as they are, and a group that it does not find could not speak for its unit.
+
     Args:
         name: the group's name.
         tags: the group's tags.
         patterns: (glob over names, unit) in order of precedence; globs are case-sensitive.
     """
-    if UNIT_TAG in tags and (tagged := tags[UNIT_TAG].strip()):  # a blank one is malformed, which the policy reports
+    if (tagged := tags.get(UNIT_TAG)) and tagged == tagged.strip():
         return tagged
     for matches, unit in _matchers(tuple(patterns)):
         if matches(name):

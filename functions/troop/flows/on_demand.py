@@ -11,6 +11,8 @@ from troop import moments
 from troop.aws.claim import ClaimRefused, Claims
 from troop.aws.events import EventTable
 from troop.aws.groups import read_groups
+from troop.aws.keys import GivenKey
+from troop.aws.members import read_members
 from troop.aws.starts import Starts
 from troop.aws.state import PolicyTable, StateTable
 from troop.chaos.claims import deadline
@@ -80,7 +82,8 @@ class OnDemand:
     clock: Callable[[], datetime]
 
     def ask(self, group: str, key: str, received: datetime, method: str | None = None) -> Asked:
-        """Claims an instance of the group and starts its workflow; of the same key again, gives what is on record.
+        """Claims an instance of the group and starts its workflow; of the same key again, gives what is on record,
+        even if the group has another unit by now, or is gone.
 
         A claim whose workflow did not start, because its request was cut off, is started by the next one of its key.
 
@@ -101,35 +104,47 @@ class OnDemand:
         if not self.settings.on_demand:
             raise NotAllowedError
         clocks.check(received, self.clock())
-        members, named = self._members(group)
-        unit = unit_of(named.name, named.tags, self.settings.units)
-        event_id = on_demand_id(unit, key)
-        event = self.events.get(event_id)
+        given = GivenKey(group, key)
+        event = self._led_to(given)
         repeated = event is not None
         if event is None:
-            event = self._claimed(unit, event_id, members, named, method)
+            unit, members, named = self._members(group)
+            event = self.events.get(on_demand_id(unit, key))  # of another group of the unit
+            repeated = event is not None
+            if event is None:
+                event = self._claimed(unit, given, members, named, method)
         if event.group != group:
             raise OtherGroupError(f"the key {key!r} was used for {event.group}, of the same unit: choose another")
         if event.status is Status.CLAIMED:
-            self.starts.start(event_id, _work(event))
+            self.starts.start(event.event_id, _work(event))
         return Asked(event, repeated)
 
-    def _members(self, name: str) -> tuple[list[Group], Group]:
-        """All groups of the unit that the named one belongs to, and that one. A member that nobody knows of yet may be
-        the one that has opted out: all groups are read, as a tick does.
-        """
-        groups = read_groups(self.autoscaling)  # once: of two reads, one would be the older, the named group's perhaps
-        named = next((group for group in groups if group.name == name), None)
-        if named is None:
-            raise MissingGroupError(name)
-        unit = unit_of(named.name, named.tags, self.settings.units)
-        return [g for g in groups if unit_of(g.name, g.tags, self.settings.units) == unit], named
+    def _led_to(self, given: GivenKey) -> Event | None:
+        """The event that the key of the group has led to before."""
+        found = self.state.raw(given.place).get("event_id")
+        return self.events.get(found["S"]) if found else None
 
-    def _claimed(self, unit: str, event_id: str, members: list[Group], named: Group, method: str | None) -> Event:
+    def _members(self, name: str) -> tuple[str, list[Group], Group]:
+        """The unit that the named group belongs to, all groups of it, and that one. A member that nobody knows of yet
+        may be the one that has opted out.
+        """
+        for _ in range(TRIES):
+            found = read_groups(self.autoscaling, [name])
+            if not found:
+                raise MissingGroupError(name)
+            unit = unit_of(name, found[0].tags, self.settings.units)
+            members = read_members(self.autoscaling, unit, self.settings.units)
+            # Of the two reads the later one counts: the first is only to know whom to look for.
+            if named := next((group for group in members if group.name == name), None):
+                return unit, members, named
+        raise RefusedError("unit-changed", f"{name} goes from unit to unit: look, and try again")
+
+    def _claimed(self, unit: str, given: GivenKey, members: list[Group], named: Group, method: str | None) -> Event:
+        event_id = on_demand_id(unit, given.key)
         for left in range(TRIES - 1, -1, -1):
             now, item = self.clock(), self.policies.raw(unit)
             # The order of instances needs no secret here: the key decides, so that a repeated try finds the same one.
-            facts = look(self, unit, [named], sorted(members, key=lambda g: g.name), item, event_id.encode(), now)
+            facts = look(self, unit, [named], members, item, event_id.encode(), now)
             last = self.events.get(facts.state.last_event) if facts.state.last_event else None
             verdict = judge(facts, ON_DEMAND)
             if isinstance(verdict, Target):
@@ -139,10 +154,12 @@ class OnDemand:
                 raise RefusedError(verdict.reason, verdict.detail, none_left)
             event = self._event(event_id, facts, verdict, method)
             try:
-                self.claims.make(event, item, facts.state, self.settings.max_per_day, self.settings.max_in_flight)
+                self.claims.make(
+                    event, item, facts.state, self.settings.max_per_day, self.settings.max_in_flight, given
+                )
             except ClaimRefused as refused:
                 # Another request of the same key was faster, or the answer to our own claim was lost.
-                if (present := self.events.get(event_id)) is not None:
+                if (present := self._led_to(given) or self.events.get(event_id)) is not None:
                     return present
                 if refused.reason not in _CHANGED or not left:
                     raise RefusedError(refused.reason, "it changed while it was claimed: look, and try again") from None

@@ -43,7 +43,8 @@ class Sweeper:
         their owners are about to carry out.
 
         Args:
-            started: when the tick's execution started, by the workflow's own clock.
+            started: when the tick's execution started, by the workflow's own clock; or when the schedule that calls
+                the function was due, by EventBridge's.
         """
         if clocks.is_stale(started, self.clock()):
             return []

@@ -13,7 +13,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from troop import moments
 from troop.aws.claim import ClaimRefused, Claims
 from troop.aws.events import EventTable, StepRefused
-from troop.aws.groups import read_groups
+from troop.aws.groups import instance_gone, read_groups
+from troop.aws.members import read_members
 from troop.aws.state import PolicyTable, StateTable
 from troop.aws.termination import Answer, Terminator
 from troop.chaos.claims import deadline, may_carry_out
@@ -26,6 +27,8 @@ from troop.chaos.units import unit_of
 from troop.flows.clocks import is_stale
 from troop.flows.look import look
 from troop.settings import Settings
+
+BY_SOMEBODY_ELSE = "the instance was terminated by somebody else"
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ class Termination:
         """Carries the work out, or carries on where an earlier try was cut off.
 
         Raises:
-            ClientError: AWS refused; the claim stands, says so, and is reconciled by a later tick.
+            ClientError: AWS refused; the claim stands, says so, and is reconciled by a later sweep.
         """
         event = self.events.get(work.event_id)
         if event is None and is_on_demand(work.event_id):
@@ -142,6 +145,8 @@ class Termination:
             # A claim that was asked for already cannot be taken back; a sweep finds out what became of it.
             return event if event.attempts else self._abandon(event, f"chaos was {_how(switch)} first")
         if is_on_demand(event.event_id) and not event.attempts and (why := self._against(event)):
+            if instance_gone(self.ec2, self.autoscaling, event.instance_id):
+                return self.events.close(event, Status.GONE_ELSEWHERE, BY_SOMEBODY_ELSE)
             return self._abandon(event, why)
         event = self.events.attempt(event, self.clock())
         answer = self.terminator.look(event.method, event.instance_id)
@@ -157,14 +162,13 @@ class Termination:
             return event if answer is Answer.LEFT else self.events.terminated(event, event.attempted_at or asked_at)
         if answer is Answer.LEFT:
             return self._abandon(event, "the instance lives, but has left the service of its group")
-        return self.events.close(event, Status.GONE_ELSEWHERE, "the instance was terminated by somebody else")
+        return self.events.close(event, Status.GONE_ELSEWHERE, BY_SOMEBODY_ELSE)
 
     def _against(self, event: Event) -> str:
         """What speaks against an instance that was claimed on demand, "" when nothing does: minutes can lie between the
         claim and the workflow that carries it out.
         """
-        patterns = self.settings.units
-        groups = [g for g in read_groups(self.autoscaling) if unit_of(g.name, g.tags, patterns) == event.unit]
+        groups = read_members(self.autoscaling, event.unit, self.settings.units)
         named = [group for group in groups if group.name == event.group]
         if not named:
             return f"{event.group} is no longer a group of {event.unit}"

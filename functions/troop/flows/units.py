@@ -19,7 +19,7 @@ from troop.chaos.facts import UnitState
 from troop.chaos.groups import Group
 from troop.chaos.outlook import next_possible, policy_at
 from troop.chaos.policy import Policy
-from troop.chaos.units import UNIT_TAG, unit_of
+from troop.chaos.units import LONGEST_GROUP_NAME, UNIT_TAG, unit_of
 from troop.settings import Settings
 
 MOST_GROUPS = 100
@@ -27,8 +27,6 @@ MOST_GROUPS = 100
 
 LATEST = 5
 """Events and changes of a unit that are told."""
-
-LONGEST_GROUP_NAME = 255
 
 
 @dataclass(frozen=True)

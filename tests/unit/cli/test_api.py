@@ -26,7 +26,14 @@ class Recorder(HTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.seen: list[dict[str, Any]] = []
-        self.status, self.content, self.headers = 200, b'{"fine": true}', {"x-amzn-errortype": "Kind"}
+        self.status, self.content, self.headers = (
+            200,
+            b'{"fine": true}',
+            {
+                "x-amzn-errortype": "Kind",
+                "Troop-Complete-After": "5",
+            },
+        )
 
     @property
     def url(self) -> str:
@@ -63,7 +70,7 @@ def server() -> Iterator[Recorder]:
 
 def test_every_request_is_signed(server: Recorder) -> None:
     answer = SignedApi(server.url, SESSION).get("events", {"unit": "a b/c", "since": "2026-11-20T10:00:00Z"})
-    assert answer == Answer(200, {"fine": True}, "Kind")
+    assert answer == Answer(200, {"fine": True}, "Kind", {"Troop-Complete-After": "5"})
     (seen,) = server.seen
     assert seen["target"] == "/v1/events?unit=a%20b%2Fc&since=2026-11-20T10%3A00%3A00Z"
     scope = r"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/\d{8}/eu-west-1/execute-api/aws4_request, SignedHeaders=host;"

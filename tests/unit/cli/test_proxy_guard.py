@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cli.api import Answer
 from cli.proxy_guard import LARGEST_BODY, ROUTES
 from infra import ROOT
 from tests.unit.cli.proxying import JSON, Running
@@ -166,6 +167,20 @@ def test_clients_of_the_original_send_bodies_of_any_type(running: Running, heade
     assert running.ask(target=target + "?since=0").status == 200
     assert running.ask("PATCH", target, b"{}", **JSON).status == 405
     assert [call[:2] for call in running.api.calls] == [("POST", target[1:]), ("GET", target[1:])]
+
+
+@pytest.mark.parametrize("headers", [{}, {"Content-Length": "0"}, {"Idempotency-Key": "k"}])
+def test_an_empty_request_to_the_originals_api_is_for_the_api_to_refuse(
+    running: Running, headers: dict[str, str]
+) -> None:
+    running.api.answer = Answer(400, {"statusCode": 400, "message": "eventType is missing"})
+    assert running.ask("POST", "/simianarmy/api/v1/chaos", **headers).status == 400
+    assert running.api.calls == [("POST", "simianarmy/api/v1/chaos", {}, None)]
+
+
+def test_what_a_header_says_of_the_answer_is_passed_on(running: Running) -> None:
+    running.api.answer = Answer(200, [], headers={"Troop-Complete-After": "1795219200000"})
+    assert running.ask(target="/simianarmy/api/v1/chaos").headers["troop-complete-after"] == "1795219200000"
 
 
 def test_terminations_pass_as_json_alone(running: Running) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 import pytest
 
@@ -60,6 +61,47 @@ def test_what_does_not_end_well_fails(run: Run, api: FakeApi, status: str) -> No
     result = run("terminate", "web", "--yes")
     assert result.exit_code == Exit.FAILED
     assert f"{status}: {status}" in result.stderr
+
+
+@dataclass
+class Clock:
+    """Seconds, which pass while the command sleeps."""
+
+    now: float = 5000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += 60
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "minutes"),
+    [
+        ({"deadline": "2026-11-20T10:10:00.000Z"}, "CLAIMED", 13),
+        ({}, "CLAIMED", 13),
+        (
+            {"terminated_at": "2026-11-20T10:01:00.000Z", "recover_by": "2026-11-20T10:31:00.000Z"},
+            "TERMINATED",
+            33,
+        ),
+        ({}, "TERMINATED", 723),
+    ],
+)
+def test_it_does_not_wait_for_ever(
+    run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch, more: dict[str, str], status: str, minutes: int
+) -> None:
+    """A claim whose owner has died, and a group that nobody watches any more."""
+    clock = Clock()
+    monkeypatch.setattr(terminate, "time", clock)
+    told = event("web", status=status, **more)
+    api.refusals[ASKED] = [Answer(202, told | {"status": "CLAIMED"})]
+    api.refusals["GET", f"events/{told['id']}"] = [Answer(200, told)] * 2000
+    result = run("terminate", "web", "--yes")
+    assert result.exit_code == Exit.FAILED
+    assert f"is still {status}" in result.stderr
+    assert minutes < (clock.now - 5000) / 60 <= minutes + 2
 
 
 REFUSALS = [

@@ -24,8 +24,9 @@ DENIED = Unread("ClientError: AccessDenied")
 
 TICKING = Schedule("Troop-default", enabled=True, ticks=True, changed=LONG_AGO)
 WATCHDOG = Schedule("Troop-watchdog", enabled=True, ticks=False, changed=LONG_AGO)
+SWEEP = Schedule("Troop-sweep", enabled=True, ticks=False, changed=LONG_AGO)
 WELL = Observed(
-    schedules=(TICKING, WATCHDOG),
+    schedules=(TICKING, WATCHDOG, SWEEP),
     runs=Runs(newest=at("12:00:02"), newest_succeeded=at("11:45:02")),
     children=Children(last_succeeded=at("10:35")),
     dead_letters=0,
@@ -55,7 +56,7 @@ def test_all_is_well() -> None:
 
 
 def test_a_fresh_deployment_is_well_before_its_first_tick() -> None:
-    fresh = replace(TICKING, changed=at("12:01")), WATCHDOG
+    fresh = replace(TICKING, changed=at("12:01")), WATCHDOG, SWEEP
     found = look(schedules=fresh, runs=Runs())
     assert found.status is Grade.OK
     assert check("ticks-missing", schedules=fresh, runs=Runs()).detail.startswith("no tick has come yet")
@@ -64,15 +65,19 @@ def test_a_fresh_deployment_is_well_before_its_first_tick() -> None:
 @pytest.mark.parametrize(
     ("schedules", "value", "words"),
     [
-        ((replace(TICKING, enabled=False), WATCHDOG), 1, "1 of 2 schedules are enabled; disabled: Troop-default"),
-        ((TICKING, replace(WATCHDOG, enabled=False)), 1, "disabled: Troop-watchdog"),
-        ((TICKING,), 1, "1 not there"),
-        ((), 0, "0 of 2 schedules are enabled; 2 not there"),
+        (
+            (replace(TICKING, enabled=False), WATCHDOG, SWEEP),
+            2,
+            "2 of 3 schedules are enabled; disabled: Troop-default",
+        ),
+        ((TICKING, replace(WATCHDOG, enabled=False), SWEEP), 2, "disabled: Troop-watchdog"),
+        ((TICKING, WATCHDOG), 2, "1 not there"),
+        ((), 0, "0 of 3 schedules are enabled; 3 not there"),
     ],
 )
 def test_every_schedule_is_there_and_enabled(schedules: tuple[Schedule, ...], value: int, words: str) -> None:
     found = check("schedules", schedules=schedules)
-    assert (found.status, found.value, found.threshold) == (Grade.FAIL, value, 2)
+    assert (found.status, found.value, found.threshold) == (Grade.FAIL, value, 3)
     assert words in found.detail
     assert "halt" in found.todo
 
@@ -80,7 +85,7 @@ def test_every_schedule_is_there_and_enabled(schedules: tuple[Schedule, ...], va
 def test_each_calendar_needs_a_schedule() -> None:
     assert check("schedules", TWO).status is Grade.FAIL
     more = replace(TICKING, name="Troop-night")
-    assert check("schedules", TWO, schedules=(TICKING, more, WATCHDOG)).status is Grade.OK
+    assert check("schedules", TWO, schedules=(TICKING, more, WATCHDOG, SWEEP)).status is Grade.OK
 
 
 @pytest.mark.parametrize(

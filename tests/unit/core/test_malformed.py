@@ -71,6 +71,14 @@ def test_a_blank_unit_tag_is_malformed() -> None:
     )
 
 
+@pytest.mark.parametrize("tag", [" shop", "shop ", "\tshop"])
+def test_a_unit_tag_with_blanks_around_it_is_malformed(tag: str) -> None:
+    """Auto Scaling finds tags only as they are: whoever asks for the unit's groups would not get this one."""
+    assert of(group(tags={"troop:unit": tag})).problems == (
+        f"web: tag troop:unit is {tag!r}: must be without blanks around it",
+    )
+
+
 @pytest.mark.parametrize(
     ("tags", "item", "source"), [({"calendar": "moon"}, {}, "tag of web"), ({}, {"calendar": "moon"}, "item")]
 )

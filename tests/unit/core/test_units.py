@@ -22,7 +22,7 @@ PATTERNS = (("web-v*", "web"), ("web-*", "web-rest"), ("db-[0-9]", "db"))
     ("name", "tags", "unit"),
     [
         ("web-v041", {"troop:unit": "shop"}, "shop"),
-        ("web-v041", {"troop:unit": "  shop "}, "shop"),
+        ("web-v041", {"troop:unit": "  shop "}, "web"),
         ("web-v041", {"troop:unit": " "}, "web"),
         ("web-v041", {}, "web"),
         ("web-x", {}, "web-rest"),

@@ -80,5 +80,6 @@ def deploy(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
     for calendar in SETTINGS["calendars"]:
         made.schedule(calendar, machine)
     made.schedule("watchdog", f"arn:aws:lambda:{REGION}:123456789012:function:watchdog")
+    made.schedule("sweep", f"arn:aws:lambda:{REGION}:123456789012:function:sweep")
     made.run(OVERDUE - timedelta(minutes=1))
     return made

@@ -54,9 +54,9 @@ def test_all_is_well(deployed: Deployed) -> None:
     assert body["checks"][0] == {
         "name": "schedules",
         "status": "ok",
-        "value": 3,
-        "threshold": 3,
-        "detail": "3 of 3 schedules are enabled",
+        "value": 4,
+        "threshold": 4,
+        "detail": "4 of 4 schedules are enabled",
         "todo": "",
     }
     found = {c["name"]: (c["value"], c["threshold"]) for c in body["checks"]}
@@ -71,7 +71,7 @@ def test_a_disabled_schedule(deployed: Deployed) -> None:
     scheduler.update_schedule(**{key: made[key] for key in kept}, State="DISABLED")
     body = get_health()
     assert body["status"] == "fail"
-    assert failing(body) == {"schedules": "2 of 3 schedules are enabled; disabled: night"}
+    assert failing(body) == {"schedules": "3 of 4 schedules are enabled; disabled: night"}
 
 
 def test_only_schedules_that_start_the_workflow_say_since_when_ticks_are_due(deployed: Deployed) -> None:

@@ -255,6 +255,24 @@ def _stand_by(account: Account) -> None:
     )
 
 
+@pytest.mark.parametrize("method", ["crash", "drain"])
+def test_what_somebody_else_has_ended_first_is_told_as_that(account: Account, method: str) -> None:
+    account.group("web")
+    _, event = post(method=method)
+    account.ec2.terminate_instances(InstanceIds=[event["instance_id"]])
+    assert account.terminate(executions()[0])["status"] == "GONE_ELSEWHERE"
+    assert account.event(EVENT).attempts == 0
+    assert account.count("in-flight") == 0
+
+
+def test_a_member_that_joined_since_the_claim_has_its_say(account: Account) -> None:
+    account.group("web")
+    post()
+    account.group("late", tags={"troop:unit": "web", "troop:opt_out": "true"})
+    assert account.terminate(executions()[0])["status"] == "ABANDONED"
+    assert "opted-out" in account.event(EVENT).detail
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
+from itertools import count
 from typing import Any
 
 import pytest
 
 from handlers import api
-from tests.unit.edge.account import CONTEXT, OVERDUE, Account
+from tests.unit.edge.account import CONTEXT, OVERDUE, Account, calls
 from tests.unit.edge.asking import ANNA, ask
 from tests.unit.edge.test_on_demand import executions, machine
+from troop import wiring
+from troop.api import simian
+from troop.aws.event_items import to_item
+from troop.chaos.events import Event, Status
 
 __all__ = ["machine"]
 PATH = "/simianarmy/api/v1/chaos"
@@ -166,7 +172,112 @@ def test_the_listing_is_filtered_and_newest_first(account: Account) -> None:
     assert names(since=0) == ["db", "web"]
 
 
-@pytest.mark.parametrize("since", ["yesterday", "1.5", "-1", "9" * 16, "9" * 30, "٣"])
+@pytest.mark.parametrize(
+    ("since", "found"),
+    [("0", 1), ("-1", 1), ("-9999999999999999", 1), ("-" + "9" * 5000, 1), ("9" * 16, 0), ("9" * 5000, 0)],
+    ids=["zero", "just-before", "long-before", "endlessly-before", "beyond-the-years", "endlessly-late"],
+)
+def test_since_can_be_any_number(account: Account, since: str, found: int) -> None:
+    account.group("web")
+    account.terminate(account.item("web"))
+    status, events = ask("GET", PATH, since=since)
+    assert (status, len(events)) == (200, found)
+
+
+def _many(account: Account, first: int, count: int, status: Status) -> None:
+    """Events a second apart, each of as many bytes as an item can well have."""
+    for number in range(first, first + count):
+        at = OVERDUE - timedelta(seconds=number)
+        event = Event(
+            event_id=f"{at.date()}#u{number}",
+            unit=f"u{number}",
+            day=at.date(),
+            status=status,
+            at=at,
+            group="old" if number % 100 == 0 else "web",
+            instance_id=f"i-{number:017x}",
+            zone="a",
+            method="crash",
+            rolled=0.1,
+            probability=0.2,
+            desired=3,
+            detail="x" * 300,
+        )
+        account.dynamodb.put_item(TableName="Events", Item=to_item(event))
+
+
+def listed(**query: Any) -> tuple[list[Any], str | None]:
+    """What is found, and the header that says how far back it reaches."""
+    parameters = {key: str(value) for key, value in query.items()}
+    event = {"resource": PATH, "path": PATH, "httpMethod": "GET", "headers": {}, "requestContext": {"requestId": "r"}}
+    multi = {key: [value] for key, value in parameters.items()}
+    answer = api.handler(
+        event | {"queryStringParameters": parameters, "multiValueQueryStringParameters": multi}, CONTEXT
+    )
+    assert answer["statusCode"] == 200, answer
+    (header,) = answer["multiValueHeaders"].get(simian.COMPLETE_AFTER, [None])
+    return json.loads(answer["body"]), header
+
+
+def test_everything_since_is_looked_at_however_much_else_there_is(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _many(account, 0, 1500, Status.LEASHED)
+    _many(account, 1500, 1600, Status.RECOVERED)
+    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+        found, header = listed(groupName="old")
+    assert [e["eventId"] for e in found] == [f"i-{n:017x}" for n in range(1500, 3100, 100)]
+    assert header is None
+    assert made.count("Query") > 1
+    assert len(listed()[0]) == 1600
+    assert listed(groupName="old", eventId="i-0") == ([], None)
+    assert [e["groupName"] for e in listed(eventId=found[3]["eventId"])[0]] == ["old"]
+
+
+def test_time_that_is_up_is_told(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    _many(account, 0, 3100, Status.RECOVERED)
+    ticking = count(0, 16)
+    monkeypatch.setattr(wiring, "seconds", lambda: next(ticking))
+    found, header = listed(groupName="old")
+    assert 10 < len(found) < 31
+    assert header is not None
+    assert int(header) <= found[-1]["eventTime"]
+    monkeypatch.setattr(wiring, "seconds", lambda: 0.0)
+    complete = [e for e in listed(groupName="old")[0] if e["eventTime"] > int(header)]
+    assert found[: len(complete)] == complete
+
+
+def test_room_that_is_used_up_is_told(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    _many(account, 0, 40, Status.RECOVERED)
+    everything, header = listed()
+    assert (len(everything), header) == (40, None)
+    monkeypatch.setattr("troop.flows.listing.LARGEST", 5000)
+    found, header = listed()
+    assert 10 < len(found) < 40
+    assert found == everything[: len(found)]
+    assert int(header or 0) == everything[len(found)]["eventTime"]
+
+
+def test_a_filter_that_nothing_can_match_reads_nothing(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    _many(account, 0, 3, Status.RECOVERED)
+    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+        for filters in ({"nothing": "web"}, {"groupName": ""}, {"since": "9" * 16}):
+            assert listed(**filters) == ([], None)
+    assert made == []
+    assert listed(groupType="TAG") == ([], None)
+
+
+def test_a_caller_who_has_assumed_his_role_anew_is_the_same(account: Account) -> None:
+    """SDKs call each session by another name."""
+    role = "arn:aws:sts::123456789012:assumed-role/Deployer"
+    account.group("web")
+    first = post(caller=f"{role}/botocore-session-1795219200")
+    assert post(caller=f"{role}/botocore-session-1795219230") == first
+    assert len(account.all_events()) == 1
+    assert post(caller="arn:aws:sts::123456789012:assumed-role/Other/botocore-session-1795219200")[0] == 403
+
+
+@pytest.mark.parametrize("since", ["yesterday", "1.5", "", "-", "1e3", "inf", "nan", "٣"])
 def test_since_must_be_a_number(account: Account, since: str) -> None:
     status, answer = ask("GET", PATH, since=since)
     assert status == 400

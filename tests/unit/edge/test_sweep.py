@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from handlers import sweep
 from handlers.sweep import SweepIncompleteError
-from tests.unit.edge.account import FRIDAY, Account, Cut, calls
+from tests.unit.edge.account import CONTEXT, FRIDAY, Account, Cut, calls
 from troop import wiring
 from troop.chaos.events import Status
 
@@ -156,6 +157,21 @@ def test_an_attempt_between_read_and_write_keeps_the_claim(
     account.sweep()
     assert account.event(WEB).status is Status.ABANDONED
     assert account.count("in-flight") == 0
+
+
+def test_the_schedules_call_sweeps_as_a_ticks_does(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gives the moment that it was due, as EventBridge Scheduler writes it."""
+    _left_behind(account, monkeypatch, "UpdateItem")
+    account.clock.forward(minutes=12)
+    due = f"{account.clock():%Y-%m-%dT%H:%M:%SZ}"
+    assert sweep.handler({"execution": "5b9c", "started": due}, CONTEXT) == {"swept": 1}
+    assert account.event(WEB).status is Status.ABANDONED
+
+
+def test_a_sweep_of_nothing_is_one_query(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+        assert account.sweep() == {"swept": 0}
+    assert made == ["Query"]
 
 
 @pytest.mark.parametrize("hours", [1, -1])

@@ -1,0 +1,55 @@
+"""Schedules that call a function every quarter of an hour, day and night, whatever the calendars say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_scheduler as scheduler
+from constructs import Construct
+
+from infra import permissions
+from infra.schedules import Schedules
+
+MINUTES = 15
+WATCHDOG = f"rate({MINUTES} minutes)"
+"""What a day leaves behind is noticed in the evening, too."""
+
+SWEEP = f"cron(8/{MINUTES} * * * ? *)"
+"""What is left behind at night does not wait for the next business day. Not on the quarters of an hour, which are the
+ticks': two sweeps at a time do no harm, and no good either.
+"""
+
+SWEPT: Mapping[str, str] = {
+    "execution": "<aws.scheduler.execution-id>",
+    "started": "<aws.scheduler.scheduled-time>",
+}
+"""What a sweep by schedule is given, as a tick's is by its execution: a clock to hold the function's own against."""
+
+
+class Calls(Construct):
+    """A schedule that calls a function, and its role."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        what: str,
+        expression: str,
+        function: lambda_.IFunction,
+        given: Mapping[str, str],
+        schedules: Schedules,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        statements = permissions.function_scheduler(function, schedules.undelivered)
+        role = schedules.role(self, f"Calls Troop's {what}", statements)
+        scheduler.CfnSchedule(
+            self,
+            "Resource",
+            group_name=schedules.group.ref,
+            description=f"Calls Troop's {what}",
+            schedule_expression=expression,
+            flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
+            target=schedules.target(function.function_arn, role, given),
+        )

@@ -13,7 +13,7 @@ from functools import wraps
 from troop.calendars import MARGIN_MINUTES, clock
 from troop.chaos.facts import Facts
 from troop.chaos.groups import HEALTHY, IN_SERVICE, Group, Instance
-from troop.chaos.roll import by_rank, due_at
+from troop.chaos.roll import by_rank, due_at, last_due
 
 PROTECTED_TAG = "troop:protected"
 FLEET_TAG = "troop:fleet"
@@ -120,10 +120,10 @@ def too_small(facts: Facts, group: Group) -> str | None:
 
 @each_group("unhealthy")
 def unhealthy(facts: Facts, group: Group) -> str | None:
-    minimum, serving = facts.policy.min_healthy.value, group.serving
-    if len(serving) < minimum:
-        return f"has {_many(len(serving), 'healthy instance')} in service, fewer than min_healthy {minimum}"
-    capacity = sum([i.weight for i in serving])
+    minimum, weights = facts.policy.min_healthy.value, [i.weight for i in group.serving]
+    if len(weights) < minimum:
+        return f"has {_many(len(weights), 'healthy instance')} in service, fewer than min_healthy {minimum}"
+    capacity = sum(weights)
     return f"has a capacity of {capacity} in service, desired {group.desired}" if capacity < group.desired else None
 
 
@@ -161,7 +161,7 @@ def not_rolled(facts: Facts) -> Refusal | None:
 
 def not_yet(facts: Facts) -> Refusal | None:
     calendar, today = facts.calendar, facts.today
-    if facts.now >= due_at(facts.salt, today.day, facts.unit, calendar):
+    if facts.now >= last_due(today.day, calendar) or facts.now >= due_at(facts.salt, today.day, facts.unit, calendar):
         return None
     # The minute itself stays untold: chaos that can be predicted tests nothing.
     last = clock(calendar.close_minute - MARGIN_MINUTES)

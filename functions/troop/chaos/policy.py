@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import fields
 from datetime import date
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 from troop import values
 from troop.chaos.groups import Group
 from troop.chaos.units import LONGEST_UNIT_BYTES, is_unit
+from troop.records import record
 from troop.settings import METHODS, Settings
 
 TAG_PREFIX = "troop:"
@@ -53,7 +55,7 @@ OTHER_TAGS: Mapping[str, Callable[[Any], Any]] = {
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sourced(Generic[T]):
     """A value and where it came from: ``item``, ``tag of <group>`` or ``settings``."""
 
@@ -61,7 +63,7 @@ class Sourced(Generic[T]):
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Policy:
     """What holds for a unit today.
 
@@ -92,18 +94,10 @@ class Policy:
         return ((key, getattr(self, key)) for key in VALUES)
 
 
-VALUES = (
-    "takes_part",
-    "until",
-    "probability",
-    "min_healthy",
-    "min_days_between",
-    "method",
-    "calendar",
-    "stop_alarms",
-    "reason",
-    "owner",
-)
+VALUES = tuple(field.name for field in fields(Policy) if field.name != "problems")
+
+_values: Callable[[Mapping[str, Sourced[Any]]], Any] = itemgetter(*VALUES)
+"""The values in the order of the fields of :class:`Policy`, of a mapping that has other keys besides."""
 
 SETTINGS = "settings"
 
@@ -142,7 +136,7 @@ def effective_policy(
         problems += member_problems
         members.append(member)
     merged, merge_problems = _strictest(members)
-    return Policy(**merged, problems=tuple(dict.fromkeys(problems + merge_problems)))
+    return Policy(*(*_values(merged), tuple(dict.fromkeys(problems + merge_problems))))
 
 
 def says_anything(group: Group) -> bool:
@@ -195,7 +189,7 @@ def _member(
     else:
         day = today(calendar.value)
     member["takes_part"], member["until"] = _takes_part((item, tags), settings.participation == "opt-in", day)
-    return {key: member[key] for key in VALUES}, problems
+    return member, problems
 
 
 @lru_cache(maxsize=16)

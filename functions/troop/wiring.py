@@ -131,6 +131,7 @@ def watcher() -> Watcher:
         events=events(),
         timeout=timedelta(minutes=settings().recovery_timeout_minutes),
         clock=now,
+        sleep=sleep,
     )
 
 

@@ -145,10 +145,10 @@ def says_anything(group: Group) -> bool:
 
 
 def _read_tags(group: Group) -> tuple[_Layer, list[str]]:
-    if not says_anything(group):
-        return {}, []
     ours, problems = {}, []
     for key, value in group.tags.items():
+        if ":" not in key:  # most
+            continue
         if key.startswith(TAG_PREFIX):
             ours[key.removeprefix(TAG_PREFIX)] = value
         elif key.lower().startswith(TAG_PREFIX):  # tags know upper from lower case: this one would mean nothing

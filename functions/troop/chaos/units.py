@@ -45,6 +45,8 @@ def unit_of(name: str, tags: Mapping[str, str], patterns: Sequence[tuple[str, st
     """
     if UNIT_TAG in tags and (tagged := tags[UNIT_TAG].strip()):  # a blank one is malformed, which the policy reports
         return tagged
+    if not patterns:
+        return name
     for matches, unit in _matchers(tuple(patterns)):
         if matches(name):
             return unit

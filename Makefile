@@ -44,10 +44,10 @@ unit: setup  ## the unit tests alone
 e2e: setup  ## whole loops on local AWS alone
 	@$(BIN)/python -m pytest tests/e2e
 
-perf: setup  ## measurements: deciding, a tick over 2,000 groups, pages of events, cold starts (half an hour)
+perf: setup  ## measurements: deciding, a tick over 10,000 groups, pages of events, cold starts (half an hour)
 	@$(BIN)/python -m perf.decide
 	@$(BIN)/python -m perf.cold_start
-	@$(BIN)/python -m perf.tick --groups 2000
+	@$(BIN)/python -m perf.tick
 	@$(BIN)/python -m perf.events_page
 
 HISTORIES ?= 1000000

@@ -34,7 +34,8 @@ class LocalAccount:
     """A context manager; the account is there inside its block.
 
     `name`: begins the name of the run directory under `.local/`. `processes`: whether instances are processes.
-    `notice_seconds`: how long a group takes to notice that an instance is gone. `progress`: told what happens.
+    `notice_seconds`: how long a group takes to notice that an instance is gone. `wait_scale`: what Wait states of state
+    machines are multiplied by, as instances boot in seconds. `progress`: told what happens.
     Entering raises NotSetUpError or AccountError.
     """
 
@@ -44,10 +45,11 @@ class LocalAccount:
         *,
         processes: bool = True,
         notice_seconds: float = 1.5,
+        wait_scale: float = 0.05,
         progress: Progress = _silent,
     ) -> None:
         self._name = name
-        self._settings = {"processes": processes, "notice_seconds": notice_seconds}
+        self._settings = {"processes": processes, "notice_seconds": notice_seconds, "wait_scale": wait_scale}
         self._progress = progress
         self._previous_handler: Any = None
 

@@ -5,13 +5,14 @@
 A deployment of its own on local AWS, whose instances are no processes, gets the groups; then one execution of the
 workflow decides for all of them. Calls are counted by kind as IAM saw them, transitions from the execution's history.
 The seconds here are the emulators'; those on AWS are worked out below from the counted calls, AWS's page sizes and
-limits, and the pure core's own time (``perf/decide.py``).
+limits, and the processor time that the function Decide has taken.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections import Counter
@@ -58,7 +59,8 @@ def main() -> None:
         account.forget_decisions()
         started = time.monotonic()
         history = _tick(account, outputs["ChaosStateMachineArn"])
-        _report(wanted.groups, time.monotonic() - started, history, account.decisions())
+        seconds = time.monotonic() - started
+        _report(wanted.groups, seconds, history, account.decisions(), *_decider(account.pid))
 
 
 def _say(message: str) -> None:
@@ -103,7 +105,28 @@ def _tick(account: LocalAccount, machine: str) -> list[dict[str, Any]]:
     return [event for page in pages for event in page["events"]]
 
 
-def _report(groups: int, seconds: float, history: list[dict[str, Any]], decisions: list[dict[str, Any]]) -> None:
+def _decider(account: int) -> tuple[float, float]:
+    """Of the function Decide, a process of its own that lives on after the tick: MB at its peak, processor seconds."""
+    for listed in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int(listed.joinpath("stat").read_text().rpartition(")")[2].split()[1])
+            if parent == account and b"POWERTOOLS_SERVICE_NAME=decide\0" in listed.joinpath("environ").read_bytes():
+                status = dict(line.split(":", 1) for line in listed.joinpath("status").read_text().splitlines())
+                ticks = listed.joinpath("stat").read_text().rpartition(")")[2].split()[11:13]
+                return int(status["VmHWM"].split()[0]) / 1024, sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+        except OSError:
+            continue  # ended meanwhile
+    sys.exit("the function Decide has left no process")
+
+
+def _report(
+    groups: int,
+    seconds: float,
+    history: list[dict[str, Any]],
+    decisions: list[dict[str, Any]],
+    peak: float,
+    processor: float,
+) -> None:
     calls: Counter[str] = Counter()
     for entry in decisions:
         if entry["decision"] == "Allow" and "Role" in entry["caller"]:
@@ -117,6 +140,7 @@ def _report(groups: int, seconds: float, history: list[dict[str, Any]], decision
         if previous:
             print(f"  {previous[0]:<20}{(at - previous[1]).total_seconds():>8.1f} s")
         previous = (name, at)
+    print(f"Decide: {processor:.1f} s of one core, its imports included; at its peak {peak:.0f} MB")
     print(f"\n{'call':<44}{'times':>8}{'s a call':>10}{'seconds on AWS':>16}")
     total = 0.0
     for action, count in calls.most_common():
@@ -125,7 +149,7 @@ def _report(groups: int, seconds: float, history: list[dict[str, Any]], decision
         print(f"{action:<44}{count:>8}{each:>10}{count * each:>16.1f}")
     throttled = groups / WRITE_UNITS
     print(f"{groups:,} writes at {WRITE_UNITS:,} units a second: at least {throttled:.1f} s for the decisions")
-    print(f"one after another, on AWS: about {total:.0f} s; the function may run for 300 s")
+    print(f"one after another, on AWS: about {total:.0f} s, and {processor:.0f} s of the processor; it may take 300 s")
 
 
 if __name__ == "__main__":

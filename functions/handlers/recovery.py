@@ -24,9 +24,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """
     event_id, entered = event["event_id"], moments.parse(event["entered"])
     try:
-        look = wiring.watcher().look(event_id, entered)
+        look = wiring.watcher().watch(event_id, entered)
     except StepRefused:
-        look = wiring.watcher().look(event_id, entered)  # closed between our read and write: take what is there
+        look = wiring.watcher().watch(event_id, entered)  # closed between our read and write: take what is there
     logger.info(
         "look",
         event_id=look.event.event_id,

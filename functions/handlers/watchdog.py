@@ -18,8 +18,6 @@ logger = Logger()
 _MEASURED = {
     Metric.UNITS_UNRECOVERED: health.UNITS_UNRECOVERED,
     Metric.MISSING_TICKS: health.TICKS_MISSING,
-    Metric.FAILED_TICKS: health.TICKS_FAILED,
-    Metric.DEAD_LETTERS: health.DEAD_LETTERS,
 }
 
 

@@ -137,6 +137,7 @@ def watcher() -> Watcher:
         events=events(),
         timeout=recovery_timeout(),
         clock=now,
+        sleep=sleep,
     )
 
 

@@ -30,6 +30,7 @@ def main() -> None:
         USE_SSL="1",
         IOT_MTLS_ENABLED="0",
         SFTP_ENABLED="0",
+        SFN_WAIT_SCALE=str(config.wait_scale),
         STATE_DIR=str(config.run / "state"),
         S3_DATA_DIR=str(config.run / "s3"),
         MOTO_ACCOUNT_ID=ACCOUNT_ID,

@@ -17,6 +17,7 @@ from .mirror import mirror
 from .patches import (
     moto_address,
     moto_lifecycle,
+    moto_lookups,
     moto_placement,
     moto_refreshes,
     moto_replacement,
@@ -32,6 +33,7 @@ def serve(config: Config, host: Host) -> str:
     replacements = moto_replacement.Replacements(config.notice_seconds, lock)
     if config.processes:
         moto_address.apply(host.address_for)
+    moto_lookups.apply()
     moto_placement.apply()
     moto_weights.apply()
     moto_lifecycle.apply(host.is_ready, replacements.terminating)

@@ -17,11 +17,13 @@ class Config:
     """`run`: a private, existing directory for everything the account writes.
     `processes`: whether instances are processes (switch off for fleets of hundreds that only have to exist).
     `notice_seconds`: how long an Auto Scaling group takes to notice that an instance is gone.
+    `wait_scale`: what the Wait states of state machines are multiplied by; instances boot in seconds here, not minutes.
     """
 
     run: Path
     processes: bool = True
     notice_seconds: float = 1.5
+    wait_scale: float = 0.05
 
     @classmethod
     def from_environment(cls) -> Config:

@@ -31,7 +31,7 @@ def _waits(item: pytest.Item) -> bool:
 
 @pytest.fixture(scope="session")
 def account() -> Iterator[LocalAccount]:
-    with LocalAccount("contract", notice_seconds=0.5) as account:
+    with LocalAccount("contract", notice_seconds=0.5, wait_scale=1) as account:
         yield account
 
 

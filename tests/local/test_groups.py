@@ -93,6 +93,31 @@ def test_terminating_twice_is_harmless(fleet: Fleet) -> None:
     assert len(fleet.in_service(group, 1)) == 1
 
 
+def test_resources_are_found_by_id_and_by_tag(fleet: Fleet) -> None:
+    group, other = fleet.group(2, tags={"kind": "wanted"}), fleet.group(1, tags={"kind": "other"})
+    ids, others = set(fleet.in_service(group, 2)), set(fleet.in_service(other, 1))
+
+    def tagged(*values: str) -> set[str]:
+        found = fleet.ec2.describe_instances(Filters=[{"Name": "tag:kind", "Values": list(values)}])
+        return {one["InstanceId"] for reservation in found["Reservations"] for one in reservation["Instances"]}
+
+    def tags(*names: str) -> set[str]:
+        filters = [{"Name": "resource-id", "Values": list(names)}, {"Name": "key", "Values": ["kind"]}]
+        return {one["ResourceId"] for one in fleet.ec2.describe_tags(Filters=filters)["Tags"]}
+
+    assert (tagged("wanted"), tagged("wanted", "other"), tagged("neither")) == (ids, ids | others, set())
+    assert (tags(*ids), tags("i-00000000000000000"), tags("i-*") >= ids | others) == (ids, set(), True)
+    volumes = {mapping["Ebs"]["VolumeId"]: one for one in ids for mapping in fleet.instance(one)["BlockDeviceMappings"]}
+    found = fleet.ec2.describe_volumes(VolumeIds=[*volumes])["Volumes"]
+    assert {one["VolumeId"]: one["Attachments"][0]["InstanceId"] for one in found} == volumes
+    with pytest.raises(ClientError) as unknown:
+        fleet.ec2.describe_volumes(VolumeIds=[*volumes, "vol-00000000000000000"])
+    assert code(unknown) == "InvalidVolume.NotFound"
+    with pytest.raises(ClientError) as no_instance:
+        fleet.ec2.attach_volume(VolumeId=next(iter(volumes)), InstanceId="i-00000000000000000", Device="/dev/sdf")
+    assert code(no_instance) == "InvalidInstanceID.NotFound"
+
+
 def test_a_group_whose_launches_are_suspended_does_not_recover(fleet: Fleet) -> None:
     group = fleet.group(1)
     (victim,) = fleet.in_service(group, 1)

@@ -72,7 +72,7 @@ def _mean_pauses(retrier: Mapping[str, Any], tries: int) -> float:
 def test_the_longest_watch_fits_into_one_execution_history(flapping: bool) -> None:
     """Each look may fail and be tried again, up to its last try: the worst number of failures a look is sought."""
     looks, took = _watch(flapping)
-    assert looks > 700
+    assert looks > 350
     (retrier,) = LOOK["Retry"]
     worst = 0.0
     for failures in range(retrier["MaxAttempts"] + 1):

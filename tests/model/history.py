@@ -282,6 +282,6 @@ def _child(world: World, item: dict[str, Any], watching: bool) -> None:
 
 def _look(world: World, event_id: str, entered: datetime) -> Look:
     try:
-        return world.watcher.look(event_id, entered)
+        return world.watcher.watch(event_id, entered)
     except StepRefused:
-        return world.watcher.look(event_id, entered)
+        return world.watcher.watch(event_id, entered)

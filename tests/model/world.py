@@ -104,7 +104,7 @@ class World:
             claims=self.termination.claims, starts=Starts(other, "arn:aws:states:r:1:stateMachine:od"), **seen
         )
         timeout = timedelta(minutes=self.settings.recovery_timeout_minutes)
-        self.watcher = Watcher(autoscaling, other, events, timeout, self.clock)
+        self.watcher = Watcher(autoscaling, other, events, timeout, self.clock, self.stage_sleep)
         self.sweeper = Sweeper(ec2, autoscaling, events, self.watcher, self.clock, self.stage_sleep)
 
     # Time

@@ -13,6 +13,7 @@ from troop.chaos.groups import Group
 from troop.chaos.guards import BEFORE_CAPS, CAPS, SCHEDULED, Refusal, Target, judge, pass_guards
 from troop.chaos.policy import Policy, effective_policy, says_anything
 from troop.chaos.units import by_unit
+from troop.records import record
 from troop.settings import Settings
 
 TERMINATE = "terminate"
@@ -31,7 +32,7 @@ class Account:
     protected_instances: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Decision:
     """What was decided for one unit at one tick, and why.
 
@@ -69,7 +70,7 @@ def facts_of_units(account: Account, settings: Settings, salt: bytes, now: datet
     shared = effective_policy([nobody], {}, settings, today)  # of all units for which nobody has set anything
     counts = _with_leashed(account) if account.switch.leashed else account.counts
     for unit, groups in by_unit(account.groups, settings.units).items():
-        item = account.items.get(unit, {})
+        item = account.items.get(unit)
         plain = not item and not any(map(says_anything, groups))
         yield Facts(
             unit=unit,
@@ -78,7 +79,7 @@ def facts_of_units(account: Account, settings: Settings, salt: bytes, now: datet
             settings=settings,
             switch=account.switch,
             groups=groups,
-            policy=shared if plain else effective_policy(groups, item, settings, today),
+            policy=shared if plain else effective_policy(groups, item or {}, settings, today),
             state=account.states.get(unit, no_state),
             counts=counts,
             protected_instances=account.protected_instances,
@@ -109,7 +110,7 @@ def decide(facts: Facts) -> Decision:
 
 
 def _decision(facts: Facts, verdict: Refusal | Target) -> Decision:
-    known_calendar = facts.policy.calendar.value in facts.settings.calendars
+    on_a_day = facts.has_day
     target = None
     if isinstance(verdict, Target):
         reason, target = TERMINATE, verdict
@@ -122,11 +123,11 @@ def _decision(facts: Facts, verdict: Refusal | Target) -> Decision:
     return Decision(
         unit=facts.unit,
         tick=facts.now,
-        day=facts.day if known_calendar else None,
+        day=facts.day if on_a_day else None,
         reason=reason,
         detail=detail,
         groups=tuple([group.name for group in facts.groups]),
-        rolled=facts.rolled if known_calendar else None,
+        rolled=facts.rolled if on_a_day else None,
         policy=facts.policy,
         target=target,
     )
@@ -146,8 +147,10 @@ def decide_all(facts: Iterable[Facts], look: Callable[[list[Facts]], list[Facts]
     due = []
     for unit in facts:
         passed = pass_guards(unit, BEFORE_CAPS)
-        decided[unit.unit] = _decision(unit, passed) if isinstance(passed, Refusal) else None
-        if decided[unit.unit] is None:
+        if isinstance(passed, Refusal):
+            decided[unit.unit] = _decision(unit, passed)
+        else:
+            decided[unit.unit] = None
             due.append(unit)
     decided |= _grant(sorted(due, key=lambda f: (f.rolled, f.unit)), look)
     return [decision for decision in decided.values() if decision]
@@ -166,12 +169,13 @@ def _grant(due: list[Facts], look: Callable[[list[Facts]], list[Facts]]) -> Iter
     seen: dict[str, Facts] = {}
     full: dict[date, Refusal] = {}  # what a cap refuses once that day, it refuses to all that follow
     for index, unit in enumerate(due):
-        if unit.day not in full:
+        refused = full.get(unit.day)
+        if refused is None:
             capped = pass_guards(replace(unit, counts=counts), CAPS)
             if isinstance(capped, Refusal):
-                full[unit.day] = capped
-        if unit.day in full:
-            yield unit.unit, _decision(unit, full[unit.day])
+                refused = full[unit.day] = capped
+        if refused is not None:
+            yield unit.unit, _decision(unit, refused)
             continue
         if unit.unit not in seen:
             seen = {f.unit: f for f in look(due[index : index + _room(unit, counts)])}

@@ -10,6 +10,7 @@ from troop.calendars import Calendar, Reading
 from troop.chaos.groups import Group
 from troop.chaos.policy import Policy
 from troop.chaos.roll import roll
+from troop.records import record
 from troop.settings import Settings
 
 
@@ -50,7 +51,7 @@ class Counts:
         return Counts({**self.by_day, day: self.by_day.get(day, 0) + 1}, self.in_flight + 1)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Facts:
     """All that a decision about one unit rests on.
 
@@ -87,6 +88,11 @@ class Facts:
     def calendar(self) -> Calendar:
         """The unit's calendar; only for a policy without problems."""
         return self.settings.calendars[self.policy.calendar.value]
+
+    @property
+    def has_day(self) -> bool:
+        """Whether the unit's calendar exists; only then there is a day, and a roll."""
+        return self._today is not None
 
     @property
     def today(self) -> Reading:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import wraps
+from datetime import datetime
+from functools import lru_cache, wraps
 
-from troop.calendars import MARGIN_MINUTES, clock
+from troop.calendars import MARGIN_MINUTES, Calendar, clock
 from troop.chaos.facts import Facts
-from troop.chaos.groups import HEALTHY, IN_SERVICE, Group, Instance
-from troop.chaos.roll import by_rank, due_at
+from troop.chaos.groups import Group, Instance
+from troop.chaos.roll import by_rank, due_at, last_due
 
 PROTECTED_TAG = "troop:protected"
 FLEET_TAG = "troop:fleet"
@@ -120,16 +121,20 @@ def too_small(facts: Facts, group: Group) -> str | None:
 
 @each_group("unhealthy")
 def unhealthy(facts: Facts, group: Group) -> str | None:
-    minimum, serving = facts.policy.min_healthy.value, group.serving
-    if len(serving) < minimum:
-        return f"has {_many(len(serving), 'healthy instance')} in service, fewer than min_healthy {minimum}"
-    capacity = sum([i.weight for i in serving])
+    minimum, weights = facts.policy.min_healthy.value, [i.weight for i in group.serving]
+    if len(weights) < minimum:
+        return f"has {_many(len(weights), 'healthy instance')} in service, fewer than min_healthy {minimum}"
+    capacity = sum(weights)
     return f"has a capacity of {capacity} in service, desired {group.desired}" if capacity < group.desired else None
 
 
 @each_group("protected-instances")
 def only_protected_instances(facts: Facts, group: Group) -> str | None:
-    return None if candidates(facts, group) else "has only protected instances in service"
+    spared = facts.protected_instances
+    for i in group.instances:  # the first that may be terminated is enough, and mostly the first of all
+        if _may_go(i, spared):
+            return None
+    return "has only protected instances in service"
 
 
 def stop_alarm(facts: Facts) -> Refusal | None:
@@ -160,12 +165,17 @@ def not_rolled(facts: Facts) -> Refusal | None:
 
 
 def not_yet(facts: Facts) -> Refusal | None:
-    calendar, today = facts.calendar, facts.today
-    if facts.now >= due_at(facts.salt, today.day, facts.unit, calendar):
+    calendar, day = facts.calendar, facts.day
+    if facts.now >= last_due(day, calendar) or facts.now >= due_at(facts.salt, day, facts.unit, calendar):
         return None
+    return _later_than(facts.now, calendar)
+
+
+@lru_cache(maxsize=64)
+def _later_than(now: datetime, calendar: Calendar) -> Refusal:
     # The minute itself stays untold: chaos that can be predicted tests nothing.
     last = clock(calendar.close_minute - MARGIN_MINUTES)
-    return Refusal("not-yet", f"rolled for a minute later than {today.local:%H:%M}, before {last}")
+    return Refusal("not-yet", f"rolled for a minute later than {calendar.local(now):%H:%M}, before {last}")
 
 
 def already_today(facts: Facts) -> Refusal | None:
@@ -282,17 +292,11 @@ def pass_guards(facts: Facts, guards: Sequence[Guard]) -> Refusal | Facts:
 
 def candidates(facts: Facts, group: Group) -> tuple[Instance, ...]:
     """The instances of a group that may be terminated."""
-    spared = facts.protected_instances
-    return tuple(
-        [
-            i
-            for i in group.instances
-            if i.lifecycle == IN_SERVICE
-            and i.health == HEALTHY
-            and not i.scale_in_protected
-            and i.instance_id not in spared
-        ]
-    )
+    return tuple(i for i in group.instances if _may_go(i, facts.protected_instances))
+
+
+def _may_go(instance: Instance, spared: frozenset[str]) -> bool:
+    return instance.serving and not instance.scale_in_protected and instance.instance_id not in spared
 
 
 def _many(count: int, what: str) -> str:

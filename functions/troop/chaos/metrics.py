@@ -27,8 +27,6 @@ class Metric(StrEnum):
     # of the watchdog, every quarter of an hour: how things stand
     UNITS_UNRECOVERED = "UnitsUnrecovered"
     MISSING_TICKS = "MissingTicks"
-    FAILED_TICKS = "FailedTicks"
-    DEAD_LETTERS = "DeadLetters"
     FAILING_CHECKS = "FailingChecks"
     # of the workflow: what happens
     TICKS = "Ticks"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import fields
 from datetime import date
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 from troop import values
 from troop.chaos.groups import Group
 from troop.chaos.units import LONGEST_UNIT_BYTES, is_unit
+from troop.records import record
 from troop.settings import METHODS, Settings
 
 TAG_PREFIX = "troop:"
@@ -55,7 +57,7 @@ OTHER_TAGS: Mapping[str, Callable[[Any], Any]] = {
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sourced(Generic[T]):
     """A value and where it came from: ``item``, ``tag of <group>`` or ``settings``."""
 
@@ -63,7 +65,7 @@ class Sourced(Generic[T]):
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Policy:
     """What holds for a unit today.
 
@@ -94,18 +96,10 @@ class Policy:
         return ((key, getattr(self, key)) for key in VALUES)
 
 
-VALUES = (
-    "takes_part",
-    "until",
-    "probability",
-    "min_healthy",
-    "min_days_between",
-    "method",
-    "calendar",
-    "stop_alarms",
-    "reason",
-    "owner",
-)
+VALUES = tuple(field.name for field in fields(Policy) if field.name != "problems")
+
+_values: Callable[[Mapping[str, Sourced[Any]]], Any] = itemgetter(*VALUES)
+"""The values in the order of the fields of :class:`Policy`, of a mapping that has other keys besides."""
 
 SETTINGS = "settings"
 
@@ -144,7 +138,7 @@ def effective_policy(
         problems += member_problems
         members.append(member)
     merged, merge_problems = _strictest(members)
-    return Policy(**merged, problems=tuple(dict.fromkeys(problems + merge_problems)))
+    return Policy(*(*_values(merged), tuple(dict.fromkeys(problems + merge_problems))))
 
 
 def says_anything(group: Group) -> bool:
@@ -153,10 +147,10 @@ def says_anything(group: Group) -> bool:
 
 
 def _read_tags(group: Group) -> tuple[_Layer, list[str]]:
-    if not says_anything(group):
-        return {}, []
     ours, problems = {}, []
     for key, value in group.tags.items():
+        if ":" not in key:  # most
+            continue
         if key.startswith(TAG_PREFIX):
             ours[key.removeprefix(TAG_PREFIX)] = value
         elif key.lower().startswith(TAG_PREFIX):  # tags know upper from lower case: this one would mean nothing
@@ -197,7 +191,7 @@ def _member(
     else:
         day = today(calendar.value)
     member["takes_part"], member["until"] = _takes_part((item, tags), settings.participation == "opt-in", day)
-    return {key: member[key] for key in VALUES}, problems
+    return member, problems
 
 
 @lru_cache(maxsize=16)

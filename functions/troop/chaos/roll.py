@@ -13,6 +13,7 @@ import hashlib
 import hmac
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 
 from troop.calendars import MARGIN_MINUTES, Calendar
 from troop.chaos.groups import Instance
@@ -20,8 +21,15 @@ from troop.chaos.groups import Instance
 
 def fraction(salt: bytes, label: str, day: date, name: str) -> float:
     """A number in [0, 1), uniform and independent for every label, day and name."""
-    digest = hmac.digest(salt, f"{label}|{day.isoformat()}|{name}".encode(), hashlib.sha256)
-    return (int.from_bytes(digest[:8], "big") >> 11) / (1 << 53)
+    keyed = _keyed(salt, label, day).copy()
+    keyed.update(name.encode())
+    return (int.from_bytes(keyed.digest()[:8], "big") >> 11) / (1 << 53)
+
+
+@lru_cache(maxsize=64)
+def _keyed(salt: bytes, label: str, day: date) -> hmac.HMAC:
+    """What the messages of all names have in common: to carry on from a copy costs half as much as to begin anew."""
+    return hmac.new(salt, f"{label}|{day.isoformat()}|".encode(), hashlib.sha256)
 
 
 def roll(salt: bytes, day: date, unit: str) -> float:
@@ -34,9 +42,21 @@ def due_at(salt: bytes, day: date, unit: str, calendar: Calendar) -> datetime:
 
     Uniform over the minutes of the window, as long as it really is on that day, less its last ones.
     """
-    opens, closes = calendar.window(day)
-    minutes = max(1, (closes - opens) // timedelta(minutes=1) - MARGIN_MINUTES)
+    opens, minutes = _minutes(calendar, day)
     return opens + timedelta(minutes=int(fraction(salt, "minute", day, unit) * minutes))
+
+
+def last_due(day: date, calendar: Calendar) -> datetime:
+    """The latest moment, in UTC, that :func:`due_at` can give for any unit: from then on every passed roll is due."""
+    opens, minutes = _minutes(calendar, day)
+    return opens + timedelta(minutes=minutes - 1)
+
+
+@lru_cache(maxsize=1024)
+def _minutes(calendar: Calendar, day: date) -> tuple[datetime, int]:
+    """When the window of a day opens, and in how many of its minutes something may fall due."""
+    opens, closes = calendar.window(day)
+    return opens, max(1, (closes - opens) // timedelta(minutes=1) - MARGIN_MINUTES)
 
 
 def by_rank(salt: bytes, day: date, instances: Iterable[Instance]) -> list[Instance]:

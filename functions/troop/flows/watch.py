@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -10,7 +11,7 @@ from typing import Any
 from troop.aws.events import EventTable
 from troop.aws.groups import healthy_targets, read_groups
 from troop.chaos.events import Event, Status
-from troop.chaos.recovery import assess
+from troop.chaos.recovery import CONFIRM_WAIT, assess
 from troop.errors import MissingEventError
 from troop.flows import clocks
 
@@ -33,6 +34,17 @@ class Watcher:
     events: EventTable
     timeout: timedelta
     clock: Callable[[], datetime]
+    sleep: Callable[[float], None] = time.sleep
+
+    def watch(self, event_id: str, entered: datetime) -> Look:
+        """Looks, and looks again soon when the group was whole for the first time: to wait for so short a time here
+        costs less than to go round the workflow once more. Arguments and errors are those of :meth:`look`.
+        """
+        look = self.look(event_id, entered)
+        if look.wait_seconds and look.event.watch.whole:
+            self.sleep(CONFIRM_WAIT)
+            look = self.look(event_id, entered)
+        return look
 
     def look(self, event_id: str, entered: datetime) -> Look:
         """Looks once; an event that needs no watching (any more) is returned as it is.

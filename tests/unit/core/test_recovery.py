@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -190,18 +191,24 @@ def test_every_watch_ends_and_never_waits_long(shown: list[bool]) -> None:
     assert now - KILLED <= TIMEOUT + timedelta(seconds=LONGEST_WAIT)
 
 
-def test_waits_grow_to_a_minute_and_stay_there() -> None:
-    waits = [wait_before(n) for n in range(100)]
+def test_waits_grow_to_two_minutes_and_stay_there() -> None:
+    first, *waits = [wait_before(n) for n in range(100)]
     assert waits == sorted(waits)
-    assert (waits[0], waits[-1], wait_before(10**6)) == (2, LONGEST_WAIT, LONGEST_WAIT)
+    assert (first, waits[-1], wait_before(10**6)) == (45, LONGEST_WAIT, LONGEST_WAIT)
+
+
+@pytest.mark.parametrize(("recovered_after", "looks"), [(10, 1), (60, 2), (180, 5), (300, 6)])
+def test_an_ordinary_recovery_takes_few_looks(recovered_after: int, looks: int) -> None:
+    times = accumulate(wait_before(n) for n in range(60))
+    assert next(n for n, at_ in enumerate(times, 1) if at_ >= recovered_after) == looks
 
 
 def test_a_recovery_is_measured_in_proportion_to_its_length() -> None:
-    """The wait before a look is at most half of the time since the termination, once that is ten seconds."""
+    """The wait before a look is at most half of the time since the termination, to a second: so is the error."""
     after = 0
     for n in range(60):
         after += wait_before(n)
-        assert after < 10 or wait_before(n + 1) <= after / 2
+        assert 1 <= wait_before(n + 1) <= after / 2 + 1
 
 
 @pytest.mark.parametrize(

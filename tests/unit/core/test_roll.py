@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.core.build import FRIDAY, SALT, at, calendar, instance
-from troop.chaos.roll import by_rank, due_at, fraction, roll
+from troop.chaos.roll import by_rank, due_at, fraction, last_due, roll
 
 
 def hmac_sha256(key: bytes, message: bytes) -> bytes:
@@ -59,6 +59,12 @@ def test_a_roll_falls_due_inside_the_window_and_not_in_its_last_quarter_of_an_ho
     assert window[0] <= due
     if window[1] - window[0] >= timedelta(minutes=16):  # not so where the clocks skip most of it
         assert due <= window[1] - timedelta(minutes=16)
+
+
+def test_from_the_latest_minute_on_every_roll_is_due_and_some_roll_is_due_no_earlier() -> None:
+    one, latest = calendar(open="09:00", close="09:18"), at("09:02")
+    assert last_due(FRIDAY, one) == latest
+    assert max(due_at(SALT, FRIDAY, f"unit-{n}", one) for n in range(50)) == latest
 
 
 @given(DAYS, st.lists(st.integers(0, 10**6), min_size=1, max_size=9, unique=True))

@@ -1,0 +1,49 @@
+"""What is known by its id is found by its id, so that accounts of tens of thousands of instances can be emulated.
+
+moto goes through all instances, copying their reservations, whenever it attaches a volume, through all volumes for each
+instance it launches, and through the tags of all resources for each instance that it filters by a tag. The answers are
+the same here; what they cost no longer grows with the square of the account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from moto.ec2.exceptions import InvalidInstanceIdError
+from moto.ec2.models.elastic_block_store import EBSBackend
+from moto.ec2.models.instances import InstanceBackend
+from moto.ec2.models.tags import TagBackend
+
+from ._wrap import wrap
+
+_WILDCARDS = frozenset("*?\\[")
+
+
+def apply() -> None:
+    InstanceBackend.get_instance = _instance
+
+    @wrap(EBSBackend, "describe_volumes")
+    def volumes(
+        original: Callable[..., list[Any]], self: Any, volume_ids: Any = None, filters: Any = None
+    ) -> list[Any]:
+        if filters or not volume_ids or any(one not in self.volumes for one in volume_ids):
+            return original(self, volume_ids, filters)
+        return [self.volumes[one] for one in dict.fromkeys(volume_ids)]
+
+    @wrap(TagBackend, "describe_tags")
+    def tags(original: Callable[..., list[Any]], self: Any, filters: Any = None) -> list[Any]:
+        ids = (filters or {}).get("resource-id", ())
+        if not ids or any(_WILDCARDS & set(one) for one in ids):
+            return original(self, filters)
+        named = TagBackend()
+        named.tags.update({one: self.tags[one] for one in ids if one in self.tags})
+        return original(named, filters)
+
+
+def _instance(self: Any, instance_id: str) -> Any:
+    for reservation in reversed(self.reservations.values()):  # moto asks most for what it has just launched
+        for instance in reservation.instances:
+            if instance.id == instance_id:
+                return instance
+    raise InvalidInstanceIdError(instance_id)

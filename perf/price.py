@@ -1,0 +1,144 @@
+"""What a month of Troop costs, item by item, by list price and after what AWS gives everybody for nothing.
+
+    python -m perf.price [--groups 1000] [--probability 0.2] [--recovery 180]
+
+The number of looks at a recovery is the product's own (``troop/chaos/recovery.py``); the rest of the arithmetic is
+here. Prices are those of us-east-1, in US dollars, as AWS lists them on the pages named in ``PRICES``: look them up
+before you rely on a figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "functions")]
+
+from troop.chaos.recovery import CONFIRM_WAIT, wait_before  # noqa: E402 - after the path is set
+
+DAYS, HOURS, TICKS_A_DAY = 21, 730, 28
+"""Business days and hours of a month; ticks of a day from 09:00 to 15:45, every 15 minutes."""
+
+BUSINESS_HOURS = DAYS * 7
+WATCHDOG = 2920
+"""Calls a month: every 15 minutes; the sweep between ticks is called as often."""
+
+PRICES = {
+    "transition": (0.025 / 1000, "aws.amazon.com/step-functions/pricing"),
+    "metric": (0.30, "aws.amazon.com/cloudwatch/pricing"),
+    "alarm": (0.10, "aws.amazon.com/cloudwatch/pricing"),
+    "metric read": (0.01 / 1000, "aws.amazon.com/cloudwatch/pricing"),
+    "log GB": (0.50, "aws.amazon.com/cloudwatch/pricing"),
+    "secret": (0.40, "aws.amazon.com/secrets-manager/pricing"),
+    "write unit": (0.625 / 1e6, "aws.amazon.com/dynamodb/pricing/on-demand"),
+    "read unit": (0.125 / 1e6, "aws.amazon.com/dynamodb/pricing/on-demand"),
+    "stored GB": (0.25, "aws.amazon.com/dynamodb/pricing/on-demand"),
+    "recoverable GB": (0.20, "aws.amazon.com/dynamodb/pricing/on-demand"),
+    "GB-second": (0.0000133334, "aws.amazon.com/lambda/pricing"),
+    "call": (0.20 / 1e6, "aws.amazon.com/lambda/pricing"),
+    "event": (1.00 / 1e6, "aws.amazon.com/eventbridge/pricing"),
+}
+
+FREE = {
+    "transition": 4000,
+    "metric": 10,
+    "alarm": 10,
+    "log GB": 5,
+    "stored GB": 25,
+    "GB-second": 400_000,
+    "call": 1_000_000,
+}
+"""What every account has each month, not only in its first year, and shares among all that runs in it."""
+
+CLAIM_WRITES = 30
+"""Units to claim, mark and close an event: transactions count twice, and each of the three indices once."""
+
+LOOK_WRITES = 4
+"""The event and its three indices."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """So many ``units`` of what ``PRICES`` has under ``kind``."""
+
+    what: str
+    kind: str
+    units: float
+
+    @property
+    def price(self) -> float:
+        return self.units * PRICES[self.kind][0]
+
+
+def looks_at(recovery: float) -> int:
+    """How often a group is looked at that recovers after so many seconds; the look that confirms it counts as the
+    same, for it is made by the same call."""
+    times = accumulate(wait_before(look) for look in range(1000))
+    return next(number for number, seconds in enumerate(times, 1) if seconds >= recovery)
+
+
+def month(groups: int, probability: float, recovery: float) -> list[Item]:
+    ticks, killed = DAYS * TICKS_A_DAY, groups * probability * DAYS
+    looks, decisions = looks_at(recovery), DAYS * TICKS_A_DAY * groups
+    steps = killed * (3 + 3 * looks)
+    hourly = BUSINESS_HOURS / HOURS
+    seconds_of_decide = 2 + 3 * groups / 1000
+    working = ticks * (seconds_of_decide * 1 + 0.25) + WATCHDOG * (1.5 + 0.2) * 0.25
+    watching = killed * (0.5 * (1 + looks) + CONFIRM_WAIT + 2 * 0.3) * 0.25
+    stored = 90 / 30.4 * decisions / 1e6
+    return [
+        Item(f"Step Functions: {killed:,.0f} terminations x (3 + 3 x {looks} looks)", "transition", steps),
+        Item(f"Step Functions: {ticks} ticks x 6", "transition", ticks * 6),
+        Item("alarms", "alarm", 10),
+        Item("metrics of the watchdog, all month", "metric", 3),
+        Item("metrics of the workflow: 14 in the hours of business", "metric", 14 * hourly),
+        Item("metrics that are rare: 10 in 20 hours", "metric", 10 * 20 / HOURS),
+        Item("metrics read by the watchdog", "metric read", WATCHDOG * 2),
+        Item("the salt", "secret", 1),
+        Item("decisions written, and once more in their index", "write unit", decisions * 2),
+        Item("claims and looks written", "write unit", killed * (CLAIM_WRITES + LOOK_WRITES * looks)),
+        Item("tables read by ticks", "read unit", ticks * (groups / 10)),
+        Item("decisions of 90 days stored, 0.7 KB and 0.4 KB in the index", "stored GB", stored * 1.1),
+        Item("their point-in-time recovery", "recoverable GB", stored * 0.7),
+        Item("functions: ticks, watchdog, sweeps", "GB-second", working),
+        Item("functions: terminations, looks, notifications", "GB-second", watching),
+        Item("functions: calls", "call", ticks * 2 + WATCHDOG * 2 + killed * (3 + looks)),
+        Item("notifications", "event", 2 * killed * 1.5),
+        Item("logs", "log GB", (killed * (3 + looks) * 1e-6) + decisions * 0.4e-6),
+    ]  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--groups", type=int, default=1000)
+    parser.add_argument("--probability", type=float, default=0.2)
+    parser.add_argument("--recovery", type=float, default=180, help="seconds until a group is whole again")
+    wanted = parser.parse_args()
+    items = month(wanted.groups, wanted.probability, wanted.recovery)
+    print(f"{wanted.groups:,} groups at {wanted.probability:g}, whole again after {wanted.recovery:g} s")
+    print(f"\n{'item':<66}{'units':>14}{'a month':>9}")
+    for item in items:
+        print(f"{item.what:<66}{item.units:>14,.1f}{item.price:>9.2f}")
+    print(f"{'by list price':<80}{sum(item.price for item in items):>9.2f}")
+    left = after_free(items)
+    for kind, price in left.items():
+        if price >= 0.005:
+            print(f"{'  ' + kind:<80}{price:>9.2f}")
+    print(f"{'after what is always free':<80}{sum(left.values()):>9.2f}")
+    print("\nprices from " + ", ".join(dict.fromkeys(f"https://{page}" for _, page in PRICES.values())))
+
+
+def after_free(items: list[Item]) -> dict[str, float]:
+    """The price by kind of what is more than an account has for nothing."""
+    units: dict[str, float] = {}
+    for item in items:
+        units[item.kind] = units.get(item.kind, 0) + item.units
+    return {kind: max(0, count - FREE.get(kind, 0)) * PRICES[kind][0] for kind, count in units.items()}
+
+
+if __name__ == "__main__":
+    main()

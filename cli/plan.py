@@ -89,7 +89,7 @@ def plan(
 def _of_file(groups: Path, settings: Path | None, salt: str | None) -> _Basis:
     tried = settings_files.load(settings)
     account = group_files.load(groups).account(tried.chaos)
-    notes = ["nothing was terminated before, and nothing is halted or leashed", what_if.salt_note(salt)]
+    notes = [*what_if.OF_A_FILE, what_if.salt_note(salt)]
     return _Basis(account, tried, what_if.salt_of(salt), None, list, str(groups), notes)
 
 

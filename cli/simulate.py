@@ -58,9 +58,7 @@ def simulate(
             raise CliError(Exit.NO_SUCH_UNIT, f"there is no unit {unit!r} in {groups}: there is {', '.join(known)}")
     days = {name: days_of(calendar, start, end) for name, calendar in tried.chaos.calendars.items()}
     document = _document(found, days, start, end) | {
-        "assumptions": what_if.assumptions(
-            "nothing was terminated before, and nothing is halted or leashed", what_if.salt_note(salt)
-        )
+        "assumptions": what_if.assumptions(*what_if.OF_A_FILE, what_if.salt_note(salt))
     }
     if as_json:
         show.document(document)

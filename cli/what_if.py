@@ -22,6 +22,12 @@ SettingsFile = Annotated[
 ]
 Salt = Annotated[str | None, typer.Option("--salt", help="Keys the rolls, as the deployment's secret does.")]
 
+OF_A_FILE = (
+    "nothing was terminated before, and nothing is halted or leashed",
+    "stop alarms are OK, and no instance refresh is under way",
+)
+"""What is taken for granted of groups of a file, besides."""
+
 FIRST, LAST = date(1970, 1, 1), date(2199, 12, 31)
 
 
@@ -48,11 +54,14 @@ def salt_of(given: str | None) -> bytes:
     """The salt for groups of a file.
 
     Raises:
-        CliError: USAGE: it is empty.
+        CliError: USAGE: it is empty, or no UTF-8.
     """
     if given == "":
         raise CliError(Exit.USAGE, "--salt is '': must not be empty; leave it out for a fixed one")
-    return (given or FIXED_SALT).encode()
+    try:
+        return (given or FIXED_SALT).encode()
+    except UnicodeEncodeError:
+        raise CliError(Exit.USAGE, f"--salt is {given!r}: must be text in UTF-8") from None
 
 
 def salt_note(given: str | None) -> str:

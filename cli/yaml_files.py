@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,30 @@ def parse(text: str, name: str) -> Any:
     """
     if len(text) > _LARGEST:
         raise CliError(Exit.USAGE, f"{name} is longer than {_LARGEST:,} characters")
+    value = _parsed(text, name)
+    # Only an escape can have brought one in, or stdin: files are read as UTF-8.
+    if _SUSPECT.search(text) and (half := next(_halves(value), None)) is not None:
+        raise CliError(Exit.USAGE, f"{name}: {half[:80]!r} has half of a surrogate pair, which is no character")
+    return value
+
+
+_SUSPECT = re.compile("[\ud800-\udfff]|\\\\[uU]")
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def _halves(document: Any) -> Iterator[str]:
+    """Texts, keys among them, that no encoding can hold."""
+    rest, seen = [document], set[int]()
+    while rest:
+        value = rest.pop()
+        if isinstance(value, str) and _HALF.search(value):
+            yield value
+        elif isinstance(value, (dict, list)) and id(value) not in seen:  # YAML's aliases can make circles
+            seen.add(id(value))
+            rest += [*value.keys(), *value.values()] if isinstance(value, dict) else value
+
+
+def _parsed(text: str, name: str) -> Any:
     try:
         if text.lstrip()[:1] in ("[", "{"):
             try:

@@ -63,13 +63,17 @@ class _Course:
         return replace(self.account, groups=tuple(groups), states=self.states, counts=counts)
 
     def carry_out(self, decisions: Iterable[Decision]) -> None:
-        """Does to the tables' contents what the claims of a tick do."""
+        """Does to the tables' contents what the claims of a tick do or, in a leashed deployment, its records."""
         for decision in decisions:
-            if decision.reason == TERMINATE and decision.day:
-                before = self.states.get(decision.unit, UnitState())
-                self.states[decision.unit] = replace(before, last_day=decision.day)
-                self.by_day[decision.day] += 1
-                self.in_flight += 1
+            if decision.target is None or decision.day is None:
+                continue
+            before = self.states.get(decision.unit, UnitState())
+            if decision.reason == LEASHED:
+                self.states[decision.unit] = replace(before, leashed_day=decision.day)
+                continue
+            self.states[decision.unit] = replace(before, last_day=decision.day)
+            self.by_day[decision.day] += 1
+            self.in_flight += 1
 
 
 def go_through(

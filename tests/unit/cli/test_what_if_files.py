@@ -116,6 +116,11 @@ def test_instances_that_are_left_out_are_made_up_and_none_is_none(tmp_path: Path
         ('[{"name": "web", "name": "db"}]', "/groups.yaml is no YAML: 'name' is given twice"),
         ("- {name: web", "/groups.yaml is no YAML"),
         (
+            r'[{"name": "\ud83d", "desired": 2}]',
+            r"/groups.yaml: '\ud83d' has half of a surrogate pair, which is no character",
+        ),
+        (r'- {name: a, desired: 2, tags: {"\udc00": x}}', r"'\udc00' has half of a surrogate pair"),
+        (
             "- {name: a, desired: 1, tags: {troop:unit: u}, policy: {probability: 1}}\n"
             "- {name: b, desired: 1, tags: {troop:unit: u}, policy: {probability: 0.5}}",
             "/groups.yaml: a and b give their unit u different policies",
@@ -124,6 +129,11 @@ def test_instances_that_are_left_out_are_made_up_and_none_is_none(tmp_path: Path
 )
 def test_what_is_wrong_is_named_with_what_is_allowed(tmp_path: Path, text: str, message: str) -> None:
     assert message in refusal(tmp_path, text)
+
+
+def test_escapes_of_whole_characters_are_read(tmp_path: Path) -> None:
+    (read,) = group_files.load(written(tmp_path, r'[{"name": "w\u00e9b-\ud83d\ude80", "desired": 2}]')).groups
+    assert read.name == "wéb-🚀"
 
 
 def test_every_mistake_is_told_at_once_but_for_very_many(tmp_path: Path) -> None:

@@ -102,6 +102,19 @@ def test_a_leash_is_the_outcome_with_the_instance_that_it_saves() -> None:
     assert unit.outcome.target
 
 
+def test_a_leashed_day_keeps_to_the_caps_as_its_records_do() -> None:
+    """What is on record from an earlier tick has its place under the cap, however low another unit has rolled."""
+    read, of = account(*fleet(12)), settings(max_per_day=5, max_in_flight=1)
+    loose = day_of(read, of)
+    leashed = day_of(replace(read, switch=Switch(halted=False, leashed=True)), of)
+    assert Counter(u.outcome.reason for u in leashed.values()) == {"leashed": 5, "day-cap": 7}
+    for unit, day in leashed.items():
+        assert (day.outcome.target, day.outcome.tick if day.outcome.target else None) == (
+            loose[unit].outcome.target,
+            loose[unit].outcome.tick if loose[unit].outcome.target else None,
+        )
+
+
 def test_ticks_that_are_over_terminate_nothing() -> None:
     of = settings()
     (unit,) = day_of(account(group()), of).values()

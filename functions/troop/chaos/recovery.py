@@ -78,7 +78,7 @@ def assess(
     if now - since > timeout:
         minutes = timeout.total_seconds() / 60
         return Assessment(Status.UNRECOVERED, not_whole, f"{detail} after {minutes:g} minutes")
-    return Assessment(None, not_whole, detail, wait_seconds=wait_before(looks))
+    return Assessment(None, not_whole, detail, wait_seconds=_wait(looks, (now - since).total_seconds()))
 
 
 def wait_before(look: int) -> int:
@@ -87,6 +87,13 @@ def wait_before(look: int) -> int:
         return FIRST_WAIT
     # min() before the power: a watch of days must not overflow.
     return int(min(LONGEST_WAIT, FIRST_WAIT * (BACKOFF - 1) * BACKOFF ** (min(look, 50) - 1)))
+
+
+def _wait(looks: int, after: float) -> int:
+    """Seconds until the next look. Looks out of turn (to confirm, or a sweep's) count too: they must not make those
+    that follow rarer than the time since the termination, ``after``, allows.
+    """
+    return int(min(wait_before(looks), max(FIRST_WAIT, after) * (BACKOFF - 1)))
 
 
 LOST_AFTER = timedelta(minutes=5)

@@ -211,6 +211,13 @@ def test_a_recovery_is_measured_in_proportion_to_its_length() -> None:
         assert 1 <= wait_before(n + 1) <= after / 2 + 1
 
 
+def test_looks_out_of_turn_do_not_coarsen_those_that_follow() -> None:
+    """Looks that were to confirm, and a sweep's, count as looks, but no more time has passed for them."""
+    seen = watch((45, DEGRADED), (67, REPLACED), (70, DEGRADED), (105, REPLACED), (108, DEGRADED))
+    assert 50 <= seen.wait_seconds <= 108 / 2
+    assert watch((5, DEGRADED), (6, DEGRADED), (7, DEGRADED)).wait_seconds <= 45 / 2
+
+
 @pytest.mark.parametrize(
     ("changes", "after", "lost"),
     [

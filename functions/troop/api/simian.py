@@ -184,8 +184,12 @@ def _body() -> dict[str, Any]:
     except (ValueError, RecursionError):
         raw = None
     if not isinstance(raw, dict):
-        raise BadRequestError("the body must be one JSON object with eventType, groupType and groupName")
+        raise _no_object()
     return raw
+
+
+def _no_object() -> BadRequestError:
+    return BadRequestError("the body must be one JSON object with eventType, groupType and groupName")
 
 
 def _key_header() -> str | None:
@@ -195,5 +199,9 @@ def _key_header() -> str | None:
 
 def _key_of(raw: dict[str, Any]) -> str:
     caller = principal_of(router.current_event.raw_event)
-    digest = hashlib.sha256(json.dumps([caller, raw], sort_keys=True).encode()).hexdigest()
+    try:
+        text = json.dumps([caller, raw], sort_keys=True)
+    except RecursionError:  # nested just less deep than what could not be read
+        raise _no_object() from None
+    digest = hashlib.sha256(text.encode()).hexdigest()
     return wiring.repeats().key_of(digest, wiring.now())

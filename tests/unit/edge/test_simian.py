@@ -126,6 +126,13 @@ def test_missing_and_unknown_values_are_refused(account: Account, body: Any) -> 
     assert answer["message"]
 
 
+def test_a_body_of_any_depth_is_read_or_refused(account: Account) -> None:
+    """To write a body takes more room than to read it: at some depth the one can be done, and the other cannot."""
+    head = json.dumps(WEB)[:-1]
+    found = {post(f'{head}, "x": {"[" * depth}{"]" * depth}}}')[0] for depth in range(850, 1000)}
+    assert found == {404, 400}
+
+
 def test_refusals_are_the_originals(account: Account) -> None:
     assert post()[0] == 404
     account.group("web")

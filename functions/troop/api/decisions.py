@@ -8,9 +8,9 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler.exceptions import BadRequestError
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from troop import wiring
+from troop import values, wiring
 from troop.api import cursors
 from troop.api.errors import answers
 from troop.api.models import Moment
@@ -20,6 +20,17 @@ from troop.chaos.units import LONGEST_UNIT, unit_to_url
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
 LONGEST_PAGE = 100
+
+
+def _day(value: object) -> date:
+    try:
+        return values.day(value)
+    except values.BadValue as error:
+        raise ValueError(f"must be {error}") from None
+
+
+Day = Annotated[date, BeforeValidator(_day)]
+"""YYYY-MM-DD, and none of the numbers that pydantic takes for a day, too."""
 
 
 class DecidedOut(BaseModel):
@@ -76,7 +87,7 @@ class DecisionsOut(BaseModel):
 )
 def list_decisions(
     unit: Annotated[str | None, Query(min_length=1, max_length=LONGEST_UNIT, description="About this unit")] = None,
-    day: Annotated[date | None, Query(description="On this local day of the units' calendars, YYYY-MM-DD")] = None,
+    day: Annotated[Day | None, Query(description="On this local day of the units' calendars, YYYY-MM-DD")] = None,
     limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = 25,
     cursor: Annotated[str | None, Query(max_length=2048)] = None,
 ) -> DecisionsOut:

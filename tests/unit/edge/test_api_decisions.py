@@ -189,6 +189,8 @@ def test_decisions_are_kept_as_long_as_the_settings_say(account: Account) -> Non
 @pytest.mark.parametrize(
     ("query", "said"),
     [
+        ({"day": "20261120"}, "must be a date as YYYY-MM-DD"),
+        ({"day": "1795219200"}, "must be a date as YYYY-MM-DD"),
         ({}, "give unit, day, or both"),
         ({"limit": 0, "unit": "web"}, "limit"),
         ({"limit": 101, "unit": "web"}, "limit"),

@@ -93,6 +93,9 @@ def effective(raw: Mapping[str, Any], stage: str) -> dict[str, Any]:
         CliError: USAGE, when there is no such stage, or some setting that chaos decides by cannot be used.
     """
     known = tuple(key for key in raw if key not in (stages.STAGE, stages.STAGES))
+    if missing := [PREFIX + key for key in settings.KEYS if key not in raw]:
+        verb = "is" if len(missing) == 1 else "are"
+        raise CliError(Exit.USAGE, f"settings: {', '.join(missing)} {verb} missing: give a whole cdk.json")
     try:
         found = stages.stages_of(raw, known, PREFIX)
         stages.chosen({stages.STAGE: stage}, found, PREFIX)

@@ -109,6 +109,17 @@ def test_a_file_that_is_none(run: Run, tmp_path: Path, text: str | None, said: s
     assert said in result.stderr
 
 
+def test_a_file_that_lacks_settings_is_told_which(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "cdk.json"
+    held = written_context() | {"troop:stages": {"a": {}, "b": {}}}
+    path.write_text(
+        json.dumps({"context": {k: v for k, v in held.items() if k not in ("troop:leashed", "troop:units")}})
+    )
+    result = run("policy", "diff", "a", "b", "--settings", str(path))
+    assert result.exit_code == Exit.USAGE
+    assert "settings: troop:leashed, troop:units are missing" in result.stderr
+
+
 @pytest.mark.parametrize("stage", ["review", "staging", "prod"])
 def test_what_is_compared_is_what_would_be_deployed(stage: str) -> None:
     deployed = read_settings(written_context() | {"troop:stage": stage}, written_context())

@@ -2,19 +2,23 @@
 PYTHON ?= python3
 BIN := .venv/bin
 ACCOUNT := .venv-account
+NODE := .venv-node
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions
 export CDK_DISABLE_CLI_TELEMETRY := 1
 
-.PHONY: help setup demo local deploy destroy test lint openapi unit infra machines local-tests e2e perf histories format clean
+.PHONY: help setup demo bench local deploy destroy test test-all lint openapi unit infra machines local-tests e2e perf histories agent-boot format clean
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
-setup: .venv/.ready $(BIN)/troop $(ACCOUNT)/.ready node_modules/.ready .build/.ready  ## virtual environments, CDK CLI, layers
+setup: .venv/.ready $(BIN)/troop $(ACCOUNT)/.ready $(NODE)/.ready node_modules/.ready .build/.ready  ## virtual environments, CDK CLI, layers
 
 demo: setup  ## see an instance terminated and its group recover, on AWS on this machine
 	@$(BIN)/python -m local demo
+
+bench: setup  ## see a benchmark run on a fleet of processes, its results, and nothing left of it
+	@$(BIN)/python -m local bench
 
 local: setup  ## AWS on this machine with Troop deployed, until Ctrl-C
 	@$(BIN)/python -m local up
@@ -29,13 +33,17 @@ destroy: $(TO_DEPLOY)  ## out of that account; says what stays, and asks first
 	@$(BIN)/python -m lifecycle.destroy $(if $(STAGE),--stage $(STAGE)) $(if $(DEPLOYMENT),--deployment $(DEPLOYMENT)) $(if $(CONFIRM),--confirm $(CONFIRM))
 
 test: setup lint  ## lint, types, and every test
-	@$(BIN)/python -m pytest -n 3 --dist loadgroup  # one more than a small machine has cores: whole runs mostly wait
+	@$(BIN)/python -m pytest -n 3 --dist loadgroup -m 'not clean_root'  # one more than a small machine has cores: whole runs mostly wait
+
+test-all: export TROOP_EXHAUSTIVE := 1
+test-all: test agent-boot  ## the same, with benchmarks stopped in every state and cut off at every call, and a node in a clean root
 
 lint: setup  ## ruff, mypy, the direction of imports
 	@echo "== lint"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy functions infra cli lifecycle local app.py
+	@$(BIN)/mypy functions agent infra cli lifecycle local app.py
+	@$(BIN)/mypy benchmarks/s3-range-read/read.py benchmarks/s3-range-read/prepare.py
 	@$(BIN)/lint-imports | tail -n 3
 
 unit: setup  ## the unit tests alone
@@ -44,24 +52,31 @@ unit: setup  ## the unit tests alone
 e2e: setup  ## whole loops on local AWS alone
 	@$(BIN)/python -m pytest tests/e2e
 
-perf: setup  ## measurements: deciding, a tick over 10,000 groups, pages of events, cold starts (half an hour)
+perf: setup  ## measurements: deciding, a tick over 10,000 groups, a benchmark of 348 nodes, pages of events, cold starts (half an hour)
 	@$(BIN)/python -m perf.decide
 	@$(BIN)/python -m perf.cold_start
 	@$(BIN)/python -m perf.tick
 	@$(BIN)/python -m perf.events_page
+	@$(BIN)/python -m perf.cell
+	@$(BIN)/python -m perf.merge
 
 HISTORIES ?= 1000000
 histories: setup  ## a million histories of the model test (two hours on two cores); HISTORIES=n
 	@$(BIN)/python -m perf.model --histories $(HISTORIES)
 
-openapi: setup  ## docs/openapi.json, from the API's code
+openapi: setup  ## docs/openapi.json and the schema of benchmarks' files, from the code
 	@$(BIN)/python -m infra.openapi
+	@$(BIN)/python -m infra.bench_schema
+
+agent-boot: setup  ## boots a benchmark's node in a clean Debian root with Python 3.9 (as root; needs debootstrap, installs it)
+	@command -v debootstrap >/dev/null || { echo "== debootstrap is missing: apt-get install -y debootstrap"; apt-get update -qq && apt-get install -y -qq debootstrap; }
+	@$(BIN)/python -m pytest -rs -m clean_root tests/unit/agent/test_clean_root.py
 
 format: setup
 	@$(BIN)/ruff check --fix -q . ; $(BIN)/ruff format .
 
 clean:  ## removes everything that setup and runs have made
-	rm -rf .venv $(ACCOUNT) node_modules .build .local cdk.out
+	rm -rf .venv $(ACCOUNT) $(NODE) node_modules .build .local cdk.out
 
 .venv/.ready: requirements.txt requirements-dev.txt functions/requirements.txt functions/requirements-api.txt
 	@scripts/venv $(PYTHON) .venv requirements-dev.txt
@@ -71,6 +86,9 @@ $(BIN)/troop: scripts/troop .venv/.ready
 
 $(ACCOUNT)/.ready: requirements-account.txt
 	@scripts/venv $(PYTHON) $(ACCOUNT) requirements-account.txt
+
+$(NODE)/.ready: requirements-node.txt
+	@scripts/venv $(PYTHON) $(NODE) requirements-node.txt
 
 node_modules/.ready: package.json package-lock.json .venv/.ready
 	@echo "== the CDK CLI, into node_modules/"

@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from cli import (
+    bench,
     doctor,
     events,
     groups,
@@ -41,7 +42,7 @@ app = typer.Typer(
     name="troop",
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # they would print local variables, credentials among them
-    help="Chaos Monkey for AWS: what it did, what it may do, and the switch that stops it.",
+    help="Chaos Monkey for AWS: what it did, what it may do, and the switch that stops it; and benchmarks on fleets.",
     epilog="Exit codes: 1 failed, 2 usage, 3 no credentials, 4 expired credentials, 5 no such deployment, 6 wrong "
     "region, 7 no such unit, 8 forbidden, 9 unreachable, 10 refused, 11 changed by somebody else, 12 the API failed, "
     "13 not confirmed.",
@@ -77,6 +78,7 @@ app.command("doctor")(doctor.doctor)
 app.add_typer(policy_commands.app, name="policy")
 app.command("plan")(plan.plan)
 app.command("simulate")(simulate.simulate)
+app.add_typer(bench.app, name="bench")
 app.command("proxy")(proxy_command.proxy)
 
 

@@ -132,6 +132,8 @@ _PREFIXES = {
     "GetItem": "dynamodb",
     "ListObjectVersions": "s3",
     "DeleteObjects": "s3",
+    "GetObject": "s3",
+    "HeadObject": "s3",
     "GetSecretValue": "secretsmanager",
     "Scan": "dynamodb",
     "DescribeAutoScalingGroups": "autoscaling",

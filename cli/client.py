@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+import urllib.parse
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -11,18 +12,32 @@ from typing import Any
 from cli import aws
 from cli.api import Answer, Api, UnreachableError
 from cli.errors import CliError, Exit
+from troop.bench.problems import Problem
 from troop.chaos.units import unit_to_url
 
 EVENTS_PAGE = 100
 DECISIONS_PAGE = 100
 GROUPS_PAGE = 50
 POLICIES_PAGE = 100
+RUNS_PAGE = 100
 """The longest pages the API gives."""
 
 _TRIES = 3
 _TEMPORARY = frozenset({429, 502, 503, 504})
 _SEARCHED = 2000
 """Groups among which a name is looked for that is no unit's."""
+
+
+class RefusedFileError(CliError):
+    """A benchmark that the deployment refuses as it is.
+
+    Attributes:
+        problems: what is wrong, by the way to it in the benchmark's file.
+    """
+
+    def __init__(self, message: str, problems: Sequence[Problem]) -> None:
+        self.problems = problems
+        super().__init__(Exit.REFUSED, message)
 
 
 @dataclass(frozen=True)
@@ -95,11 +110,7 @@ class TroopClient:
         """POST /terminations: the event, and whether it was on record before. Tried again where that is safe, which it
         is: the request has a key.
         """
-        for left in range(_TRIES - 1, -1, -1):
-            answer = self._send("POST", "terminations", body=request)
-            if answer.status not in _TEMPORARY | {500} or not left:
-                break
-            self.sleep(2.0 ** (_TRIES - 1 - left))
+        answer = self._again("POST", "terminations", request)
         if answer.status in (200, 202) and isinstance(answer.body, dict):
             return answer.body, answer.status == 200
         if answer.status == 404 and answer.message:
@@ -111,6 +122,72 @@ class TroopClient:
     def event(self, id: str) -> dict[str, Any]:
         """GET /events/{id}."""
         return self._ok("GET", f"events/{id}")
+
+    def start_run(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+        """POST /benchmarks: the run, and whether it was on record before. Tried again where that is safe, which it is:
+        the request has a key.
+        """
+        answer = self._again("POST", "benchmarks", request)
+        if answer.status in (200, 202) and isinstance(answer.body, dict):
+            return answer.body, answer.status == 200
+        raise self._of_benchmarks(answer, "POST", "benchmarks")
+
+    def stop_run(self, run: str) -> dict[str, Any]:
+        """DELETE /benchmarks/{run}: the run. Again it does no harm, so it is tried again."""
+        path = f"benchmarks/{urllib.parse.quote(run, safe='')}"
+        answer = self._again("DELETE", path, None)
+        if answer.status in (200, 202) and isinstance(answer.body, dict):
+            return answer.body
+        raise self._of_benchmarks(answer, "DELETE", path)
+
+    def run(self, run: str) -> dict[str, Any]:
+        """GET /benchmarks/{run}: run, cells and resources."""
+        return self._benchmarks("GET", f"benchmarks/{urllib.parse.quote(run, safe='')}")
+
+    def runs(self, limit: int) -> list[dict[str, Any]]:
+        """Up to ``limit`` runs, newest first."""
+        found: list[dict[str, Any]] = []
+        cursor: str | None = None
+        while len(found) < limit:
+            query = {"limit": str(min(RUNS_PAGE, limit - len(found)))} | ({"cursor": cursor} if cursor else {})
+            page = self._benchmarks("GET", "benchmarks", query)
+            found += page["runs"]
+            cursor = page["cursor"]
+            if not cursor:
+                break
+        return found
+
+    def stage(self, sha256: str, size: int | None = None) -> dict[str, Any]:
+        """POST /benchmarks/artifacts: whether it is there, and with a size where to put it."""
+        body = {"sha256": sha256} | ({"size": size} if size is not None else {})
+        answer = self._again("POST", "benchmarks/artifacts", body)
+        if answer.status == 200 and isinstance(answer.body, dict):
+            return answer.body
+        raise self._of_benchmarks(answer, "POST", "benchmarks/artifacts")
+
+    def _benchmarks(self, method: str, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
+        answer = self._send(method, path, query)
+        if answer.status == 200 and isinstance(answer.body, dict):
+            return answer.body
+        raise self._of_benchmarks(answer, method, path)
+
+    def _of_benchmarks(self, answer: Answer, method: str, path: str) -> CliError:
+        said_by_the_api = isinstance(answer.body, dict) and "statusCode" in answer.body
+        if answer.status in (403, 409) and said_by_the_api:  # not by IAM
+            return CliError(Exit.REFUSED, answer.message)
+        problems = answer.body.get("problems") if said_by_the_api else None
+        if answer.status == 400 and problems and all(problem.get("loc") for problem in problems):
+            return RefusedFileError(answer.message, [_problem(problem) for problem in problems])
+        return self._refusal(answer, method, path)
+
+    def _again(self, method: str, path: str, body: Mapping[str, Any] | None) -> Answer:
+        """A request that may be made any number of times."""
+        for left in range(_TRIES - 1, -1, -1):
+            answer = self._send(method, path, body=body)
+            if answer.status not in _TEMPORARY | {500} or not left:
+                break
+            self.sleep(2.0 ** (_TRIES - 1 - left))
+        return answer
 
     def switch(self) -> dict[str, Any]:
         return self._ok("GET", "switch")
@@ -206,3 +283,8 @@ class TroopClient:
 
 def unit_path(unit: str) -> str:
     return f"groups/{unit_to_url(unit)}"
+
+
+def _problem(told: Mapping[str, Any]) -> Problem:
+    allowed = str(told["allowed"])
+    return Problem(tuple(told["loc"]), str(told["problem"]).removesuffix(f": must be {allowed}"), allowed)

@@ -18,9 +18,13 @@ from urllib.parse import parse_qsl
 
 TOKEN_HEADER = "X-Troop-Token"
 LARGEST_BODY = 65_536
-"""Bytes; no body of this API comes near."""
+"""Bytes; but for a benchmark with its files, no body of this API comes near."""
+LARGEST_BENCHMARK = 4 * 1024 * 1024
+"""Bytes of a request for a run: files of a mebibyte in base64, and the benchmark."""
 
 _SEGMENT = r"[A-Za-z0-9._~-]+"
+_RUN = r"[0-9][0-9a-f-]+"
+BENCHMARKS_PATH = "/benchmarks"
 CHAOS_PATH = "/simianarmy/api/v1/chaos"
 KEY_HEADER = "Idempotency-Key"
 """Clients of the original Chaos Monkey send bodies of any content type, or of none."""
@@ -36,6 +40,9 @@ ROUTES: Sequence[tuple[re.Pattern[str], frozenset[str]]] = (
     (re.compile("/health"), frozenset({"GET"})),
     (re.compile("/terminations"), frozenset({"POST"})),
     (re.compile(CHAOS_PATH), frozenset({"GET", "POST"})),
+    (re.compile(BENCHMARKS_PATH), frozenset({"GET", "POST"})),
+    (re.compile(f"{BENCHMARKS_PATH}/artifacts"), frozenset({"POST"})),
+    (re.compile(f"{BENCHMARKS_PATH}/{_RUN}"), frozenset({"GET", "DELETE"})),
 )
 """All of the API, and nothing else."""
 
@@ -147,16 +154,17 @@ def _body_length(method: str, path: str, headers: Message) -> int:
     if len(lengths) > 1 or any(not re.fullmatch("[0-9]{1,12}", value.strip()) for value in lengths):
         raise Refusal(HTTPStatus.BAD_REQUEST, "the Content-Length is malformed")
     length = int(lengths[0]) if lengths else 0
-    if method == "GET":
+    if method in ("GET", "DELETE"):
         if length:
-            raise Refusal(HTTPStatus.BAD_REQUEST, "GET has no body")
+            raise Refusal(HTTPStatus.BAD_REQUEST, f"{method} has no body")
         return 0
     if not length and path == CHAOS_PATH:
         return 0  # whoever sends no body, clients of the original among them, is told by the API what is missing
     if not length:
         raise Refusal(HTTPStatus.LENGTH_REQUIRED, "a change needs a body: one JSON object")
-    if length > LARGEST_BODY:
-        raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {LARGEST_BODY} bytes")
+    largest = LARGEST_BENCHMARK if path == BENCHMARKS_PATH else LARGEST_BODY
+    if length > largest:
+        raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {largest} bytes")
     if path == CHAOS_PATH:
         return length
     if headers.get_content_type() != "application/json" or "Content-Type" not in headers:

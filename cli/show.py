@@ -15,6 +15,13 @@ from rich.text import Text
 _WIDTH_OF_PIPES = 200
 _STYLES = {
     "ok": "green",
+    "SUCCEEDED": "green",
+    "PARTIAL": "yellow",
+    "RUNNING": "yellow",
+    "STOPPING": "yellow",
+    "FAILED": "bold red",
+    "INVALID": "bold red",
+    "STOPPED": "magenta",
     "warn": "yellow",
     "fail": "bold red",
     "RECOVERED": "green",
@@ -33,6 +40,16 @@ def _console(stderr: bool = False) -> Console:
     # Made anew each time, as the streams may have been replaced since; nothing is cut off in a pipe.
     terminal = (sys.stderr if stderr else sys.stdout).isatty()
     return Console(stderr=stderr, width=None if terminal else _WIDTH_OF_PIPES, highlight=False, soft_wrap=False)
+
+
+def console() -> Console:
+    """Stdout, for what is shown again and again."""
+    return _console()
+
+
+def is_terminal() -> bool:
+    """Whether stdout is looked at as it comes, rather than kept or read by a program."""
+    return sys.stdout.isatty()
 
 
 def document(value: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,29 @@ def _parsed(text: str, name: str) -> Any:
         return yaml.load(text, Loader=_Strict)  # a SafeLoader
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise CliError(Exit.USAGE, f"{name} is no YAML: {' '.join(str(error).split())}") from None
+
+
+def line_of(text: str, place: Sequence[str | int]) -> int | None:
+    """The line (the first is 1) of a value of a document, or of what is nearest around it; None when it has none.
+
+    Args:
+        place: keys of mappings and positions in lists, from the top.
+    """
+    try:
+        node: Any = yaml.compose(text, Loader=_Strict)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return None
+    line = None
+    for step in place:
+        found = None
+        if isinstance(node, yaml.MappingNode):
+            found = next((pair for pair in node.value if getattr(pair[0], "value", None) == str(step)), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            found = (node.value[step], node.value[step])
+        if found is None:
+            break
+        line, node = found[0].start_mark.line + 1, found[1]
+    return line if line is not None or node is None else int(node.start_mark.line) + 1
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

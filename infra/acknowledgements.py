@@ -9,7 +9,9 @@ import aws_cdk as cdk
 from cdk_nag import AwsSolutionsChecks
 from constructs import IConstruct
 
+from infra.bench_acknowledgements import bench_acknowledgements
 from infra.data import TICKS_PREFIX
+from infra.roles import logical_id
 from infra.stack import TroopStack
 
 _EVERYWHERE = "Resource::*"
@@ -59,11 +61,14 @@ def acknowledgements(stack: TroopStack) -> Iterator[Acknowledgement]:
     for queue, what in ((stack.schedules.undelivered, "ticks"), (stack.notifications.undelivered, "notifications")):
         reason = f"The queue is itself where undelivered {what} go. Nothing reads from it, so nothing can fail to."
         yield Acknowledgement(queue, "SQS3", reason)
+    if stack.benchmarks:
+        for entry in bench_acknowledgements(stack.benchmarks, stack.functions, stack.allowed_buckets):
+            yield Acknowledgement(*entry)
 
 
 def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
     functions, workflow = stack.functions, stack.workflow
-    ticks = f"Resource::<{_logical_id(stack.data.work)}.Arn>/{TICKS_PREFIX}*"
+    ticks = f"Resource::<{logical_id(stack.data.work)}.Arn>/{TICKS_PREFIX}*"
     ours = "<AWS::Region>:<AWS::AccountId>"
     reasons = {"watchdog": _HEALTH, "notify": _STREAMS}
     for name, role in functions.roles.items():
@@ -92,7 +97,7 @@ def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
         "Setting up the delivery of logs and writing X-Ray traces support no resource-level permissions.",
     )
     for children in (":*", "/*"):
-        machine = f"<{_logical_id(workflow.machine)}.Name>"
+        machine = f"<{logical_id(workflow.machine)}.Name>"
         yield Acknowledgement(
             workflow.ready,
             f"IAM5[Resource::arn:<AWS::Partition>:states:{ours}:execution:{machine}{children}]",
@@ -144,10 +149,3 @@ def _api(stack: TroopStack) -> Iterator[Acknowledgement]:
     yield Acknowledgement(
         api, "COG4", "Callers are authorised by IAM (AWS_IAM), method by method; there is no user pool to ask."
     )
-
-
-def _logical_id(construct: IConstruct) -> str:
-    resource = construct.node.default_child
-    if not isinstance(resource, cdk.CfnResource):
-        raise TypeError(f"{construct.node.path} is no single resource")
-    return str(cdk.Stack.of(construct).resolve(resource.logical_id))

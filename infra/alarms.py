@@ -62,6 +62,7 @@ class Alarms(Construct):
         watched: Watched,
         on_demand: sfn.IStateMachine,
         untold: sqs.IQueue,
+        teardown: sfn.IStateMachine | None,
     ) -> None:
         super().__init__(scope, construct_id)
         self.act_now = sns.Topic(self, "ActNow", enforce_ssl=True)
@@ -75,7 +76,7 @@ class Alarms(Construct):
             )
         )
         tell = actions.SnsAction(self.act_now)
-        for act_now in _alarms(watched, on_demand, untold):
+        for act_now in (*_alarms(watched, on_demand, untold), *(_of_benchmarks(teardown) if teardown else ())):
             alarm = cloudwatch.Alarm(
                 self,
                 act_now.name,
@@ -136,7 +137,7 @@ def _alarms(watched: Watched, on_demand: sfn.IStateMachine, untold: sqs.IQueue) 
         )
     yield ActNow(
         "DeadLetters",
-        "A schedule could not deliver what it is for.",
+        "A schedule, or the rule about failed runs, could not deliver what it is for.",
         "dead-letters",
         _waiting_in(watched.undelivered),
         cloudwatch.TreatMissingData.NOT_BREACHING,
@@ -156,6 +157,33 @@ def _alarms(watched: Watched, on_demand: sfn.IStateMachine, untold: sqs.IQueue) 
         cloudwatch.TreatMissingData.BREACHING,
         silence=True,
     )
+
+
+def _of_benchmarks(teardown: sfn.IStateMachine) -> Iterator[ActNow]:
+    """That a run fails is for whoever has started it to know. What may be left of it costs money by the hour."""
+    yield ActNow(
+        "ReaperFound",
+        "A benchmark had left something behind, or had not ended in its time, and the reaper had to see to it.",
+        "reaper-found",
+        _of_watchdog(Metric.REAPER_FINDS),
+        cloudwatch.TreatMissingData.IGNORE,  # it speaks every quarter of an hour, as the watchdog does
+    )
+    yield ActNow(
+        "ReaperSilent",
+        "The reaper has been silent for a while: what benchmarks leave behind now, nobody removes.",
+        "reaper-silent",
+        _of_watchdog(Metric.REAPER_FINDS, cloudwatch.Stats.SAMPLE_COUNT, cdk.Duration.minutes(MINUTES)),
+        cloudwatch.TreatMissingData.BREACHING,
+        silence=True,
+    )
+    for kind, how in {"Failed": "has failed", "TimedOut": "took too long", "Aborted": "was stopped"}.items():
+        yield ActNow(
+            f"Teardown{kind}",
+            f"Removing what a benchmark has created {how}: some of it may still be there.",
+            "teardown-failed",
+            _of_executions(kind, teardown.state_machine_arn),
+            cloudwatch.TreatMissingData.NOT_BREACHING,
+        )
 
 
 def _of_executions(kind: str, machine: str) -> cloudwatch.Metric:

@@ -27,6 +27,11 @@ ROUTES = (
     "POST /terminations",
     "GET /simianarmy/api/v1/chaos",
     "POST /simianarmy/api/v1/chaos",
+    "POST /benchmarks",
+    "GET /benchmarks",
+    "POST /benchmarks/artifacts",
+    "GET /benchmarks/{run}",
+    "DELETE /benchmarks/{run}",
 )
 _REQUESTS_PER_SECOND = 50
 _BURST = 100
@@ -52,7 +57,7 @@ class Api(Construct):
             self,
             "Rest",
             rest_api_name=cdk.Aws.STACK_NAME,  # for people: API Gateway itself takes any number of the same name
-            description="Troop: terminations and their recovery, policy of groups, the switch",
+            description="Troop: terminations and their recovery, policy of groups, the switch; runs of benchmarks",
             endpoint_configuration=apigateway.EndpointConfiguration(types=[apigateway.EndpointType.REGIONAL]),
             # API Gateway writes access logs only where the settings of the account and region name a role for it. Other
             # APIs share that setting, so it is made only on request, and then stays when the deployment goes.
@@ -74,6 +79,8 @@ class Api(Construct):
         integration = apigateway.LambdaIntegration(handler, allow_test_invoke=False)
         for route in ROUTES:
             method, _, path = route.partition(" ")
+            if path.startswith("/benchmarks") and not settings.chaos.benchmarks:
+                continue
             parameter = path.partition("{")[2].rstrip("}")
             self.rest_api.root.resource_for_path(path).add_method(
                 method,

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.pack import pack
 from infra import FUNCTIONS, ROOT
 
 BUILD = ROOT / ".build"
@@ -68,9 +69,12 @@ def bundle(target: str, deployment_json: str) -> Bundle:
 
 
 def stage_code(deployment_json: str) -> Path:
-    """A folder with the handlers, their package and ``deployment.json``, named by a hash of its content."""
+    """A folder with the handlers, their package, ``deployment.json`` and the agent that fleets' nodes run
+    (``agent.pyz``), named by a hash of its content.
+    """
     sources = sorted([*FUNCTIONS.glob("handlers/*.py"), *FUNCTIONS.glob("troop/**/*.py")])
-    digest = hashlib.sha256(deployment_json.encode())
+    agent = _agent()
+    digest = hashlib.sha256(deployment_json.encode() + b"\0" + agent)
     for source in sources:
         digest.update(f"\0{source.relative_to(FUNCTIONS)}\0".encode() + source.read_bytes())
     folder = BUILD / "functions" / digest.hexdigest()[:16]
@@ -81,9 +85,17 @@ def stage_code(deployment_json: str) -> Path:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, copy)
             (partial / "deployment.json").write_text(deployment_json, encoding="utf-8")
+            (partial / "agent.pyz").write_bytes(agent)
     os.utime(folder)
     _remove_stale(folder.parent.iterdir())  # each edit makes a new one
     return folder
+
+
+def _agent() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        packed = Path(folder) / "agent.pyz"
+        pack(packed)
+        return packed.read_bytes()
 
 
 def layer(name: str, target: str) -> Path:

@@ -20,6 +20,9 @@ SWEEP = f"cron(8/{MINUTES} * * * ? *)"
 ticks': two sweeps at a time do no harm, and no good either.
 """
 
+REAPER = f"cron(4/{MINUTES} * * * ? *)"
+"""What a benchmark may leave behind lives no longer than this beyond its time."""
+
 SWEPT: Mapping[str, str] = {
     "execution": "<aws.scheduler.execution-id>",
     "started": "<aws.scheduler.scheduled-time>",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import aws_cdk as cdk
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_s3 as s3
@@ -36,49 +38,33 @@ class Data(Construct):
     def __init__(self, scope: Construct, construct_id: str, *, retain: bool) -> None:
         super().__init__(scope, construct_id)
         self._retain = retain
-        self._removal = cdk.RemovalPolicy.RETAIN if retain else cdk.RemovalPolicy.DESTROY
         self.group_tags = self._table("GroupTags", "unit", streamed=True)
         self.events = self._table("Events", "event_id", streamed=True)
         for index, partition in {"by-time": "kind", "by-unit": "unit", "by-open": "open"}.items():
             self.events.add_global_secondary_index(
                 index_name=index,
-                partition_key=_text(partition),
-                sort_key=_text("at"),
+                partition_key=text_attribute(partition),
+                sort_key=text_attribute("at"),
                 projection_type=dynamodb.ProjectionType.ALL,
             )
         self.state = self._table("State", "key", expires="expires_at", streamed=True)
         self.decisions = self._table("Decisions", "unit", sort="tick", expires="expires_at")
         self.decisions.add_global_secondary_index(
             index_name="by-day",
-            partition_key=_text("day_shard"),
-            sort_key=_text("at"),
+            partition_key=text_attribute("day_shard"),
+            sort_key=text_attribute("at"),
             # All but the policy, which is half of an item: whoever asks for a day wants the reasons.
             projection_type=dynamodb.ProjectionType.INCLUDE,
             non_key_attributes=list(_TOLD_BY_DAY),
         )
         self.changes = self._table("Changes", "subject", sort="at", streamed=True)
-        self.work = s3.Bucket(
-            self,
-            "WorkBucket",
-            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
-            encryption=s3.BucketEncryption.S3_MANAGED,
-            enforce_ssl=True,
-            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
-            lifecycle_rules=[
-                s3.LifecycleRule(
-                    prefix=TICKS_PREFIX,
-                    expiration=cdk.Duration.days(_TICKS_DAYS),
-                    abort_incomplete_multipart_upload_after=cdk.Duration.days(1),
-                )
-            ],
-            removal_policy=self._removal,
-        )
+        self.work = make_bucket(self, "WorkBucket", retain=retain, days={TICKS_PREFIX: _TICKS_DAYS})
         self.salt = secretsmanager.Secret(
             self,
             "Salt",
             description="Keys the rolls: who holds it can recompute them, nobody else can predict them.",
             generate_secret_string=secretsmanager.SecretStringGenerator(password_length=64, exclude_punctuation=True),
-            removal_policy=self._removal,
+            removal_policy=removal(retain),
         )
 
     @property
@@ -95,25 +81,78 @@ class Data(Construct):
         expires: str | None = None,
         streamed: bool = False,
     ) -> dynamodb.Table:
-        table = dynamodb.Table(
-            self,
-            construct_id,
-            partition_key=_text(partition),
-            sort_key=_text(sort) if sort else None,
-            time_to_live_attribute=expires,
-            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
-            encryption=dynamodb.TableEncryption.AWS_MANAGED,
-            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
-                point_in_time_recovery_enabled=True
-            ),
-            # What others are told is read from streams: see infra/notifications.py.
-            stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES if streamed else None,
-            deletion_protection=self._retain,
-            removal_policy=self._removal,
+        return make_table(
+            self, construct_id, partition, sort=sort, expires=expires, streamed=streamed, retain=self._retain
         )
-        cdk.Tags.of(table).add(DATA_TAG, construct_id)
-        return table
 
 
-def _text(name: str) -> dynamodb.Attribute:
+def make_table(
+    scope: Construct,
+    construct_id: str,
+    partition: str,
+    *,
+    retain: bool,
+    sort: str | None = None,
+    expires: str | None = None,
+    streamed: bool = False,
+) -> dynamodb.Table:
+    """A table, encrypted and restorable, which a later deployment finds by its tag.
+
+    Args:
+        partition, sort, expires: names of attributes.
+        retain: it outlives the stack, and is protected from deletion.
+        streamed: whether others are told of what is written: see infra/notifications.py.
+    """
+    table = dynamodb.Table(
+        scope,
+        construct_id,
+        partition_key=text_attribute(partition),
+        sort_key=text_attribute(sort) if sort else None,
+        time_to_live_attribute=expires,
+        billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+        encryption=dynamodb.TableEncryption.AWS_MANAGED,
+        point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
+            point_in_time_recovery_enabled=True
+        ),
+        stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES if streamed else None,
+        deletion_protection=retain,
+        removal_policy=removal(retain),
+    )
+    cdk.Tags.of(table).add(DATA_TAG, construct_id)
+    return table
+
+
+def make_bucket(scope: Construct, construct_id: str, *, retain: bool, days: Mapping[str, int]) -> s3.Bucket:
+    """A private, encrypted bucket that takes TLS only.
+
+    Args:
+        retain: it outlives the stack.
+        days: after which objects go, by the prefix of their keys.
+    """
+    return s3.Bucket(
+        scope,
+        construct_id,
+        block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+        encryption=s3.BucketEncryption.S3_MANAGED,
+        enforce_ssl=True,
+        object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+        lifecycle_rules=[
+            s3.LifecycleRule(
+                prefix=prefix,
+                expiration=cdk.Duration.days(kept),
+                abort_incomplete_multipart_upload_after=cdk.Duration.days(1),
+            )
+            for prefix, kept in days.items()
+        ],
+        removal_policy=removal(retain),
+    )
+
+
+def removal(retain: bool) -> cdk.RemovalPolicy:
+    """What becomes of data when the stack goes."""
+    return cdk.RemovalPolicy.RETAIN if retain else cdk.RemovalPolicy.DESTROY
+
+
+def text_attribute(name: str) -> dynamodb.Attribute:
+    """A key of a table or an index."""
     return dynamodb.Attribute(name=name, type=dynamodb.AttributeType.STRING)

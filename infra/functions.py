@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import aws_cdk as cdk
 from aws_cdk import aws_dynamodb as dynamodb
@@ -15,14 +16,20 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
-from infra import permissions
+from infra import bench_permissions, permissions
+from infra.bench_data import BenchData
 from infra.bundling import PYTHON_VERSION, bundle
 from infra.data import Data
 from infra.logs import make_log_group
+from infra.network import Network
+from infra.nodes import Nodes
 from infra.roles import as_listed, drop_depends_on, make_role
 from infra.settings import DeploymentSettings
 from infra.watched import Watched
 from troop.chaos.metrics import NAMESPACE
+
+if TYPE_CHECKING:
+    from infra.benchmarks import Benchmarks
 
 RUNTIME = lambda_.Runtime.PYTHON_3_14
 ARCHITECTURE = lambda_.Architecture.ARM_64
@@ -36,12 +43,19 @@ class Functions(Construct):
         api: behind API Gateway; the only one with pydantic's layer.
         watchdog: looks after the deployment's health.
         notify: tells others what was recorded.
+        launch, cell: tasks of the workflow of benchmarks.
+        teardown: the task of the workflow that removes what a run has created.
+        reaper: removes what that has left, and starts it where it was not.
         roles, log_groups: by the function's name.
     """
 
     api: lambda_.Function
     watchdog: lambda_.Function
     notify: lambda_.Function
+    launch: lambda_.Function
+    cell: lambda_.Function
+    teardown: lambda_.Function
+    reaper: lambda_.Function
 
     def __init__(
         self,
@@ -97,26 +111,75 @@ class Functions(Construct):
             "sweep", permissions.sweep(data), [runtime_layer], events_and_state, seconds=120, megabytes=256
         )
 
-    def add_observers(self, watched: Watched, on_demand: sfn.IStateMachine) -> None:
+    def add_benchmarks(self, bench: BenchData, network: Network, nodes: Nodes) -> None:
+        """Makes the functions that run benchmarks and remove what these have created."""
+        stack = cdk.Stack.of(self)
+        record = {"TROOP_RUNS_TABLE": bench.runs.table_name, "TROOP_RESULTS_BUCKET": bench.results.bucket_name}
+        self.launch = self._function(
+            "launch",
+            bench_permissions.launch(stack, bench, network.vpc_id, network.subnet_ids, nodes.role),
+            [self._runtime_layer],
+            {**record, **network.environment(), "TROOP_NODE_PROFILE": nodes.profile.instance_profile_arn},
+            seconds=120,
+            megabytes=256,
+        )
+        self.cell = self._function(
+            "cell",
+            bench_permissions.cell(stack, bench),
+            [self._runtime_layer],
+            record,
+            seconds=300,  # what all nodes have left is merged in one call
+            megabytes=1024,
+        )
+        self.teardown = self._function(
+            "teardown",
+            bench_permissions.teardown(stack, bench),
+            [self._runtime_layer],
+            {"TROOP_RUNS_TABLE": bench.runs.table_name},
+            seconds=120,
+            megabytes=256,
+        )
+
+    def add_reaper(self, bench: BenchData, benchmark: sfn.StateMachine, teardown: sfn.StateMachine) -> None:
+        """Makes the function that looks after runs whose workflow is over, or should be."""
+        self.reaper = self._function(
+            "reaper",
+            bench_permissions.reaper(cdk.Stack.of(self), bench, benchmark, teardown),
+            [self._runtime_layer],
+            {
+                "TROOP_RUNS_TABLE": bench.runs.table_name,
+                "TROOP_BENCHMARK_MACHINE": benchmark.state_machine_arn,
+                "TROOP_TEARDOWN_MACHINE": teardown.state_machine_arn,
+            },
+            seconds=120,
+            megabytes=256,
+        )
+
+    def add_observers(self, watched: Watched, on_demand: sfn.IStateMachine, benchmarks: Benchmarks | None) -> None:
         """Makes the functions that also look at what is made of the others: the API's, and the watchdog.
 
         Args:
             on_demand: the workflow that the API's starts.
+            benchmarks: what the API's admits runs to; None where there is none.
         """
         data = self._data
-        health = permissions.health(data, watched)
+        of_runs = benchmarks.permissions_of_api() if benchmarks else []
+        runs_environment = benchmarks.environment_of_api() if benchmarks else {}
+        runs = [benchmarks.data.runs] if benchmarks else []
+        health = permissions.health(watched, data.state, [*data.tables, *runs])
         health_environment = {
             **self._events_and_state(),
             "TROOP_GROUP_TAGS_TABLE": data.group_tags.table_name,
             "TROOP_DECISIONS_TABLE": data.decisions.table_name,
             "TROOP_CHANGES_TABLE": data.changes.table_name,
+            **({"TROOP_RUNS_TABLE": benchmarks.data.runs.table_name} if benchmarks else {}),
             **watched.environment(self._settings.tick_minutes),
         }
         self.api = self._function(
             "api",
-            [*permissions.api(data, on_demand), *health],
+            [*permissions.api(data, on_demand), *health, *of_runs],
             [self._runtime_layer, self._api_layer],
-            health_environment | {"TROOP_ON_DEMAND_MACHINE": on_demand.state_machine_arn},
+            health_environment | {"TROOP_ON_DEMAND_MACHINE": on_demand.state_machine_arn} | runs_environment,
             seconds=29,
             megabytes=512,
         )

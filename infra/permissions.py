@@ -5,7 +5,7 @@ An asterisk as the resource stands only where the action supports no other, or n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import aws_cdk as cdk
@@ -40,12 +40,12 @@ _TRACE = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
 def decide(data: Data) -> list[iam.PolicyStatement]:
     """Reads groups and policy; writes decisions, LEASHED events and the list of what is to be terminated."""
     return [
-        _allow(_LOOK, "*"),
-        _allow(["dynamodb:Scan"], data.group_tags.table_arn, data.state.table_arn),
-        _allow(["dynamodb:BatchWriteItem"], data.decisions.table_arn),
-        _allow(["dynamodb:PutItem"], data.events.table_arn),
-        _allow(["dynamodb:UpdateItem"], data.state.table_arn),
-        _allow(["s3:PutObject"], data.work.arn_for_objects(f"{TICKS_PREFIX}*")),
+        allow(_LOOK, "*"),
+        allow(["dynamodb:Scan"], data.group_tags.table_arn, data.state.table_arn),
+        allow(["dynamodb:BatchWriteItem"], data.decisions.table_arn),
+        allow(["dynamodb:PutItem"], data.events.table_arn),
+        allow(["dynamodb:UpdateItem"], data.state.table_arn),
+        allow(["s3:PutObject"], data.work.arn_for_objects(f"{TICKS_PREFIX}*")),
         _read_salt(data),
     ]
 
@@ -60,18 +60,18 @@ def terminate(stack: cdk.Stack, data: Data) -> list[iam.PolicyStatement]:
         arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
     )
     return [
-        _allow([*_LOOK, "autoscaling:DescribeAutoScalingInstances"], "*"),
+        allow([*_LOOK, "autoscaling:DescribeAutoScalingInstances"], "*"),
         _read_salt(data),
-        _allow(["dynamodb:GetItem"], data.group_tags.table_arn, data.state.table_arn, data.events.table_arn),
-        _allow(["dynamodb:PutItem", "dynamodb:UpdateItem"], data.events.table_arn),
-        _allow(["dynamodb:ConditionCheckItem"], data.group_tags.table_arn, data.state.table_arn),
-        _allow(["dynamodb:UpdateItem"], data.state.table_arn),
-        _allow(
+        allow(["dynamodb:GetItem"], data.group_tags.table_arn, data.state.table_arn, data.events.table_arn),
+        allow(["dynamodb:PutItem", "dynamodb:UpdateItem"], data.events.table_arn),
+        allow(["dynamodb:ConditionCheckItem"], data.group_tags.table_arn, data.state.table_arn),
+        allow(["dynamodb:UpdateItem"], data.state.table_arn),
+        allow(
             ["ec2:TerminateInstances"],
             instances,
             conditions={"Null": {f"aws:ResourceTag/{GROUP_NAME_TAG}": "false"}},
         ),
-        _allow(["autoscaling:TerminateInstanceInAutoScalingGroup"], groups),
+        allow(["autoscaling:TerminateInstanceInAutoScalingGroup"], groups),
         *_never_touch(),
     ]
 
@@ -79,9 +79,9 @@ def terminate(stack: cdk.Stack, data: Data) -> list[iam.PolicyStatement]:
 def recovery(data: Data) -> list[iam.PolicyStatement]:
     """Watches a group until it has recovered, and records the outcome."""
     return [
-        _allow(_WATCH, "*"),
-        _allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], data.events.table_arn),
-        _allow(["dynamodb:UpdateItem"], data.state.table_arn),
+        allow(_WATCH, "*"),
+        allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], data.events.table_arn),
+        allow(["dynamodb:UpdateItem"], data.state.table_arn),
     ]
 
 
@@ -89,8 +89,8 @@ def sweep(data: Data) -> list[iam.PolicyStatement]:
     """Finds what is in flight, and watches or brings to an end what nobody else does."""
     return [
         *recovery(data),
-        _allow(["autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances"], "*"),
-        _allow(["dynamodb:Query"], _index(data.events, "by-open")),
+        allow(["autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances"], "*"),
+        allow(["dynamodb:Query"], index(data.events, "by-open")),
     ]
 
 
@@ -100,12 +100,12 @@ def notify(
     """Reads what was recorded and how a unit has recovered before, and tells others; touches nothing."""
     streams = [table.table_stream_arn for table in streamed if table.table_stream_arn]
     return [
-        _allow(["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], *streams),
-        _allow(["dynamodb:ListStreams"], "*"),  # knows no resources, and Lambda asks for it
-        _allow(["dynamodb:Query"], _index(data.events, "by-unit")),
-        _allow(["events:PutEvents"], bus.event_bus_arn),
-        _allow(["sns:Publish"], topic.topic_arn),
-        _allow(["sqs:SendMessage"], undelivered.queue_arn),
+        allow(["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], *streams),
+        allow(["dynamodb:ListStreams"], "*"),  # knows no resources, and Lambda asks for it
+        allow(["dynamodb:Query"], index(data.events, "by-unit")),
+        allow(["events:PutEvents"], bus.event_bus_arn),
+        allow(["sns:Publish"], topic.topic_arn),
+        allow(["sqs:SendMessage"], undelivered.queue_arn),
     ]
 
 
@@ -114,59 +114,59 @@ def api(data: Data, on_demand: sfn.IStateMachine) -> list[iam.PolicyStatement]:
     be terminated on demand, and starts the workflow that does it.
     """
     return [
-        _allow(_LOOK, "*"),
-        _allow(["dynamodb:GetItem", "dynamodb:PutItem"], data.events.table_arn),
-        _allow(["dynamodb:ConditionCheckItem"], data.group_tags.table_arn, data.state.table_arn),
-        _allow(["states:StartExecution"], on_demand.state_machine_arn),
-        _allow(
+        allow(_LOOK, "*"),
+        allow(["dynamodb:GetItem", "dynamodb:PutItem"], data.events.table_arn),
+        allow(["dynamodb:ConditionCheckItem"], data.group_tags.table_arn, data.state.table_arn),
+        allow(["states:StartExecution"], on_demand.state_machine_arn),
+        allow(
             ["dynamodb:Query"],
-            *(_index(data.events, "by-time"), _index(data.events, "by-unit"), data.changes.table_arn),
-            *(data.decisions.table_arn, _index(data.decisions, "by-day")),
+            *(index(data.events, "by-time"), index(data.events, "by-unit"), data.changes.table_arn),
+            *(data.decisions.table_arn, index(data.decisions, "by-day")),
         ),
-        _allow(
+        allow(
             ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"],
             *(data.group_tags.table_arn, data.state.table_arn),
         ),
-        _allow(["dynamodb:Scan"], data.group_tags.table_arn),  # a page at a time
-        _allow(["dynamodb:PutItem"], data.changes.table_arn),
+        allow(["dynamodb:Scan"], data.group_tags.table_arn),  # a page at a time
+        allow(["dynamodb:PutItem"], data.changes.table_arn),
     ]
 
 
-def health(data: Data, watched: Watched) -> list[iam.PolicyStatement]:
+def health(watched: Watched, state: dynamodb.ITable, tables: Sequence[dynamodb.ITable]) -> list[iam.PolicyStatement]:
     """Sees whether the deployment works: its schedules, its workflow, its dead letters, its tables."""
     return [
-        _allow(["scheduler:ListSchedules", "cloudwatch:GetMetricStatistics"], "*"),  # know no resources
-        _allow(["states:ListExecutions"], watched.machine.state_machine_arn),
-        _allow(["sqs:GetQueueAttributes"], watched.undelivered.queue_arn),
-        _allow(["dynamodb:DescribeTable"], *(table.table_arn for table in data.tables)),
-        _allow(["dynamodb:GetItem", "dynamodb:BatchGetItem"], data.state.table_arn),
+        allow(["scheduler:ListSchedules", "cloudwatch:GetMetricStatistics"], "*"),  # know no resources
+        allow(["states:ListExecutions"], watched.machine.state_machine_arn),
+        allow(["sqs:GetQueueAttributes"], watched.undelivered.queue_arn),
+        allow(["dynamodb:DescribeTable"], *(table.table_arn for table in tables)),
+        allow(["dynamodb:GetItem", "dynamodb:BatchGetItem"], state.table_arn),
     ]
 
 
 def function_scheduler(function: lambda_.IFunction, undelivered: sqs.IQueue) -> list[iam.PolicyStatement]:
     """A schedule calls its function; a call that could not be delivered goes to the queue."""
     return [
-        _allow(["lambda:InvokeFunction"], function.function_arn),
-        _allow(["sqs:SendMessage"], undelivered.queue_arn),
+        allow(["lambda:InvokeFunction"], function.function_arn),
+        allow(["sqs:SendMessage"], undelivered.queue_arn),
     ]
 
 
 def function_telemetry(group: logs.ILogGroup) -> list[iam.PolicyStatement]:
     """A function writes into its own log group, which the deployment has made for it, and traces itself."""
-    return [_allow(["logs:CreateLogStream", "logs:PutLogEvents"], group.log_group_arn), _allow(_TRACE, "*")]
+    return [allow(["logs:CreateLogStream", "logs:PutLogEvents"], group.log_group_arn), allow(_TRACE, "*")]
 
 
 def chaos_machine(data: Data, functions: Sequence[lambda_.IFunction]) -> list[iam.PolicyStatement]:
     """The workflow of ticks also reads the items of its Distributed Map."""
-    reads = _allow(["s3:GetObject"], data.work.arn_for_objects(f"{TICKS_PREFIX}*"))
+    reads = allow(["s3:GetObject"], data.work.arn_for_objects(f"{TICKS_PREFIX}*"))
     return [*machine(functions), reads]
 
 
 def machine(functions: Sequence[lambda_.IFunction]) -> list[iam.PolicyStatement]:
     """A workflow calls its functions, logs and traces."""
     return [
-        _allow(["lambda:InvokeFunction"], *(function.function_arn for function in functions)),
-        _allow(
+        allow(["lambda:InvokeFunction"], *(function.function_arn for function in functions)),
+        allow(
             [  # what Step Functions needs to set up the delivery of its logs
                 "logs:CreateLogDelivery",
                 "logs:DeleteLogDelivery",
@@ -179,7 +179,7 @@ def machine(functions: Sequence[lambda_.IFunction]) -> list[iam.PolicyStatement]
             ],
             "*",
         ),
-        _allow([*_TRACE, "xray:GetSamplingRules", "xray:GetSamplingTargets"], "*"),
+        allow([*_TRACE, "xray:GetSamplingRules", "xray:GetSamplingTargets"], "*"),
     ]
 
 
@@ -195,21 +195,24 @@ def map_children(stack: cdk.Stack, machine: sfn.StateMachine) -> list[iam.Policy
         for child in (":*", "/*")
     ]
     return [
-        _allow(["states:StartExecution"], machine.state_machine_arn),
-        _allow(["states:DescribeExecution", "states:StopExecution"], *executions),
+        allow(["states:StartExecution"], machine.state_machine_arn),
+        allow(["states:DescribeExecution", "states:StopExecution"], *executions),
     ]
 
 
 def scheduler(machine: sfn.IStateMachine, undelivered: sqs.IQueue) -> list[iam.PolicyStatement]:
     """A schedule starts the workflow; a start that could not be delivered goes to the queue."""
     return [
-        _allow(["states:StartExecution"], machine.state_machine_arn),
-        _allow(["sqs:SendMessage"], undelivered.queue_arn),
+        allow(["states:StartExecution"], machine.state_machine_arn),
+        allow(["sqs:SendMessage"], undelivered.queue_arn),
     ]
 
 
-def _allow(actions: Sequence[str], *resources: str, conditions: dict[str, Any] | None = None) -> iam.PolicyStatement:
-    return iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
+def allow(actions: Sequence[str], *resources: str, conditions: Mapping[str, Any] | None = None) -> iam.PolicyStatement:
+    """A statement that allows all of the actions on all of the resources."""
+    return iam.PolicyStatement(
+        actions=list(actions), resources=list(resources), conditions=dict(conditions) if conditions else None
+    )
 
 
 def _never_touch() -> list[iam.PolicyStatement]:
@@ -229,8 +232,9 @@ def _never_touch() -> list[iam.PolicyStatement]:
 
 
 def _read_salt(data: Data) -> iam.PolicyStatement:
-    return _allow(["secretsmanager:GetSecretValue"], data.salt.secret_arn)
+    return allow(["secretsmanager:GetSecretValue"], data.salt.secret_arn)
 
 
-def _index(table: dynamodb.ITable, name: str) -> str:
+def index(table: dynamodb.ITable, name: str) -> str:
+    """The ARN of a table's index."""
     return f"{table.table_arn}/index/{name}"

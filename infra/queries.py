@@ -12,6 +12,7 @@ from constructs import Construct
 from infra.functions import Functions
 
 FUNCTIONS = ("decide", "terminate", "recovery", "sweep", "notify", "api", "watchdog")
+OF_BENCHMARKS = ("launch", "cell", "teardown", "reaper")
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Query:
 
     Attributes:
         title: what it is called behind the deployment's name.
-        functions: whose logs tell.
+        functions: whose logs tell, as far as the deployment has them.
         lines: the query, line by line; the console asks for the time that it is about.
     """
 
@@ -69,7 +70,7 @@ QUERIES = (
     ),
     Query(
         "Errors",
-        FUNCTIONS,
+        (*FUNCTIONS, *OF_BENCHMARKS),
         (
             "# By tick (its execution), event or request. What Lambda itself reports (a crash, memory, time) has none.",
             "fields coalesce(exception_name, errorType) as exception, coalesce(message, errorMessage) as said",
@@ -104,5 +105,9 @@ class Queries(Construct):
                 query.title.title().replace(" ", ""),
                 name=f"{cdk.Aws.STACK_NAME}/{query.title}",
                 query_string=query.text,
-                log_group_names=[functions.log_groups[name].log_group_name for name in query.functions],
+                log_group_names=[
+                    functions.log_groups[name].log_group_name
+                    for name in query.functions
+                    if name in functions.log_groups
+                ],
             )

@@ -48,3 +48,11 @@ def drop_depends_on(construct: IConstruct) -> None:
     if not isinstance(resource, cdk.CfnResource):
         raise TypeError(f"{construct.node.path} is no single resource")
     resource.add_deletion_override("DependsOn")
+
+
+def logical_id(construct: IConstruct) -> str:
+    """The id in the template of a construct that is one resource."""
+    resource = construct.node.default_child
+    if not isinstance(resource, cdk.CfnResource):
+        raise TypeError(f"{construct.node.path} is no single resource")
+    return str(cdk.Stack.of(construct).resolve(resource.logical_id))

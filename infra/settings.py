@@ -8,6 +8,7 @@ it, and ``cdk deploy -c troop:KEY=VALUE`` overrides both. What the functions dec
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,47 @@ LOG_RETENTION_DAYS = (
 )
 """What CloudWatch Logs accepts."""
 
+MOST_ZONES = 6
+"""No region has more that fleets could be spread over."""
+
+
+@dataclass(frozen=True)
+class GivenNetwork:
+    """A network that is there already.
+
+    Attributes:
+        vpc: its id.
+        subnets: ids of those that fleets are launched into.
+    """
+
+    vpc: str
+    subnets: tuple[str, ...]
+
+
+_NETWORK = 'null, or an object such as {"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123456789abcdef0"]}'
+
+
+def _network(value: Any) -> GivenNetwork | None:
+    if value is None or (isinstance(value, str) and value.strip() in ("", "null")):
+        return None
+    try:
+        given = chaos.json_object(value)
+    except values.BadValue:
+        raise values.BadValue(_NETWORK) from None
+    subnets = given.get("subnets")
+    if given.keys() != {"vpc", "subnets"} or not isinstance(subnets, list) or not subnets:
+        raise values.BadValue(_NETWORK)
+    if not _is_id("vpc", given["vpc"]) or not all(_is_id("subnet", subnet) for subnet in subnets):
+        raise values.BadValue(_NETWORK)
+    if len(set(subnets)) < len(subnets):
+        raise values.BadValue(f"{_NETWORK}, each subnet once")
+    return GivenNetwork(given["vpc"], tuple(subnets))
+
+
+def _is_id(kind: str, value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(rf"{kind}-([0-9a-f]{{8}}|[0-9a-f]{{17}})", value) is not None
+
+
 _DEPLOYMENT_ONLY: dict[str, Callable[[Any], Any]] = {
     "tick_minutes": values.one_of(*chaos.TICK_MINUTES),
     "log_retention_days": values.one_of(*LOG_RETENTION_DAYS),
@@ -31,6 +73,9 @@ _DEPLOYMENT_ONLY: dict[str, Callable[[Any], Any]] = {
     "api_access_logs": values.boolean,
     "runbook_url": values.text(),
     "bundle": values.one_of(*BUNDLES),
+    "network": _network,
+    "zones": values.whole(1, MOST_ZONES),
+    "results_retention_days": values.whole(1, 3650),
 }
 
 
@@ -48,6 +93,9 @@ class DeploymentSettings:
             role for it, which the deployment then makes.
         runbook_url: where docs/runbook.md can be read by whoever an alarm is sent to; "#anchor" is put behind it.
         bundle: the platform whose wheels go into the layers: ``lambda``, or this ``machine`` for local AWS.
+        network: where fleets are launched; None for a network of the deployment's own.
+        zones: availability zones of the own network; not looked at with a given one.
+        results_retention_days: for which the results of benchmarks are kept.
     """
 
     chaos: chaos.Settings
@@ -58,6 +106,9 @@ class DeploymentSettings:
     api_access_logs: bool
     runbook_url: str
     bundle: str
+    network: GivenNetwork | None
+    zones: int
+    results_retention_days: int
 
 
 def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None = None) -> DeploymentSettings:

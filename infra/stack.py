@@ -10,7 +10,8 @@ from constructs import Construct
 
 from infra.alarms import Alarms
 from infra.api import Api
-from infra.calls import SWEEP, SWEPT, WATCHDOG, Calls
+from infra.benchmarks import Benchmarks
+from infra.calls import REAPER, SWEEP, SWEPT, WATCHDOG, Calls
 from infra.chaos import ChaosWorkflow
 from infra.data import Data
 from infra.functions import Functions
@@ -50,14 +51,23 @@ class TroopStack(cdk.Stack):
         self.schedules = Schedules(self, "Schedules", settings=settings, workflow=self.workflow)
         watched = Watched(self.workflow.machine, self.schedules.group.ref, self.schedules.undelivered)
         self.on_demand = OnDemandWorkflow(self, "OnDemand", settings=settings, functions=self.functions)
-        self.functions.add_observers(watched, self.on_demand.machine)
+        self.allowed_buckets = settings.chaos.allowed_buckets
+        self.benchmarks: Benchmarks | None = None
+        if settings.chaos.benchmarks:
+            self.benchmarks = Benchmarks(
+                self, "Benchmarks", settings=settings, functions=self.functions, schedules=self.schedules
+            )
+        self.functions.add_observers(watched, self.on_demand.machine, self.benchmarks)
         self.notifications = Notifications(
             self, "Notifications", data=self.data, bus=self.bus, functions=self.functions
         )
-        for schedule, what, function, expression, given in (
+        calls = [
             ("WatchdogSchedule", "watchdog", self.functions.watchdog, WATCHDOG, {}),
             ("SweepSchedule", "sweep", self.functions.sweep, SWEEP, SWEPT),
-        ):
+        ]
+        if self.benchmarks:
+            calls.append(("ReaperSchedule", "reaper", self.functions.reaper, REAPER, {}))
+        for schedule, what, function, expression, given in calls:
             Calls(
                 self,
                 schedule,
@@ -74,6 +84,7 @@ class TroopStack(cdk.Stack):
             watched=watched,
             on_demand=self.on_demand.machine,
             untold=self.notifications.undelivered,
+            teardown=self.benchmarks.teardown if self.benchmarks else None,
         )
         self.api = Api(self, "Api", settings=settings, handler=self.functions.api)
         self.template_options.metadata = {SETTINGS_METADATA: _told(settings)}
@@ -93,6 +104,17 @@ class TroopStack(cdk.Stack):
             "EventBusName": (self.bus.event_bus_name, "The same for programs: rules on this bus"),
             "WorkBucket": (self.data.work.bucket_name, "Lists that workflows pass on; expire by themselves"),
         }
+        if self.benchmarks:
+            bench = self.benchmarks
+            outputs |= {
+                "RunsTable": (bench.data.runs.table_name, "Runs of benchmarks, and what each has created"),
+                "ResultsBucket": (
+                    bench.data.results.bucket_name,
+                    "Results of benchmarks, and what nodes read and wrote",
+                ),
+                "BenchmarkStateMachineArn": (bench.benchmark.state_machine_arn, "Runs a benchmark"),
+                "TeardownStateMachineArn": (bench.teardown.state_machine_arn, "Removes what a run has created"),
+            }
         for output, (value, description) in outputs.items():
             cdk.CfnOutput(self, output, value=value, description=description)
 

@@ -19,6 +19,7 @@ from cli.errors import CliError, Exit
 from infra.settings import DeploymentSettings
 from lifecycle import retained
 from lifecycle.console import ask, run, say
+from lifecycle.open_runs import refuse_while_open
 from lifecycle.project import cdk, chosen, settings_with
 
 _NOT_THERE = (None, "REVIEW_IN_PROGRESS")
@@ -40,6 +41,8 @@ def _deploy(given: argparse.Namespace, assembly: Path) -> None:
     status = _status(session, name)
     say(f"Deployment {name}, account {caller['Account']}, region {session.region_name}, as {caller['Arn']}")
     say("It is there, and is brought up to date." if status not in _NOT_THERE else "It is new.")
+    if not settings.chaos.benchmarks and (stack := find_stack(session, name)):
+        refuse_while_open(session, stack)
     template = _synthesise(session, name, overrides, assembly)
     tables = _to_adopt(session, settings, template, given.adopt) if status in _NOT_THERE else {}
     _say_switch(session, settings, tables, new=status in _NOT_THERE)

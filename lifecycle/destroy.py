@@ -15,6 +15,7 @@ from cli.context import interactive
 from cli.deployment import find_stack
 from cli.errors import CliError, Exit
 from lifecycle.console import answer, run, say
+from lifecycle.open_runs import refuse_while_open
 from lifecycle.project import chosen, settings_with
 from lifecycle.remains import buckets_to_empty, remains
 
@@ -33,6 +34,7 @@ def destroy(given: argparse.Namespace) -> None:
         raise CliError(
             Exit.NO_DEPLOYMENT, f"there is no deployment {name} in account {account}, region {session.region_name}"
         )
+    refuse_while_open(session, stack)
     cloudformation = aws.client(session, "cloudformation")
     with aws.told():
         body = cloudformation.get_template(StackName=name)["TemplateBody"]

@@ -1,4 +1,4 @@
-"""`python -m local up`: local AWS with Troop deployed, until Ctrl-C; `python -m local demo`: one whole loop."""
+"""`python -m local up`: local AWS with Troop deployed, until Ctrl-C; `demo`: one whole loop; `bench`: a benchmark."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import time
 from datetime import UTC, datetime
 
+from .demo.benchmark import COMMAND, put_data, tell_benchmark
 from .demo.story import tell
 from .deployment import DeploymentError
 from .launcher import LocalAccount
@@ -26,6 +27,8 @@ def main() -> int:
     up.set_defaults(run=lambda given: _up(deploy=not given.no_deploy))
     demo = commands.add_parser("demo", help="see one whole loop, and end")
     demo.set_defaults(run=lambda _: tell())
+    bench = commands.add_parser("bench", help="see a benchmark run, its results, and nothing left of it")
+    bench.set_defaults(run=lambda _: tell_benchmark())
     arguments = parser.parse_args()
     try:
         return int(arguments.run(arguments))
@@ -44,6 +47,8 @@ def _up(deploy: bool) -> int:
 
     with LocalAccount("local", progress=progress) as account:
         outputs = account.deploy(local_settings(datetime.now(UTC))) if deploy else {}
+        if deploy:
+            put_data(account)
         exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in sorted(account.exports.items()))
         _ENVIRONMENT_FILE.write_text(exports)
         progress("up")
@@ -78,6 +83,8 @@ def _welcome(exports: str, outputs: dict[str, str]) -> str:
             "  # what was decided each minute, and why; and another instance, now",
             "  .venv/bin/troop why web --all",
             "  .venv/bin/troop terminate web",
+            "  # a benchmark: a fleet of two, its results, and nothing left of it",
+            f"  .venv/bin/troop {' '.join(COMMAND)}",
         ]
     return "\n".join([*lines, "", "Ctrl-C stops all of it."])
 

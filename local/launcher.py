@@ -146,7 +146,13 @@ class LocalAccount:
         answer: list[dict[str, Any]] = self._call("GET", "instances")
         return answer
 
-    def _call(self, method: str, endpoint: str) -> Any:
-        request = urllib.request.Request(self._control + endpoint, method=method)
+    def make_scarce(self, instance_type: str, left: int, reason: str = "InsufficientInstanceCapacity") -> None:
+        """From now on groups can launch only `left` more instances of a type; further launches fail for `reason`
+        (or VcpuLimitExceeded), and the groups' activities say so."""
+        self._call("POST", "scarcity", {"type": instance_type, "left": left, "reason": reason})
+
+    def _call(self, method: str, endpoint: str, given: Mapping[str, Any] | None = None) -> Any:
+        body = json.dumps(given).encode() if given is not None else None
+        request = urllib.request.Request(self._control + endpoint, data=body, method=method)
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)

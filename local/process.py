@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .project import ACCOUNT_PYTHON, ROOT, STATE, tool_environment
+from .project import ACCOUNT_PYTHON, NODE_AWS, ROOT, STATE, tool_environment
 
 Progress = Callable[[str], None]
 _KEPT_RUNS = 3
@@ -58,7 +58,7 @@ class AccountProcess:
     def __init__(self, run: Path, settings: Mapping[str, Any]) -> None:
         self.run = run
         self.log = run / "account.log"
-        self._settings = {**settings, "run": str(run)}
+        self._settings = {**settings, "run": str(run), "aws": str(NODE_AWS)}
         self._process: subprocess.Popen[bytes] | None = None
         self._runner: int | None = None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
 ACCOUNT_PYTHON = ROOT / ".venv-account" / "bin" / "python"
+NODE_AWS = ROOT / ".venv-node" / "bin" / "aws"
 CDK = ROOT / "node_modules" / ".bin" / "cdk"
 STATE = ROOT / ".local"
 
@@ -18,7 +19,7 @@ class NotSetUpError(RuntimeError):
 
 def check_set_up() -> None:
     """NotSetUpError that names what is missing and how to get it."""
-    missing = [str(path.relative_to(ROOT)) for path in (BIN, ACCOUNT_PYTHON, CDK) if not path.exists()]
+    missing = [str(path.relative_to(ROOT)) for path in (BIN, ACCOUNT_PYTHON, NODE_AWS, CDK) if not path.exists()]
     if missing:
         raise NotSetUpError(f"local AWS is not set up ({', '.join(missing)} missing). Run: make setup")
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+DATA_BUCKET = "my-data"
+"""What benchmarks may read; the catalogue's files name it."""
+
 _MARGIN_MINUTES = 15
 """No roll is due in the last minutes of a window (see the calendars of the core)."""
 
@@ -31,6 +34,7 @@ def local_settings(now: datetime) -> dict[str, Any]:
         "troop:retain_data": False,
         "troop:log_retention_days": 1,
         "troop:bundle": "machine",
+        "troop:allowed_buckets": [DATA_BUCKET],
         "troop:calendars": {
             "default": {
                 "time_zone": _zone(ahead),

@@ -36,3 +36,20 @@ class MissingEventError(TroopError):
     def __init__(self, event_id: str) -> None:
         self.event_id = event_id
         super().__init__(f"there is no event {event_id!r}")
+
+
+class MissingRunError(TroopError):
+    """A run, or a cell of one, that is not in the table."""
+
+    def __init__(self, run: str, cell: str | None = None) -> None:
+        self.run, self.cell = run, cell
+        super().__init__(f"there is no run {run!r}" if cell is None else f"the run {run!r} has no cell {cell!r}")
+
+
+class RunClosedError(TroopError):
+    """Nothing may be launched for a run any more, or for a cell of it: it is being torn down, or was."""
+
+    def __init__(self, run: str, cell: str | None = None) -> None:
+        self.run, self.cell = run, cell
+        of = f"run {run}" if cell is None else f"cell {cell} of run {run}"
+        super().__init__(f"the {of} is closed: start another run")

@@ -43,6 +43,9 @@ class Settings:
         calendars: by name; ``default`` is always there.
         recovery_timeout_minutes: after which a group counts as unrecovered.
         decision_retention_days: for which decisions are kept.
+        benchmarks: whether the deployment has the half that runs benchmarks.
+        max_nodes: the most nodes that one run may have at one time, all its fleets together.
+        allowed_buckets: names of the buckets that nodes may read, if a benchmark asks for them.
     """
 
     deployment: str
@@ -59,6 +62,9 @@ class Settings:
     calendars: Mapping[str, Calendar]
     recovery_timeout_minutes: int
     decision_retention_days: int
+    benchmarks: bool
+    max_nodes: int
+    allowed_buckets: tuple[str, ...]
 
     def __hash__(self) -> int:
         return hash(self.deployment)  # cheap: settings are keys of caches, once for every unit
@@ -68,6 +74,26 @@ def _deployment(value: Any) -> str:
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,30}", value):
         raise values.BadValue("a letter, then letters, digits and hyphens, at most 31 in all")
     return value
+
+
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_BUCKETS = 'a list of names of buckets, such as ["my-data"]: 3 to 63 lower-case letters, digits, dots and hyphens each'
+
+
+def _buckets(value: Any) -> tuple[str, ...]:
+    """Names of buckets; as text they are a JSON list, or parted by commas."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError:
+            raise values.BadValue(_BUCKETS) from None
+    try:
+        found = () if value in ("", [], ()) else values.names(value)
+    except values.BadValue:
+        raise values.BadValue(_BUCKETS) from None
+    if not all(_BUCKET.fullmatch(name) for name in found):
+        raise values.BadValue(_BUCKETS)
+    return found
 
 
 _SCALARS: dict[str, Callable[[Any], Any]] = {
@@ -83,6 +109,9 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
     "on_demand": values.boolean,
     "recovery_timeout_minutes": values.whole(1, 720),
     "decision_retention_days": values.whole(1, 3650),
+    "benchmarks": values.boolean,
+    "max_nodes": values.whole(1, 5000),
+    "allowed_buckets": _buckets,
 }
 
 KEYS = (*_SCALARS, "units", "calendars")

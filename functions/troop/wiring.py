@@ -11,27 +11,41 @@ from time import monotonic, sleep
 from aws_lambda_powertools.utilities import parameters
 
 from troop.aws.bus import Bus
+from troop.aws.cell_store import CellStore
 from troop.aws.changes import ChangeTable
 from troop.aws.claim import Claims
-from troop.aws.clients import client, quick_client, termination_client
+from troop.aws.clients import client, many_client, presigning_client, quick_client, termination_client
 from troop.aws.decision_queries import DecisionQueries
 from troop.aws.decisions import DecisionTable
 from troop.aws.edits import Edits
 from troop.aws.event_queries import EventQueries
 from troop.aws.event_walk import EventWalk
 from troop.aws.events import EventTable
+from troop.aws.executions import Executions
+from troop.aws.fleet_looks import FleetLooks
+from troop.aws.fleets import Fleets
 from troop.aws.health_reads import HealthReads
+from troop.aws.leftovers import Leftovers
 from troop.aws.repeats import Repeats
+from troop.aws.run_files import RunFiles
+from troop.aws.run_keys import RunKeys
+from troop.aws.run_machines import RunMachines
+from troop.aws.runs import RunTable
 from troop.aws.starts import Starts
 from troop.aws.state import PolicyTable, StateTable
 from troop.aws.termination import Terminator
 from troop.aws.topic import Topic
 from troop.errors import TroopError
+from troop.flows.benchmarks import Benchmarks
+from troop.flows.cell import CellSteps
 from troop.flows.edits import Editor
 from troop.flows.health import Health
+from troop.flows.launch import Launching, Network
 from troop.flows.notify import Notifier
 from troop.flows.on_demand import OnDemand
+from troop.flows.reap import Reaper
 from troop.flows.sweep import Sweeper
+from troop.flows.teardown import Teardown
 from troop.flows.terminate import Termination
 from troop.flows.tick import Tick
 from troop.flows.units import Units
@@ -163,7 +177,7 @@ def notifier() -> Notifier:
 
 @cache
 def health() -> Health:
-    kinds = ("GROUP_TAGS", "EVENTS", "STATE", "DECISIONS", "CHANGES")
+    kinds = ["GROUP_TAGS", "EVENTS", "STATE", "DECISIONS", "CHANGES", *(["RUNS"] if settings().benchmarks else [])]
     reads = HealthReads(
         scheduler=quick_client("scheduler"),
         states=quick_client("stepfunctions"),
@@ -250,3 +264,64 @@ def policies() -> PolicyTable:
 
 def state() -> StateTable:
     return StateTable(client("dynamodb"), variable("TROOP_STATE_TABLE"), settings().leashed)
+
+
+def runs() -> RunTable:
+    return RunTable(client("dynamodb"), variable("TROOP_RUNS_TABLE"), sleep)
+
+
+def leftovers() -> Leftovers:
+    return Leftovers(client("ec2"), client("autoscaling"), settings().deployment)
+
+
+@cache
+def teardown() -> Teardown:
+    return Teardown(runs(), leftovers(), now)
+
+
+@cache
+def benchmarks() -> Benchmarks:
+    return Benchmarks(
+        settings=settings(),
+        runs=runs(),
+        keys=RunKeys(client("dynamodb"), variable("TROOP_STATE_TABLE"), sleep),
+        files=RunFiles(presigning_client("s3"), variable("TROOP_RESULTS_BUCKET")),
+        machines=RunMachines(
+            client("stepfunctions"), variable("TROOP_BENCHMARK_MACHINE"), variable("TROOP_TEARDOWN_MACHINE")
+        ),
+        ec2=client("ec2"),
+        subnets=tuple(variable("TROOP_NETWORK_SUBNETS").split(",")),
+        clock=now,
+    )
+
+
+def cell_store() -> CellStore:
+    return CellStore(many_client("s3"), variable("TROOP_RESULTS_BUCKET"))
+
+
+@cache
+def launching() -> Launching:
+    ec2 = client("ec2")
+    return Launching(
+        deployment=settings().deployment,
+        network=Network(variable("TROOP_NETWORK_VPC"), tuple(variable("TROOP_NETWORK_SUBNETS").split(","))),
+        profile=variable("TROOP_NODE_PROFILE"),
+        region=ec2.meta.region_name,
+        agent=Path(os.environ.get("TROOP_AGENT_FILE", Path(__file__).parents[1] / "agent.pyz")),
+        runs=runs(),
+        store=cell_store(),
+        fleets=Fleets(ec2, client("autoscaling"), client("ssm"), sleep),
+        clock=now,
+    )
+
+
+@cache
+def cell_steps() -> CellSteps:
+    looks = FleetLooks(client("ec2"), client("autoscaling"))
+    return CellSteps(runs=runs(), store=cell_store(), looks=looks, clock=now)
+
+
+@cache
+def reaper() -> Reaper:
+    machines = variable("TROOP_BENCHMARK_MACHINE"), variable("TROOP_TEARDOWN_MACHINE")
+    return Reaper(runs(), leftovers(), Executions(client("stepfunctions"), *machines), now)

@@ -13,15 +13,25 @@ from .config import Config
 from .control import Control
 from .gate import Environ, Gate, StartResponse, WsgiApp
 from .host import Host
+from .metadata import PREFIX as METADATA
+from .metadata import Metadata
 from .mirror import mirror
+from .nodes import node_environment
 from .patches import (
+    moto_activities,
     moto_address,
+    moto_console,
+    moto_groups,
+    moto_images,
+    moto_launch,
     moto_lifecycle,
     moto_lookups,
     moto_placement,
     moto_refreshes,
     moto_replacement,
     moto_targets,
+    moto_templates,
+    moto_termination,
     moto_weights,
 )
 from .subjects import backend
@@ -33,19 +43,28 @@ def serve(config: Config, host: Host) -> str:
     replacements = moto_replacement.Replacements(config.notice_seconds, lock)
     if config.processes:
         moto_address.apply(host.address_for)
+    moto_activities.apply()
     moto_lookups.apply()
     moto_placement.apply()
+    moto_launch.apply()
+    moto_templates.apply()
     moto_weights.apply()
-    moto_lifecycle.apply(host.is_ready, replacements.terminating)
+    moto_termination.apply(config.notice_seconds, lock)
+    moto_groups.apply(config.notice_seconds, lock, replacements.terminating)
+    moto_lifecycle.apply(host.is_ready, replacements.terminating, replacements.unhealthy)
     moto_replacement.apply(replacements)
     moto_refreshes.apply()
     moto_targets.apply(host.is_ready)
+    moto_console.apply(host.console)
+    moto_images.register(backend("ec2"))
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    app = Control(Gate(_mirroring(DomainDispatcherApplication(create_backend_app)), lock), host, lock)
+    gate = Gate(_mirroring(DomainDispatcherApplication(create_backend_app)), lock)
+    app = Metadata(Control(gate, host, lock), backend("ec2"), lock)
     server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=MotoRequestHandler)
     threading.Thread(target=server.serve_forever, name="compute", daemon=True).start()
-    host.follow(backend("ec2"), lock)
-    return f"http://127.0.0.1:{server.server_port}"
+    url = f"http://127.0.0.1:{server.server_port}"
+    host.follow(backend("ec2"), lock, node_environment(config, f"{url}{METADATA}"))
+    return url
 
 
 def _mirroring(app: WsgiApp) -> WsgiApp:

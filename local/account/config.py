@@ -16,11 +16,13 @@ REGION = "us-east-1"
 class Config:
     """`run`: a private, existing directory for everything the account writes.
     `processes`: whether instances are processes (switch off for fleets of hundreds that only have to exist).
-    `notice_seconds`: how long an Auto Scaling group takes to notice that an instance is gone.
+    `notice_seconds`: how long an Auto Scaling group takes to notice that an instance is gone, and how long an instance
+    is shutting down. `aws`: the AWS CLI that instances find in their PATH.
     `wait_scale`: what the Wait states of state machines are multiplied by; instances boot in seconds here, not minutes.
     """
 
     run: Path
+    aws: Path
     processes: bool = True
     notice_seconds: float = 1.5
     wait_scale: float = 0.05
@@ -32,4 +34,4 @@ class Config:
         unknown = given.keys() - {field.name for field in fields(cls)}
         if unknown:
             raise ValueError(f"{VARIABLE}: unknown settings {sorted(unknown)}")
-        return cls(**{**given, "run": Path(given["run"])})
+        return cls(**{**given, "run": Path(given["run"]), "aws": Path(given["aws"])})

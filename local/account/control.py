@@ -4,6 +4,7 @@ GET    /_account/decisions   authorisation decisions so far, see decisions.py
 DELETE /_account/decisions   forgets them
 GET    /_account/instances   the instances that are processes, see host.py
 POST   /_account/mirror      copies new networks into moto, see mirror.py
+POST   /_account/scarcity    {"type", "left", "reason"}: makes an instance type scarce, see patches/moto_activities.py
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from .decisions import log
 from .gate import Environ, StartResponse, WsgiApp
 from .host import Host
 from .mirror import mirror
+from .patches.moto_activities import scarcity
 from .subjects import backend
 
 PREFIX = "/_account/"
@@ -28,11 +30,12 @@ class Control:
     def __init__(self, app: WsgiApp, host: Host, lock: threading.RLock) -> None:
         self._app = app
         self._lock = lock
-        self._routes: dict[tuple[str, str], Callable[[], Any]] = {
-            ("GET", "decisions"): log.entries,
-            ("DELETE", "decisions"): log.clear,
-            ("GET", "instances"): host.describe,
-            ("POST", "mirror"): self._mirror,
+        self._routes: dict[tuple[str, str], Callable[[dict[str, Any]], Any]] = {
+            ("GET", "decisions"): lambda _: log.entries(),
+            ("DELETE", "decisions"): lambda _: log.clear(),
+            ("GET", "instances"): lambda _: host.describe(),
+            ("POST", "mirror"): lambda _: self._mirror(),
+            ("POST", "scarcity"): lambda asked: scarcity.order(asked["type"], asked["left"], asked["reason"]),
         }
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
@@ -40,7 +43,10 @@ class Control:
         if not path.startswith(PREFIX):
             return self._app(environ, start_response)
         route = self._routes.get((environ["REQUEST_METHOD"], path.removeprefix(PREFIX)))
-        status, answer = ("200 OK", route()) if route else ("404 Not Found", {"message": f"no such endpoint: {path}"})
+        given = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)) or b"{}")
+        status, answer = (
+            ("200 OK", route(given)) if route else ("404 Not Found", {"message": f"no such endpoint: {path}"})
+        )
         body = json.dumps(answer).encode()
         start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
         return [body]

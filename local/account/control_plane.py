@@ -19,6 +19,7 @@ from .patches import (
     lambda_start,
     listeners,
     scheduler,
+    ssm_public,
     states_map,
     states_nested,
     states_retry,
@@ -46,6 +47,7 @@ def patch(config: Config) -> None:
     states_retry.apply()
     states_start.apply()
     scheduler.apply()
+    ssm_public.apply()
     cloudformation_custom.apply()
     cloudformation_schedule.apply()
     cloudformation_secret.apply()

@@ -17,6 +17,7 @@ from ministack.core.iam_evaluator import EvalContext, evaluate
 from .config import ACCOUNT_ID
 from .decisions import log
 from .identity import Caller, Refusal, identify
+from .launches import launch_subjects
 from .subjects import SERVICES, subjects
 
 Environ = dict[str, Any]
@@ -61,8 +62,12 @@ def _answer(app: WsgiApp, environ: Environ, start_response: StartResponse, servi
 
 def authorize(caller: Caller, form: dict[str, str]) -> Refusal | None:
     """None if every resource the call names is allowed, else what AWS would answer."""
-    action = f"{caller.service}:{form.get('Action', '')}"
-    for subject in subjects(caller.service, form.get("Action", ""), form):
+    name = form.get("Action", "")
+    needed = subjects(caller.service, name, form)
+    if caller.service == "autoscaling":
+        needed = needed + launch_subjects(name, form)
+    for subject in needed:
+        action = subject.action or f"{caller.service}:{name}"
         if caller.policies is None:
             decision = "Allow"
         else:

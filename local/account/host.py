@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from .addresses import AddressBlock
 from .runner import MARK
 
 _POLL_SECONDS = 0.1
+_CONSOLE_KEPT = 64 << 10
 _SLEEP = b"#!/bin/sh\nexec sleep infinity\n"
 
 
@@ -71,9 +73,16 @@ class Host:
                 for key, one in self._hosted.items()
             ]
 
-    def follow(self, backend: Any, lock: threading.RLock) -> None:
-        """Starts a thread that keeps processes and moto's EC2 backend in step."""
+    def console(self, instance_id: str) -> bytes:
+        """The last 64 KiB of what the instance has printed, while it ran or before; EC2 keeps as much."""
+        log = self._root / instance_id / "console.log"
+        return log.read_bytes()[-_CONSOLE_KEPT:] if log.exists() else b""
+
+    def follow(self, backend: Any, lock: threading.RLock, environment: Callable[[str], dict[str, str]]) -> None:
+        """Starts a thread that keeps processes and moto's EC2 backend in step. `environment`: what an instance's
+        process gets beyond the runner's own, by its id."""
         if self.processes:
+            self._environment = environment
 
             def follow() -> None:
                 try:
@@ -108,14 +117,20 @@ class Host:
         hosted = Hosted(self.address_for(instance_id), directory)
         with self._lock:
             self._hosted[instance_id] = hosted
-        self._tell(op="start", id=instance_id, address=hosted.address, directory=str(directory))
+        self._tell(
+            op="start",
+            id=instance_id,
+            address=hosted.address,
+            directory=str(directory),
+            environment=self._environment(instance_id),
+        )
 
     def _stop(self, instance_id: str) -> None:
         with self._lock:
             self._hosted.pop(instance_id)
         self._tell(op="stop", id=instance_id)
 
-    def _tell(self, **message: str) -> None:
+    def _tell(self, **message: Any) -> None:
         assert self._runner.stdin is not None
         self._runner.stdin.write(json.dumps(message).encode() + b"\n")
         self._runner.stdin.flush()

@@ -4,7 +4,7 @@ A process of its own, small and single-threaded, so that starting an instance st
 signal can be relied on (it follows the thread that forked). Standard library only. Its argument is the account's
 process id; it talks JSON lines:
 
-  stdin   {"op": "start", "id", "address", "directory"} · {"op": "stop", "id"}
+  stdin   {"op": "start", "id", "address", "directory", "environment"} · {"op": "stop", "id"}
   stdout  {"event": "ready", "id"} · {"event": "exited", "id", "code"} · {"event": "stopped", "id"}
 
 The user data is the file `user-data` in the instance's directory. An instance is ready once its user data has started,
@@ -53,12 +53,13 @@ class Runner:
     def __init__(self) -> None:
         self.instances: dict[str, Running] = {}
 
-    def start(self, instance_id: str, address: str, directory: str) -> None:
+    def start(self, instance_id: str, address: str, directory: str, more: dict[str, str]) -> None:
         home = Path(directory)
         script = home / "user-data"
         needs_file = b"READY_FILE" in script.read_bytes()
         environment = {
-            "PATH": f"{_SYSTEM_PATH}:{Path(sys.base_prefix) / 'bin'}",
+            **more,
+            "PATH": f"{more['PATH']}:{_SYSTEM_PATH}:{Path(sys.base_prefix) / 'bin'}",
             "HOME": directory,
             "LANG": "C.UTF-8",
             "INSTANCE_ID": instance_id,
@@ -202,7 +203,7 @@ def main() -> None:
             for line in lines:
                 message = json.loads(line)
                 if message.pop("op") == "start":
-                    runner.start(message["id"], message["address"], message["directory"])
+                    runner.start(message["id"], message["address"], message["directory"], message["environment"])
                 else:
                     runner.stop(message["id"])
         waiting = runner.watch()

@@ -1,4 +1,4 @@
-"""What a request to EC2, Auto Scaling or Elastic Load Balancing acts on: the resources and condition keys for IAM.
+"""What a request to EC2, Auto Scaling or load balancing needs permission for: actions, resources, condition keys.
 
 Only what Troop and its operators call is modelled. An action that is not listed here has the resource `*`, so a role
 that names resources is refused: a gap is an error, never a silent permission.
@@ -24,24 +24,29 @@ _EC2_KINDS = {
     "eni": "network-interface",
     "ami": "image",
 }
+_NAMING = ("InstanceId", "ResourceId", "LaunchTemplateId", "GroupId", "VolumeId", "NetworkInterfaceId")
+"""Parameters of EC2's calls that name what the call changes, alone or numbered."""
+_CREATED = {"CreateSecurityGroup": "security-group", "CreateLaunchTemplate": "launch-template"}
 
 
 @dataclass(frozen=True)
 class Subject:
-    """`keys`: condition keys of the resource and the request, names in lower case."""
+    """`keys`: condition keys of the resource and the request, names in lower case. `action`: with its service, where
+    it is not the request's own: what AWS asks for besides."""
 
     arn: str = "*"
     keys: dict[str, str] = field(default_factory=dict)
+    action: str = ""
 
 
 def subjects(service: str, action: str, form: dict[str, str]) -> list[Subject]:
-    """Every resource the call names; all of them must be allowed."""
+    """Everything the call needs; all of it must be allowed."""
     if action.startswith("Describe"):
         return [Subject()]
     if service == "autoscaling":
         return _groups(form)
     if service == "ec2":
-        return _ec2(form)
+        return _creation(action, form) if action in _CREATED else _ec2(form)
     arns = [value for key, value in form.items() if key in ("TargetGroupArn", "LoadBalancerArn", "ListenerArn")]
     return [Subject(arn) for arn in arns] or [Subject()]
 
@@ -49,6 +54,22 @@ def subjects(service: str, action: str, form: dict[str, str]) -> list[Subject]:
 def backend(service: str) -> Any:
     """moto's backend of the account."""
     return get_backend(service)[ACCOUNT_ID][REGION]
+
+
+def ec2_arn(kind: str, resource_id: str) -> str:
+    """Images belong to no account of ours."""
+    return f"arn:aws:ec2:{REGION}:{'' if kind == 'image' else ACCOUNT_ID}:{kind}/{resource_id}"
+
+
+def ec2_subject(resource_id: str, keys: dict[str, str] | None = None, action: str = "") -> Subject:
+    """An existing resource of EC2, with its tags."""
+    kind = _EC2_KINDS.get(resource_id.split("-")[0], "*")
+    tags = _resource_tags("ec2", backend("ec2").tags.get(resource_id, {}))
+    return Subject(ec2_arn(kind, resource_id), {**(keys or {}), **tags}, action)
+
+
+def request_tag_keys(tags: dict[str, str]) -> dict[str, str]:
+    return {f"aws:requesttag/{name}".lower(): value for name, value in tags.items()}
 
 
 def _resource_tags(prefix: str, tags: dict[str, str]) -> dict[str, str]:
@@ -59,9 +80,9 @@ def _request_tags(form: dict[str, str], pattern: str, key: str, value: str) -> d
     found: dict[str, str] = {}
     number = 1
     while (name := form.get(f"{pattern}.{number}.{key}")) is not None:
-        found[f"aws:requesttag/{name}".lower()] = form.get(f"{pattern}.{number}.{value}", "")
+        found[name] = form.get(f"{pattern}.{number}.{value}", "")
         number += 1
-    return found
+    return request_tag_keys(found)
 
 
 def _groups(form: dict[str, str]) -> list[Subject]:
@@ -87,14 +108,23 @@ def _groups(form: dict[str, str]) -> list[Subject]:
 
 
 def _ec2(form: dict[str, str]) -> list[Subject]:
-    ec2 = backend("ec2")
-    ids = [value for key, value in form.items() if key.split(".")[0] in ("InstanceId", "ResourceId")]
-    ids += [form[key] for key in ("LaunchTemplateId", "GroupId") if key in form]
-    asked = _request_tags(form, "TagSpecification.1.Tag", "Key", "Value") | _request_tags(form, "Tag", "Key", "Value")
-    found = []
-    for resource_id in ids:
-        kind = _EC2_KINDS.get(resource_id.split("-")[0], "*")
-        tags = {tag["key"]: tag["value"] for tag in ec2.describe_tags(filters={"resource-id": [resource_id]})}
-        arn = f"arn:aws:ec2:{REGION}:{ACCOUNT_ID}:{kind}/{resource_id}"
-        found.append(Subject(arn, {**asked, **_resource_tags("ec2", tags)}))
-    return found or [Subject(keys=asked)]
+    ids = [value for key, value in form.items() if key.split(".")[0] in _NAMING]
+    if name := form.get("LaunchTemplateName"):
+        ids.append(backend("ec2").launch_template_name_to_ids.get(name, "lt-unknown"))
+    asked = _asked_tags(form) | _request_tags(form, "Tag", "Key", "Value")
+    return [ec2_subject(resource_id, asked) for resource_id in ids] or [Subject(keys=asked)]
+
+
+def _asked_tags(form: dict[str, str]) -> dict[str, str]:
+    return _request_tags(form, "TagSpecification.1.Tag", "Key", "Value")
+
+
+def _creation(action: str, form: dict[str, str]) -> list[Subject]:
+    """What is created has no id yet; a network it is created in has to be allowed, and so have its tags."""
+    arn, asked = ec2_arn(_CREATED[action], "*"), _asked_tags(form)
+    needed = [Subject(arn, asked)]
+    if vpc := form.get("VpcId"):
+        needed.append(ec2_subject(vpc))
+    if asked:
+        needed.append(Subject(arn, {**asked, "ec2:createaction": action}, "ec2:CreateTags"))
+    return needed

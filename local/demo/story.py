@@ -1,4 +1,7 @@
-"""The story: two groups take part, one is opted out; the deployed schedule does the rest, every claim is checked."""
+"""The story: two groups take part, one is opted out; the deployed schedule does the rest, every claim is checked.
+
+Then a benchmark is run, and its fleet is gone again.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from local.demo.benchmark import BenchmarkStory
 from local.demo.deployment_view import RUNNING, DeploymentView, TickRun
+from local.demo.failure import DemoFailed
 from local.demo.groups import Groups, Member
 from local.demo.narrator import Narrator
 from local.demo.traffic import Traffic
@@ -18,10 +23,6 @@ PARTICIPANTS = ("demo-web", "demo-search")
 OPTED_OUT = "demo-ledger"
 SIZE = 3
 TICK_SECONDS = 60
-
-
-class DemoFailed(Exception):
-    """Something the demo claims did not happen."""
 
 
 class Story:
@@ -43,6 +44,7 @@ class Story:
             self._show_event()
             self._show_opted_out(before[OPTED_OUT])
             self._second_tick(before)
+        BenchmarkStory(self._account, outputs, self._tell).run()
         self._tell.title("What next")
         self._tell.text(
             "make local     the same account, kept up for you to play with\n"

@@ -25,6 +25,12 @@ WORKERS = {
     "test_one_tick.py": "terminations",
     "test_leashed.py": "terminations",
     "test_health.py": "terminations",
+    "test_bench_aborts.py": "fleets",
+    "test_bench_cuts.py": "fleets",
+    "test_bench_faults.py": "fleets",
+    "test_bench_leftovers.py": "fleets",
+    "test_bench_scale.py": "fleets",
+    "test_bench_smoke.py": "terminations",
 }
 """Module -> the worker of pytest-xdist it runs on, with an account of that worker's; any other goes to ``interfaces``.
 A new group of modules costs another account, and saves its waiting."""
@@ -39,10 +45,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Deployment:
-    """A deployment in the local account, its groups, and ticks at will."""
+    """A deployment in the local account, its groups, and ticks at will; without benchmarks unless asked for them."""
 
     def __init__(self, account: LocalAccount, name: str, **settings: Any) -> None:
-        context = local_settings(datetime.now(UTC)) | {"troop:deployment": name}
+        context = local_settings(datetime.now(UTC)) | {"troop:deployment": name, "troop:benchmarks": False}
         context |= {f"troop:{key}": value for key, value in settings.items()}
         self.account = account
         self.name = name
@@ -57,6 +63,8 @@ class Deployment:
         # sweep come by itself, and end what a test has left open on purpose.
         self.change_schedule("Calendar", ScheduleExpression=NEVER)
         self.change_schedule("SweepSchedule", ScheduleExpression=NEVER)
+        if context["troop:benchmarks"]:
+            self.change_schedule("ReaperSchedule", ScheduleExpression=NEVER)
 
     def group(self, name: str, size: int = 2, **more: Any) -> str:
         """A group whose instances all answer. ``more``: as for Groups.create."""
@@ -124,25 +132,33 @@ class Deployment:
         soon = datetime.now(UTC) + timedelta(seconds=2)
         self.change_schedule("SweepSchedule", ScheduleExpression=f"at({soon:%Y-%m-%dT%H:%M:%S})")
 
+    def reap(self) -> None:
+        """Lets the reaper's own schedule call it once, in a moment."""
+        soon = datetime.now(UTC) + timedelta(seconds=2)
+        self.change_schedule("ReaperSchedule", ScheduleExpression=f"at({soon:%Y-%m-%dT%H:%M:%S})")
+
     def watchdog_lines(self) -> list[dict[str, Any]]:
-        """The lines of metrics in the watchdog's log. CloudWatch would make metrics of them; local AWS does not."""
+        return self.metric_lines("atchdog")
+
+    def metric_lines(self, function: str) -> list[dict[str, Any]]:
+        """The lines of metrics in a function's log. CloudWatch would make metrics of them; local AWS does not."""
         logs = self.account.client("logs")
         groups = [g["logGroupName"] for g in logs.describe_log_groups()["logGroups"]]
         events = [
             event["message"]
             for group in groups
-            if self.name in group and "atchdog" in group
+            if self.name in group and function in group
             for event in logs.filter_log_events(logGroupName=group)["events"]
         ]
         return [json.loads(message) for message in events if '"_aws"' in message]
 
 
-def eventually(look: Callable[[], Any], seconds: float) -> Any:
-    """The first answer of ``look`` that is not None."""
+def eventually(look: Callable[[], Any], seconds: float, pause: float = 0.2) -> Any:
+    """The first answer of ``look`` that is not None; ``pause`` seconds between two."""
     until = time.monotonic() + seconds
     while (answer := look()) is None:
         assert time.monotonic() < until, f"not within {seconds} s"
-        time.sleep(0.2)
+        time.sleep(pause)
     return answer
 
 
@@ -150,3 +166,14 @@ def eventually(look: Callable[[], Any], seconds: float) -> Any:
 def account() -> Iterator[LocalAccount]:
     with LocalAccount("e2e") as account:
         yield account
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A :class:`tests.e2e.benches.Bench` in an account of its own, in which fleets are not processes."""
+    from tests.e2e.benches import Bench, simulated  # it needs this module
+
+    with LocalAccount("fleets", processes=False, notice_seconds=0.3, wait_scale=0.1) as account:
+        deployment = Deployment(account, "Fleets", benchmarks=True)
+        with simulated(account, deployment.outputs["ResultsBucket"]):
+            yield Bench(deployment, tmp_path_factory.mktemp("orders"))

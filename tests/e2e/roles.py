@@ -28,6 +28,12 @@ UNOBSERVED = {
     "states:StartExecution",
     "states:DescribeExecution",
     "states:StopExecution",
+    # Step Functions hears by a rule of its own that an execution which another one waits for is over.
+    "events:DescribeRule",
+    "events:PutRule",
+    "events:PutTargets",
+    # The first Auto Scaling group of an account brings Auto Scaling's own role about.
+    "iam:CreateServiceLinkedRole",
     # Dead letters, of schedules and of streams.
     "sqs:SendMessage",
     # Lambda reads a table's stream on behalf of the function.

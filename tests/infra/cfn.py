@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 _HASH = re.compile(r"[0-9A-F]{8}$")
-_SCOPES = ("Data", "Functions")
+_SCOPES = ("Data", "Functions", "BenchmarksData")
 
 
 def of_type(template: Mapping[str, Any], kind: str) -> dict[str, dict[str, Any]]:

@@ -68,7 +68,9 @@ def stack_of(app: cdk.App, **settings: Any) -> TroopStack:
 
 @pytest.fixture(scope="session")
 def two_stacks(tmp_path_factory: pytest.TempPathFactory) -> Synthesised:
-    """Two throw-away deployments in one app: ``Blue`` with several calendars, ``Green`` as it is."""
+    """Two throw-away deployments in one app: ``Blue`` with several calendars, two zones and two buckets for benchmarks,
+    ``Green`` as it is.
+    """
     folder = tmp_path_factory.mktemp("two")
     app = cdk.App(context=CONTEXT, outdir=str(folder))
     check(
@@ -79,6 +81,8 @@ def two_stacks(tmp_path_factory: pytest.TempPathFactory) -> Synthesised:
             tick_minutes="5",
             api_access_logs="true",
             calendars=json.dumps(CALENDARS),
+            zones="2",
+            allowed_buckets="my-data,logs.example.com",
         )
     )
     wiki = "https://wiki.example.com/troop"

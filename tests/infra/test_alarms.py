@@ -62,6 +62,20 @@ ALARMS: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
         300,
         "notBreaching",
     ),
+    "ReaperFound": ("reaper-found", "Troop", "ReaperFinds", OURS, "Maximum", 300, "ignore"),
+    "ReaperSilent": ("reaper-silent", "Troop", "ReaperFinds", OURS, "SampleCount", 900, "breaching"),
+    **{
+        f"Teardown{kind}": (
+            "teardown-failed",
+            "AWS/States",
+            f"Executions{kind}",
+            {"StateMachineArn": "<BenchmarksTeardownMachine>"},
+            "Sum",
+            300,
+            "notBreaching",
+        )
+        for kind in ("Failed", "TimedOut", "Aborted")
+    },
     "WatchdogSilent": ("watchdog-silent", "Troop", "FailingChecks", OURS, "SampleCount", 900, "breaching"),
 }
 """Anchor in the runbook, metric's namespace, name and dimensions, statistic, seconds, what missing data means."""
@@ -83,7 +97,7 @@ def test_on_what(template: Template, name: str) -> None:
     assert (alarm["Namespace"], alarm["MetricName"]) == (namespace, metric)
     assert {d["Name"]: text(d["Value"]) for d in alarm["Dimensions"]} == dimensions
     assert (alarm["Statistic"], alarm["Period"], alarm["TreatMissingData"]) == (statistic, period, missing)
-    silence = name == "WatchdogSilent"
+    silence = name in ("WatchdogSilent", "ReaperSilent")
     assert alarm["ComparisonOperator"] == ("LessThanThreshold" if silence else "GreaterThanOrEqualToThreshold")
     assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (1, 3 if silence else 1)
 

@@ -37,6 +37,8 @@ def test_routes_are_spelled_out_and_signed(template: Template) -> None:
         *("GET /switch", "PATCH /switch"),
         "GET /health",
         *("POST /terminations", "GET /simianarmy/api/v1/chaos", "POST /simianarmy/api/v1/chaos"),
+        *("POST /benchmarks", "GET /benchmarks", "POST /benchmarks/artifacts"),
+        *("GET /benchmarks/{run}", "DELETE /benchmarks/{run}"),
     }
     assert {method["AuthorizationType"] for method in found.values()} == {"AWS_IAM"}
 
@@ -76,6 +78,8 @@ def test_requests_are_validated(template: Template) -> None:
         "GET /events/{id}": {"method.request.path.id": True},
         "GET /groups/{unit}": {"method.request.path.unit": True},
         "PATCH /groups/{unit}": {"method.request.path.unit": True},
+        "GET /benchmarks/{run}": {"method.request.path.run": True},
+        "DELETE /benchmarks/{run}": {"method.request.path.run": True},
     }
 
 

@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
+from agent.pack import pack
 from infra import FUNCTIONS, bundling
 from infra.bundling import LAYERS, SIZE_LIMIT, BundlingError, bundle, layer, size, stage_code
 
-WORKFLOW_HANDLERS = ("decide", "terminate", "recovery", "sweep")
+WORKFLOW_HANDLERS = ("decide", "terminate", "recovery", "sweep", "launch", "cell", "teardown", "reaper")
 BROUGHT_BY_LAMBDA = {"boto3", "botocore"}
 
 
@@ -102,7 +103,7 @@ def test_every_import_is_in_a_layer_the_function_has() -> None:
     workflow = _modules(layer("runtime", "lambda"))
     with_api = workflow | _modules(layer("api", "lambda"))
     for source in FUNCTIONS.rglob("*.py"):
-        of_api = source.stem == "api" or "api" in source.relative_to(FUNCTIONS).parts
+        of_api = source.stem == "api" or {"api", "bench_file"} & set(source.relative_to(FUNCTIONS).parts)
         available = (with_api if of_api else workflow) | BROUGHT_BY_LAMBDA | own | sys.stdlib_module_names
         assert _imports(source) <= available, source
 
@@ -112,8 +113,22 @@ def test_the_asset_is_the_handlers_the_package_and_the_settings() -> None:
     files = {str(path.relative_to(code)) for path in code.rglob("*") if path.is_file()}
     assert {f"handlers/{handler}.py" for handler in (*WORKFLOW_HANDLERS, "api")} | {"troop/settings.py"} <= files
     assert json.loads((code / "deployment.json").read_text()) == {"deployment": "Blue"}
-    assert {Path(name).suffix for name in files} == {".py", ".json"}
+    assert {Path(name).suffix for name in files} == {".py", ".json", ".pyz"}
     assert "requirements.txt" not in files
+
+
+def test_the_asset_has_the_agent_that_nodes_run(tmp_path: Path) -> None:
+    packed = stage_code("{}") / "agent.pyz"
+    assert hashlib.sha256(packed.read_bytes()).hexdigest() == pack(tmp_path / "agent.pyz")
+    assert "agent/pack.py" not in zipfile.ZipFile(packed).namelist()
+
+
+def test_another_agent_is_another_asset(tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = stage_code("{}")
+    monkeypatch.setattr(bundling, "pack", lambda target: str(target.write_bytes(b"another")))
+    after = stage_code("{}")
+    assert after != before
+    assert (after / "agent.pyz").read_bytes() == b"another"
 
 
 def test_the_asset_is_named_by_its_content() -> None:

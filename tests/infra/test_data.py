@@ -14,7 +14,7 @@ from troop.aws.decisions import to_item
 from troop.chaos.decisions import decide_all
 
 Template = Mapping[str, Any]
-TABLES = ("GroupTags", "Events", "State", "Decisions", "Changes")
+TABLES = ("GroupTags", "Events", "State", "Decisions", "Changes", "Runs")
 
 
 def table(template: Template, name: str) -> dict[str, Any]:
@@ -34,6 +34,7 @@ def keys(schema: list[dict[str, str]]) -> list[str]:
         ("State", ["key"]),
         ("Decisions", ["unit", "tick"]),
         ("Changes", ["subject", "at"]),
+        ("Runs", ["run", "item"]),
     ],
 )
 def test_keys(template: Template, name: str, key: list[str]) -> None:
@@ -47,6 +48,15 @@ def test_events_are_found_by_time_by_unit_and_while_they_are_open(template: Temp
     assert {name: keys(index["KeySchema"]) for name, index in indices.items()} == {
         "by-time": ["kind", "at"],
         "by-unit": ["unit", "at"],
+        "by-open": ["open", "at"],
+    }
+    assert all(index["Projection"] == {"ProjectionType": "ALL"} for index in indices.values())
+
+
+def test_runs_are_found_by_time_and_while_they_are_open(template: Template) -> None:
+    indices = {i["IndexName"]: i for i in table(template, "Runs")["GlobalSecondaryIndexes"]}
+    assert {name: keys(index["KeySchema"]) for name, index in indices.items()} == {
+        "by-time": ["kind", "at"],
         "by-open": ["open", "at"],
     }
     assert all(index["Projection"] == {"ProjectionType": "ALL"} for index in indices.values())
@@ -83,6 +93,7 @@ def test_every_table_is_paid_by_request_encrypted_and_restorable(template: Templ
 STATEFUL = (
     *(("AWS::DynamoDB::Table", name) for name in TABLES),
     ("AWS::S3::Bucket", "WorkBucket"),
+    ("AWS::S3::Bucket", "Results"),
     ("AWS::SecretsManager::Secret", "Salt"),
     ("AWS::Logs::LogGroup", "DecideLogs"),
 )
@@ -105,14 +116,19 @@ def test_tables_with_data_to_keep_refuse_deletion(template: Template, blue: Temp
     assert not any(table(blue, name)["DeletionProtectionEnabled"] for name in TABLES)
 
 
-def test_the_work_bucket_is_private_and_forgets(template: Template) -> None:
-    bucket = of_type(template, "AWS::S3::Bucket")["WorkBucket"]["Properties"]
+@pytest.mark.parametrize(
+    ("name", "days"), [("WorkBucket", {"ticks/": 7}), ("Results", {"runs/": 365, "artifacts/": 30})]
+)
+def test_buckets_are_private_and_forget(template: Template, name: str, days: dict[str, int]) -> None:
+    bucket = of_type(template, "AWS::S3::Bucket")[name]["Properties"]
     assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
     assert bucket["OwnershipControls"] == {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
     assert bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
-    (rule,) = bucket["LifecycleConfiguration"]["Rules"]
-    assert (rule["Prefix"], rule["ExpirationInDays"], rule["Status"]) == ("ticks/", 7, "Enabled")
-    (policy,) = of_type(template, "AWS::S3::BucketPolicy").values()
+    rules = bucket["LifecycleConfiguration"]["Rules"]
+    assert {rule["Prefix"]: rule["ExpirationInDays"] for rule in rules} == days
+    assert {rule["Status"] for rule in rules} == {"Enabled"}
+    assert {rule["AbortIncompleteMultipartUpload"]["DaysAfterInitiation"] for rule in rules} == {1}
+    policy = of_type(template, "AWS::S3::BucketPolicy")[f"{name}Policy"]
     (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
     assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
 
@@ -128,4 +144,5 @@ def test_what_others_are_told_of_is_streamed_with_both_images(template: Template
     assert {name: table(template, name).get("StreamSpecification") for name in TABLES} == {
         **dict.fromkeys(TABLES, both),
         "Decisions": None,
+        "Runs": None,
     }

@@ -34,14 +34,34 @@ NEWS = {
     "TROOP_NEWS_TOPIC": "<NotificationsNews>",
 }
 
+RUNS = {"TROOP_RUNS_TABLE": "<Runs>"}
+RESULTS = {"TROOP_RESULTS_BUCKET": "<Results>"}
+BENCH_LOGS = ("BenchmarksBenchmarkLogs", "BenchmarksTeardownLogs")
+BENCH_MACHINES = {
+    "TROOP_BENCHMARK_MACHINE": "<BenchmarksBenchmarkMachine>",
+    "TROOP_TEARDOWN_MACHINE": "<BenchmarksTeardownMachine>",
+}
+NETWORK = {
+    "TROOP_NETWORK_VPC": "<BenchmarksNetworkVpc>",
+    "TROOP_NETWORK_SUBNETS": ",".join(f"<BenchmarksNetworkVpcNodesSubnet{zone}Subnet>" for zone in (1, 2, 3)),
+}
+
 EXPECTED: dict[str, tuple[int, int, dict[str, str]]] = {
     "Decide": (300, 1024, TABLES | POLICY | TICKS),
     "Terminate": (60, 256, TABLES | POLICY),
     "Recovery": (60, 256, TABLES),
     "Sweep": (120, 256, TABLES),
     "Notify": (300, 256, TABLES | NEWS),
-    "Api": (29, 512, TABLES | HEALTH | {"TROOP_ON_DEMAND_MACHINE": "<OnDemandMachine>"}),
-    "Watchdog": (60, 256, TABLES | HEALTH),
+    "Api": (
+        29,
+        512,
+        TABLES | HEALTH | {"TROOP_ON_DEMAND_MACHINE": "<OnDemandMachine>"} | RUNS | RESULTS | BENCH_MACHINES | NETWORK,
+    ),
+    "Watchdog": (60, 256, TABLES | HEALTH | RUNS),
+    "Launch": (120, 256, RUNS | RESULTS | NETWORK | {"TROOP_NODE_PROFILE": "<BenchmarksNodesProfile.Arn>"}),
+    "Cell": (300, 1024, RUNS | RESULTS),
+    "Teardown": (120, 256, RUNS),
+    "Reaper": (120, 256, RUNS | BENCH_MACHINES),
 }
 """Seconds, megabytes, environment."""
 
@@ -81,7 +101,7 @@ def test_logs_are_json_in_a_group_of_its_own_with_retention(template: Template, 
 
 def test_every_log_group_has_retention(template: Template) -> None:
     groups = of_type(template, "AWS::Logs::LogGroup")
-    assert set(groups) == {*(f"{name}Logs" for name in EXPECTED), "ChaosLogs", "OnDemandLogs"}
+    assert set(groups) == {*(f"{name}Logs" for name in EXPECTED), "ChaosLogs", "OnDemandLogs", *BENCH_LOGS}
     assert {group["Properties"]["RetentionInDays"] for group in groups.values()} == {90}
 
 

@@ -19,7 +19,7 @@ LOOK = {
     "ec2:DescribeInstances",
 }
 TRACE = {"xray:PutTelemetryRecords", "xray:PutTraceSegments"}
-TABLES = ("GroupTags", "Events", "State", "Decisions", "Changes")
+TABLES = ("GroupTags", "Events", "State", "Decisions", "Changes", "Runs")
 TERMINATE = ("autoscaling:TerminateInstanceInAutoScalingGroup", "ec2:TerminateInstances")
 
 
@@ -57,7 +57,174 @@ OF_MACHINES = allow("*", *TRACE, "xray:GetSamplingRules", "xray:GetSamplingTarge
     "logs:UpdateLogDelivery",
 )
 
+CREATED = {"StringEquals": {"aws:RequestTag/troop:deployment": {"Ref": "AWS::StackName"}}}
+OURS = {
+    "StringEquals": {"aws:ResourceTag/troop:deployment": {"Ref": "AWS::StackName"}},
+    "Null": {"aws:ResourceTag/troop:run": "false"},
+}
+GROUPS = f"arn:<AWS::Partition>:autoscaling:{ACCOUNT}:autoScalingGroup:*:autoScalingGroupName/*"
+RUNS = "<Results.Arn>/runs/*"
+ARTIFACTS = "<Results.Arn>/artifacts/*"
+
+
+def only(condition: Mapping[str, Any], resource: str, *actions: str) -> set[tuple[str, ...]]:
+    return {("Allow", action, resource, repr(condition)) for action in actions}
+
+
+def record(*actions: str) -> set[tuple[str, ...]]:
+    return allow("<Runs.Arn>", *(f"dynamodb:{action}" for action in actions))
+
+
+OBJECTS = allow(RUNS, "s3:GetObject", "s3:PutObject") | only(
+    {"StringLike": {"s3:prefix": ["runs/*"]}}, "<Results.Arn>", "s3:ListBucket"
+)
+
+
+def ec2(kind: str, name: str = "*") -> str:
+    return f"arn:<AWS::Partition>:ec2:{ACCOUNT}:{kind}/{name}"
+
+
+def executions(machine: str, children: str = ":*") -> str:
+    return f"arn:<AWS::Partition>:states:{ACCOUNT}:execution:<Benchmarks{machine}Machine.Name>{children}"
+
+
+REMOVES = (
+    record("GetItem", "Query", "UpdateItem")
+    | allow(
+        "*",
+        "autoscaling:DescribeAutoScalingGroups",
+        *(f"ec2:Describe{what}" for what in ("Instances", "LaunchTemplates", "SecurityGroups", "Volumes")),
+    )
+    | only(OURS, GROUPS, "autoscaling:DeleteAutoScalingGroup")
+    | only(OURS, ec2("launch-template"), "ec2:DeleteLaunchTemplate")
+    | only(OURS, ec2("security-group"), "ec2:DeleteSecurityGroup")
+    | only(OURS, ec2("volume"), "ec2:DeleteVolume")
+    | only(OURS, ec2("instance"), "ec2:TerminateInstances")
+)
+
+OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
+    "LaunchRole": of_function("Launch")
+    | record("ConditionCheckItem", "GetItem", "PutItem", "UpdateItem")
+    | OBJECTS
+    | allow(
+        "*",
+        "autoscaling:DescribeAutoScalingGroups",
+        "ec2:DescribeImages",
+        "ec2:DescribeInstanceTypeOfferings",
+        "ec2:DescribeInstanceTypes",
+        "ec2:DescribeLaunchTemplates",
+        "ec2:DescribeManagedPrefixLists",
+        "ec2:DescribeSecurityGroups",
+        "ec2:DescribeSubnets",
+    )
+    | allow(
+        "arn:<AWS::Partition>:ssm:<AWS::Region>::parameter/aws/service/ami-amazon-linux-latest/*", "ssm:GetParameter"
+    )
+    | allow(ec2("vpc", "<BenchmarksNetworkVpc>"), "ec2:CreateSecurityGroup")
+    | only(CREATED, ec2("security-group"), "ec2:CreateSecurityGroup")
+    | only(
+        OURS,
+        ec2("security-group"),
+        "ec2:AuthorizeSecurityGroupEgress",
+        "ec2:AuthorizeSecurityGroupIngress",
+        "ec2:RevokeSecurityGroupEgress",
+        "ec2:RunInstances",
+    )
+    | allow(
+        ec2("security-group-rule"),
+        "ec2:AuthorizeSecurityGroupEgress",
+        "ec2:AuthorizeSecurityGroupIngress",
+        "ec2:RevokeSecurityGroupEgress",
+    )
+    | only(CREATED, ec2("launch-template"), "ec2:CreateLaunchTemplate")
+    | only(CREATED, GROUPS, "autoscaling:CreateAutoScalingGroup")
+    | only(OURS, GROUPS, "autoscaling:SuspendProcesses")
+    | {g for kind in ("instance", "network-interface", "volume") for g in only(CREATED, ec2(kind), "ec2:RunInstances")}
+    | only(OURS, ec2("launch-template"), "ec2:RunInstances")
+    | {
+        grant
+        for zone in (1, 2, 3)
+        for grant in allow(ec2("subnet", f"<BenchmarksNetworkVpcNodesSubnet{zone}Subnet>"), "ec2:RunInstances")
+    }
+    | only(
+        {"StringEquals": {"ec2:Owner": "amazon"}}, "arn:<AWS::Partition>:ec2:<AWS::Region>::image/*", "ec2:RunInstances"
+    )
+    | {
+        grant
+        for kind in ("instance", "launch-template", "network-interface", "security-group", "volume")
+        for grant in only(
+            {
+                "StringEquals": CREATED["StringEquals"]
+                | {"ec2:CreateAction": ["CreateLaunchTemplate", "CreateSecurityGroup", "RunInstances"]}
+            },
+            ec2(kind),
+            "ec2:CreateTags",
+        )
+    }
+    | only(
+        {"StringEquals": {"iam:PassedToService": {"Fn::Join": ["", ["ec2.", {"Ref": "AWS::URLSuffix"}]]}}},
+        "<BenchmarksNodesRole.Arn>",
+        "iam:PassRole",
+    )
+    | only(
+        {"StringEquals": {"iam:AWSServiceName": "autoscaling.amazonaws.com"}},
+        "arn:<AWS::Partition>:iam::<AWS::AccountId>:role/aws-service-role/autoscaling.amazonaws.com/"
+        "AWSServiceRoleForAutoScaling",
+        "iam:CreateServiceLinkedRole",
+    ),
+    "CellRole": of_function("Cell")
+    | record("ConditionCheckItem", "GetItem", "Query", "UpdateItem")
+    | OBJECTS
+    | allow(
+        "*",
+        "autoscaling:DescribeAutoScalingGroups",
+        "autoscaling:DescribeScalingActivities",
+        "ec2:DescribeInstances",
+    )
+    | only(OURS, GROUPS, "autoscaling:SuspendProcesses")
+    | only(OURS, ec2("instance"), "ec2:GetConsoleOutput"),
+    "TeardownRole": of_function("Teardown") | REMOVES,
+    "ReaperRole": of_function("Reaper")
+    | REMOVES
+    | allow("<Runs.Arn>/index/by-open", "dynamodb:Query")
+    | allow(executions("Benchmark"), "states:DescribeExecution", "states:StopExecution")
+    | allow("<BenchmarksTeardownMachine>", "states:StartExecution", "states:ListExecutions"),
+    "BenchmarksNodesRole": allow(RUNS, "s3:GetObject")
+    | allow(ARTIFACTS, "s3:GetObject")
+    | {g for part in ("nodes", "phases", "output") for g in allow(f"{RUNS}/{part}/*", "s3:PutObject")},
+    "BenchmarksTeardownRole": allow("<Teardown.Arn>", "lambda:InvokeFunction") | OF_MACHINES,
+    "BenchmarksBenchmarkRole": allow("<Launch.Arn>", "lambda:InvokeFunction")
+    | allow("<Cell.Arn>", "lambda:InvokeFunction")
+    | allow(RUNS, "s3:GetObject")
+    | allow("<BenchmarksTeardownMachine>", "states:StartExecution")
+    | allow(executions("Teardown"), "states:DescribeExecution", "states:StopExecution")
+    | allow(
+        f"arn:<AWS::Partition>:events:{ACCOUNT}:rule/StepFunctionsGetEventsForStepFunctionsExecutionRule",
+        "events:DescribeRule",
+        "events:PutRule",
+        "events:PutTargets",
+    )
+    | allow("<BenchmarksBenchmarkMachine>", "states:StartExecution")
+    | allow(executions("Benchmark"), "states:DescribeExecution", "states:StopExecution")
+    | allow(executions("Benchmark", "/*"), "states:DescribeExecution", "states:StopExecution")
+    | OF_MACHINES,
+    "ReaperScheduleRole": allow("<Reaper.Arn>", "lambda:InvokeFunction")
+    | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
+}
+
+API_OF_BENCHMARKS = (
+    record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
+    | allow("<Runs.Arn>/index/by-time", "dynamodb:Query")
+    | allow(RUNS, "s3:PutObject")
+    | allow(ARTIFACTS, "s3:GetObject", "s3:PutObject")
+    | allow("*", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes", "ec2:DescribeSubnets")
+    | allow("<BenchmarksBenchmarkMachine>", "states:StartExecution")
+    | allow("<BenchmarksTeardownMachine>", "states:StartExecution")
+    | allow(executions("Benchmark"), "states:StopExecution")
+)
+
 ROLES: dict[str, set[tuple[str, ...]]] = {
+    **OF_BENCHMARKS,
     "DecideRole": of_function("Decide")
     | allow("*", *LOOK)
     | allow("<GroupTags.Arn>", "dynamodb:Scan")
@@ -120,6 +287,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<Decisions.Arn>", "dynamodb:Query")
     | allow("<Decisions.Arn>/index/by-day", "dynamodb:Query")
     | allow("<Changes.Arn>", "dynamodb:Query", "dynamodb:PutItem")
+    | API_OF_BENCHMARKS
     | HEALTH,
     "WatchdogRole": of_function("Watchdog") | HEALTH,
     "ChaosRole": allow("<Decide.Arn>", "lambda:InvokeFunction")
@@ -184,18 +352,22 @@ def test_each_role_trusts_its_own_service_only(template: Template) -> None:
     for name, role in of_type(template, "AWS::IAM::Role").items():
         (statement,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
         assert statement["Action"] == "sts:AssumeRole"
-        trusted[name] = statement["Principal"]["Service"]
+        trusted[name] = text(statement["Principal"]["Service"])
     of_others = {
         "ChaosRole": "states.amazonaws.com",
         "OnDemandRole": "states.amazonaws.com",
         "SchedulesRole": "scheduler.amazonaws.com",
         "WatchdogScheduleRole": "scheduler.amazonaws.com",
+        "ReaperScheduleRole": "scheduler.amazonaws.com",
+        "BenchmarksBenchmarkRole": "states.amazonaws.com",
+        "BenchmarksTeardownRole": "states.amazonaws.com",
+        "BenchmarksNodesRole": "ec2.<AWS::URLSuffix>",
         "SweepScheduleRole": "scheduler.amazonaws.com",
     }
     assert trusted == {name: of_others.get(name, "lambda.amazonaws.com") for name in trusted}
 
 
-@pytest.mark.parametrize("name", ["SchedulesRole", "WatchdogScheduleRole", "SweepScheduleRole"])
+@pytest.mark.parametrize("name", ["SchedulesRole", "WatchdogScheduleRole", "SweepScheduleRole", "ReaperScheduleRole"])
 def test_only_schedules_of_this_deployment_can_use_the_schedulers_role(template: Template, name: str) -> None:
     role = of_type(template, "AWS::IAM::Role")[name]["Properties"]
     (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
@@ -204,12 +376,27 @@ def test_only_schedules_of_this_deployment_can_use_the_schedulers_role(template:
     }
 
 
-def test_functions_are_called_by_the_api_alone(template: Template) -> None:
-    invokers = of_type(template, "AWS::Lambda::Permission").values()
-    assert {(p["Properties"]["Principal"], text(p["Properties"]["FunctionName"])) for p in invokers} == {
-        ("apigateway.amazonaws.com", "<Api.Arn>")
+def test_nodes_read_the_allowed_buckets_and_write_none(blue: Template) -> None:
+    buckets = [f"arn:<AWS::Partition>:s3:::{name}" for name in ("my-data", "logs.example.com")]
+    allowed = {g for b in buckets for g in allow(f"{b}/*", "s3:GetObject") | allow(b, "s3:ListBucket")}
+    assert permissions(blue, "BenchmarksNodesRole") == ROLES["BenchmarksNodesRole"] | allowed
+
+
+def test_the_profile_gives_nodes_their_role_and_no_other(template: Template) -> None:
+    (profile,) = of_type(template, "AWS::IAM::InstanceProfile").values()
+    assert text(profile["Properties"]["Roles"]) == ["<BenchmarksNodesRole>"]
+
+
+def test_functions_are_called_by_the_api_and_the_reaper_by_its_rule_alone(template: Template) -> None:
+    permitted = [p["Properties"] for p in of_type(template, "AWS::Lambda::Permission").values()]
+    assert {(p["Principal"], text(p["FunctionName"])) for p in permitted} == {
+        ("apigateway.amazonaws.com", "<Api.Arn>"),
+        ("events.amazonaws.com", "<Reaper.Arn>"),
     }
-    assert {text(p["Properties"]["SourceArn"]).partition("/")[2] for p in invokers} == {
+    by_rule = [p for p in permitted if p["Principal"] == "events.amazonaws.com"]
+    assert [text(p["SourceArn"]) for p in by_rule] == ["<BenchmarksEnded.Arn>"]
+    invokers = [p for p in permitted if p not in by_rule]
+    assert {text(p["SourceArn"]).partition("/")[2] for p in invokers} == {
         "<ApiRestDeploymentStagev1>/GET/events",
         "<ApiRestDeploymentStagev1>/GET/events/*",
         "<ApiRestDeploymentStagev1>/GET/decisions",
@@ -221,6 +408,11 @@ def test_functions_are_called_by_the_api_alone(template: Template) -> None:
         "<ApiRestDeploymentStagev1>/PATCH/switch",
         "<ApiRestDeploymentStagev1>/GET/health",
         "<ApiRestDeploymentStagev1>/POST/terminations",
+        "<ApiRestDeploymentStagev1>/POST/benchmarks",
+        "<ApiRestDeploymentStagev1>/GET/benchmarks",
+        "<ApiRestDeploymentStagev1>/POST/benchmarks/artifacts",
+        "<ApiRestDeploymentStagev1>/GET/benchmarks/*",
+        "<ApiRestDeploymentStagev1>/DELETE/benchmarks/*",
         "<ApiRestDeploymentStagev1>/GET/simianarmy/api/v1/chaos",
         "<ApiRestDeploymentStagev1>/POST/simianarmy/api/v1/chaos",
     }

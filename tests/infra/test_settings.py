@@ -15,7 +15,7 @@ from aws_cdk import assertions
 
 from infra import ROOT
 from infra.logs import make_log_group
-from infra.settings import LOG_RETENTION_DAYS, DeploymentSettings, read_settings
+from infra.settings import LOG_RETENTION_DAYS, DeploymentSettings, GivenNetwork, read_settings
 from tests.infra.conftest import CALENDARS, CONTEXT
 from troop.settings import KEYS, parse_settings
 
@@ -46,8 +46,20 @@ def test_the_command_line_passes_text() -> None:
     assert set(settings.chaos.calendars) == {"default", "tel-aviv", "night"}
 
 
+def test_a_network_is_the_deployments_own_unless_given() -> None:
+    given = {"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123abcd", "subnet-0123456789abcdef0"]}
+    expected = GivenNetwork("vpc-0123456789abcdef0", ("subnet-0123abcd", "subnet-0123456789abcdef0"))
+    assert settings_with(network=given).network == settings_with(network=json.dumps(given)).network == expected
+    assert [settings_with(network=nothing).network for nothing in (None, "", "null")] == [None, None, None]
+
+
 def test_the_functions_read_what_was_checked() -> None:
-    settings = settings_with(probability="0.5", units='{"web-v*": "web"}', calendars=json.dumps(CALENDARS))
+    settings = settings_with(
+        probability="0.5",
+        units='{"web-v*": "web"}',
+        calendars=json.dumps(CALENDARS),
+        allowed_buckets="my-data,other",
+    )
     document = json.loads(settings.chaos_json)
     assert set(document) == set(KEYS)
     assert document["probability"] == 0.5
@@ -69,6 +81,18 @@ def test_the_functions_read_what_was_checked() -> None:
         ({"decision_retention_days": "ever"}, ("troop:decision_retention_days", "'ever'", "1 to 3650")),
         ({"units": "[]"}, ("troop:units", "'[]'", "an object of globs")),
         ({"calendars": "{"}, ("troop:calendars", "'{'", "a JSON object")),
+        ({"zones": 0}, ("troop:zones", "0", "1 to 6")),
+        ({"zones": 7}, ("troop:zones", "7", "1 to 6")),
+        ({"results_retention_days": "ever"}, ("troop:results_retention_days", "'ever'", "1 to 3650")),
+        ({"network": "vpc-0123abcd"}, ("troop:network", "null, or an object such as")),
+        ({"network": {"vpc": "vpc-0123abcd"}}, ("troop:network", "null, or an object such as")),
+        ({"network": {"vpc": "vpc-0123abcd", "subnets": []}}, ("troop:network", "null, or an object such as")),
+        ({"network": {"vpc": "mine", "subnets": ["subnet-0123abcd"]}}, ("troop:network", "null, or an object such as")),
+        ({"network": {"vpc": "vpc-0123abcd", "subnets": "subnet-0123abcd"}}, ("troop:network", "null, or an object")),
+        ({"network": {"vpc": "vpc-0123abcd", "subnets": ["subnet-0123abcd"] * 2}}, ("each subnet once",)),
+        ({"network": {"vpc": "vpc-0123abcd", "subnets": ["subnet-0123abcd"], "nat": True}}, ("troop:network", "null")),
+        ({"allowed_buckets": ["*"]}, ("troop:allowed_buckets", "['*']", "a list of names of buckets")),
+        ({"max_nodes": 5001}, ("troop:max_nodes", "5001", "1 to 5000")),
         ({"probabilty": 1}, ("troop:probabilty", "1", "spelled troop:probability")),
         ({"retain": 1}, ("troop:retain", "1", "troop:retain_data")),
     ],

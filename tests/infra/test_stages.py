@@ -79,6 +79,7 @@ def test_asking_for_leashed_is_never_lost_to_a_stage_that_is_not() -> None:
             {"retain_dat": True},
             "retain_dat is True: must be spelled troop:stages.review.retain_data",
         ),
+        ({"network": {}}, "troop:stages.review.network is {}: must be null, or an object such as"),
         ({"deployment": "no good"}, "troop:stages.review.deployment is 'no good': must be a letter"),
         ({"calendars": {"default": {"open": "25:00"}}}, "troop:stages.review.calendars.default."),
         ({"calendars": {}}, "troop:stages.review.calendars is {}: must be an object with a calendar named default"),

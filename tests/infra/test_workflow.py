@@ -105,5 +105,5 @@ def test_what_is_undelivered_is_kept_for_two_weeks_and_only_over_tls(template: T
     queue = of_type(template, "AWS::SQS::Queue")[name]["Properties"]
     assert queue == {"MessageRetentionPeriod": 14 * 24 * 3600, "SqsManagedSseEnabled": True}
     policy = of_type(template, "AWS::SQS::QueuePolicy")[f"{name}Policy"]
-    (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
-    assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
+    (statement,) = [s for s in policy["Properties"]["PolicyDocument"]["Statement"] if s["Effect"] == "Deny"]
+    assert (statement["Action"], statement["Condition"]) == ("sqs:*", {"Bool": {"aws:SecureTransport": "false"}})

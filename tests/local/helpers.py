@@ -55,7 +55,9 @@ class World:
                     "Action": "sts:AssumeRole",
                     "Principal": {
                         "AWS": "arn:aws:iam::000000000000:root",
-                        "Service": ["lambda.amazonaws.com", "states.amazonaws.com", "scheduler.amazonaws.com"],
+                        "Service": [
+                            f"{name}.amazonaws.com" for name in ("lambda", "states", "scheduler", "ec2", "events")
+                        ],
                     },
                 }
             ],
@@ -65,6 +67,13 @@ class World:
             policy = {"Version": "2012-10-17", "Statement": list(statements)}
             self.iam.put_role_policy(RoleName=name, PolicyName="it", PolicyDocument=json.dumps(policy))
         return arn
+
+    def profile(self, role: str) -> str:
+        """ARN of a new instance profile with the role."""
+        name = unique("profile")
+        created = self.iam.create_instance_profile(InstanceProfileName=name)["InstanceProfile"]
+        self.iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=role.rsplit("/", 1)[-1])
+        return str(created["Arn"])
 
     def as_role(self, role: str) -> Any:
         """A session with the role's permissions."""
@@ -140,8 +149,9 @@ class Fleet:
             for number, zone in enumerate("abc")
         ]
 
-    def template(self, script: str | None) -> str:
-        data: dict[str, Any] = {"ImageId": "ami-12345678", "InstanceType": "t3.micro"}
+    def template(self, script: str | None, **more: Any) -> str:
+        """`more`: further launch template data."""
+        data: dict[str, Any] = {"ImageId": "ami-12345678", "InstanceType": "t3.micro", **more}
         if script is not None:
             data["UserData"] = base64.b64encode(script.encode()).decode()
         created = self.ec2.create_launch_template(LaunchTemplateName=unique("template"), LaunchTemplateData=data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .helpers import World, eventually, unique
+from .helpers import Fleet, World, eventually, unique
 
 
 def deploy(world: World, resources: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -135,3 +135,43 @@ def test_a_reference_to_a_secret_is_its_arn(world: World) -> None:
     assert secrets.get_secret_value(SecretId=arn)["ARN"] == arn
     world.account.client("cloudformation").delete_stack(StackName=name)
     eventually(lambda: arn not in [one["ARN"] for one in secrets.list_secrets()["SecretList"]])
+
+
+def test_a_network_of_its_own(world: World, fleet: Fleet) -> None:
+    """A VPC without a way out but S3's gateway endpoint, a subnet in each of three zones; groups see it."""
+    zones = {"Fn::GetAZs": ""}
+    resources: dict[str, Any] = {
+        "Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.44.0.0/16", "EnableDnsHostnames": True}},
+        "Routes": {"Type": "AWS::EC2::RouteTable", "Properties": {"VpcId": {"Ref": "Vpc"}}},
+        "S3": {
+            "Type": "AWS::EC2::VPCEndpoint",
+            "Properties": {
+                "VpcEndpointType": "Gateway",
+                "ServiceName": {"Fn::Join": ["", ["com.amazonaws.", {"Ref": "AWS::Region"}, ".s3"]]},
+                "VpcId": {"Ref": "Vpc"},
+                "RouteTableIds": [{"Ref": "Routes"}],
+            },
+        },
+    }
+    for number in range(3):
+        resources[f"Subnet{number}"] = {
+            "Type": "AWS::EC2::Subnet",
+            "Properties": {
+                "VpcId": {"Ref": "Vpc"},
+                "CidrBlock": {"Fn::Select": [number, {"Fn::Cidr": ["10.44.0.0/16", 3, "12"]}]},
+                "AvailabilityZone": {"Fn::Select": [number, zones]},
+                "MapPublicIpOnLaunch": False,
+            },
+        }
+        resources[f"Association{number}"] = {
+            "Type": "AWS::EC2::SubnetRouteTableAssociation",
+            "Properties": {"RouteTableId": {"Ref": "Routes"}, "SubnetId": {"Ref": f"Subnet{number}"}},
+        }
+    _, stack = deploy(world, resources)
+    assert stack["StackStatus"] == "CREATE_COMPLETE", stack.get("StackStatusReason")
+    assert reference(stack, "S3").startswith("vpce-")
+    ids = [reference(stack, f"Subnet{number}") for number in range(3)]
+    found = fleet.ec2.describe_subnets(SubnetIds=ids)["Subnets"]
+    assert sorted(one["AvailabilityZone"] for one in found) == ["us-east-1a", "us-east-1b", "us-east-1c"]
+    assert {one["MapPublicIpOnLaunch"] for one in found} == {False}
+    assert len({one["CidrBlock"] for one in found}) == 3

@@ -76,8 +76,16 @@ def test_the_environment_is_minimal(fleet: Fleet) -> None:
     assert environment["INSTANCE_ID"] == instance
     assert environment["INSTANCE_IP"] == fleet.instance(instance)["PrivateIpAddress"]
     assert environment["HOME"] == str(fleet.directory(instance))
-    assert not [name for name in environment if name.startswith(("AWS_", "PYTHON"))]
-    assert str(Path.cwd() / ".venv") not in environment["PATH"].split(os.pathsep)
+    assert environment["TROOP_NODE_HOME"] == environment["HOME"]
+    assert sorted(name for name in environment if name.startswith(("AWS_", "PYTHON"))) == [
+        "AWS_CA_BUNDLE",
+        "AWS_CONFIG_FILE",
+        "AWS_EC2_METADATA_SERVICE_ENDPOINT",
+        "AWS_ENDPOINT_URL",
+    ]
+    tools, *system = environment["PATH"].split(os.pathsep)
+    assert [entry.name for entry in Path(tools).iterdir()] == ["aws"]
+    assert not [entry for entry in system if entry.startswith(str(Path.cwd()))]
 
 
 def test_stopped_instances_stop_and_start_again(fleet: Fleet) -> None:

@@ -184,6 +184,104 @@ def test_stop_ends_nested_executions(world: World, events: Any) -> None:
     assert statuses == ["ABORTED"]
 
 
+def in_a_distributed_map(state: dict[str, Any]) -> dict[str, Any]:
+    """A Map state that runs one child workflow of one state."""
+    processor = {
+        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+        "StartAt": "Only",
+        "States": {"Only": state},
+    }
+    return {
+        "Type": "Map",
+        "ItemProcessor": processor,
+        "ItemsPath": "$.items",
+        "ToleratedFailurePercentage": 100,
+        "End": True,
+    }
+
+
+def nesting(child: str) -> dict[str, Any]:
+    return {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::states:startExecution.sync:2",
+        "Parameters": {"StateMachineArn": child, "Input.$": "$"},
+        "TimeoutSeconds": 60,
+        "End": True,
+    }
+
+
+@pytest.fixture
+def wait(world: World) -> str:
+    """A machine whose executions wait for the seconds they are given."""
+    return world.machine({"Wait": {"Type": "Wait", "SecondsPath": "$.seconds", "End": True}}, world.role())
+
+
+def mapped(world: World, child: str) -> str:
+    """A machine with a distributed map whose children start executions of `child` and wait for them."""
+    # Step Functions gives a machine that runs a Distributed Map the right to start itself by name, not known before.
+    role = world.role(allow("states:StartExecution", "*"))
+    return world.machine({"Map": in_a_distributed_map(nesting(child))}, role)
+
+
+def test_a_child_of_a_distributed_map_waits_for_a_nested_execution(world: World, wait: str) -> None:
+    began = time.monotonic()
+    ended = world.run(mapped(world, wait), {"items": [{"seconds": 1}, {"seconds": 1}]})
+    assert ended["status"] == "SUCCEEDED"
+    assert time.monotonic() - began > 1
+    nested = world.states.list_executions(stateMachineArn=wait)["executions"]
+    assert [one["status"] for one in nested] == ["SUCCEEDED"] * 2
+
+
+def test_stop_ends_executions_nested_in_a_distributed_map(world: World, wait: str) -> None:
+    execution = world.start(mapped(world, wait), {"items": [{"seconds": 30}]})
+    (nested,) = eventually(lambda: world.states.list_executions(stateMachineArn=wait)["executions"])
+    world.states.stop_execution(executionArn=execution)
+    assert world.finish(nested["executionArn"])["status"] == "ABORTED"
+    assert world.finish(execution)["status"] == "ABORTED"
+
+
+def test_a_rule_on_status_changes_calls_a_function(world: World) -> None:
+    """As the reaper is called: for the endings that are no success, of one machine."""
+    table = world.account.client("dynamodb")
+    name = unique("seen")
+    table.create_table(
+        TableName=name,
+        KeySchema=[{"AttributeName": "execution", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "execution", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    body = (
+        "import boto3\n"
+        "def handler(event, context):\n"
+        "    detail = event['detail']\n"
+        "    item = {'execution': {'S': detail['executionArn']}, 'input': {'S': detail['input']}}\n"
+        f"    boto3.client('dynamodb').put_item(TableName='{name}', Item=item)\n"
+    )
+    function = world.function(body, world.role(allow("dynamodb:PutItem")))
+    machine = world.machine({"Wait": {"Type": "Wait", "SecondsPath": "$.seconds", "End": True}}, world.role())
+    pattern = {
+        "source": ["aws.states"],
+        "detail-type": ["Step Functions Execution Status Change"],
+        "detail": {"stateMachineArn": [machine], "status": ["FAILED", "TIMED_OUT", "ABORTED"]},
+    }
+    bus, rule = world.account.client("events"), unique("endings")
+    arn = bus.put_rule(Name=rule, EventPattern=json.dumps(pattern))["RuleArn"]
+    bus.put_targets(Rule=rule, Targets=[{"Id": "function", "Arn": function}])
+    world.functions.add_permission(
+        FunctionName=function,
+        StatementId="rule",
+        Action="lambda:InvokeFunction",
+        Principal="events.amazonaws.com",
+        SourceArn=arn,
+    )
+    assert world.run(machine, {"seconds": 0})["status"] == "SUCCEEDED"
+    execution = world.start(machine, {"seconds": 30, "run": "one"})
+    world.states.stop_execution(executionArn=execution)
+    (seen,) = eventually(lambda: table.scan(TableName=name)["Items"])
+    assert seen["execution"]["S"] == execution
+    assert json.loads(seen["input"]["S"])["run"] == "one"
+
+
 def test_a_machine_times_out(world: World) -> None:
     states = {"Wait": {"Type": "Wait", "Seconds": 30, "End": True}}
     began = time.monotonic()

@@ -18,10 +18,18 @@ HANDLERS = {
     "DecideFunction": "decide",
     "TerminateFunction": "terminate",
     "RecoveryFunction": "recovery",
+    "TeardownFunction": "teardown",
+    "LaunchFunction": "launch",
+    "CellFunction": "cell",
 }
 """Which handler stands behind a substitution."""
 
+MACHINES = {"TeardownMachine": "teardown"}
+"""Which machine stands behind a substitution."""
+
 SUBSTITUTIONS = {
+    "StartExecutionSync": "arn:aws-cn:states:::states:startExecution.sync:2",
+    **{name: f"arn:aws-cn:states:cn-north-1:123456789012:stateMachine:{name}-4711" for name in MACHINES},
     "LambdaInvoke": "arn:aws-cn:states:::lambda:invoke",
     "S3GetObject": "arn:aws-cn:states:::s3:getObject",
     **{name: f"arn:aws-cn:lambda:cn-north-1:123456789012:function:{name}-4711" for name in HANDLERS},
@@ -76,6 +84,22 @@ def handler_of(state: Mapping[str, Any]) -> str:
     return HANDLERS[state["Parameters"]["FunctionName"].strip("${}")]
 
 
+def calls(definition: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The tasks that invoke a function, nested ones too."""
+    return ((name, task) for name, task in states(definition, "Task") if task["Resource"] == "${LambdaInvoke}")
+
+
+def executions(definition: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The tasks that start an execution of another machine and wait for its end, nested ones too."""
+    return ((name, task) for name, task in states(definition, "Task") if task["Resource"] == "${StartExecutionSync}")
+
+
+def machine_of(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The definition that a task executes."""
+    name = MACHINES[state["Parameters"]["StateMachineArn"].strip("${}")]
+    return load(ROOT / "statemachines" / f"{name}.asl.json")
+
+
 def handler_tree(name: str) -> ast.FunctionDef:
     """The source of ``handlers/NAME.py``'s handler."""
     module = ast.parse((ROOT / "functions" / "handlers" / f"{name}.py").read_text())
@@ -102,6 +126,20 @@ def subscripts(tree: ast.AST, variable: str) -> set[str]:
         and isinstance(node.value, ast.Name)
         and node.value.id == variable
         and isinstance(node.slice, ast.Constant)
+    }
+
+
+def optional(tree: ast.AST, variable: str) -> set[str]:
+    """The fields that code takes from a mapping where they are there: ``variable.get("field", ...)``."""
+    return {
+        str(node.args[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "get"
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == variable
+        and isinstance(node.args[0], ast.Constant)
     }
 
 

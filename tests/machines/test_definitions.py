@@ -18,7 +18,8 @@ each_machine = pytest.mark.parametrize("path", FILES, ids=lambda p: p.name.parti
 
 
 def test_there_are_machines() -> None:
-    assert [path.name for path in FILES] == ["chaos.asl.json", "on_demand.asl.json"]
+    names = ["benchmark", "chaos", "on_demand", "teardown"]
+    assert [path.name for path in FILES] == [f"{name}.asl.json" for name in names]
 
 
 def _lint(path: Path) -> tuple[int, str]:
@@ -111,8 +112,21 @@ def test_tasks_have_timeout_retry_with_jitter_and_catch(path: Path) -> None:
 @each_machine
 def test_tasks_wait_longer_than_their_functions_run(path: Path) -> None:
     timeouts = asl.function_timeouts()
-    for name, task in asl.states(asl.load(path), "Task"):
+    for name, task in asl.calls(asl.load(path)):
         assert task["TimeoutSeconds"] >= timeouts[asl.handler_of(task)] + 10, name
+
+
+@each_machine
+def test_tasks_wait_longer_than_their_machines_run(path: Path) -> None:
+    for name, task in asl.executions(asl.load(path)):
+        assert task["TimeoutSeconds"] >= asl.machine_of(task)["TimeoutSeconds"] + 60, name
+
+
+@each_machine
+def test_every_task_is_a_call_or_an_execution(path: Path) -> None:
+    definition = asl.load(path)
+    known = {name for name, _ in (*asl.calls(definition), *asl.executions(definition))}
+    assert known == {name for name, _ in asl.states(definition, "Task")}
 
 
 @each_machine
@@ -126,7 +140,7 @@ def test_error_names_exist(path: Path) -> None:
 
 @each_machine
 def test_what_a_result_selector_takes_the_function_gives(path: Path) -> None:
-    for name, task in asl.states(asl.load(path), "Task"):
+    for name, task in asl.calls(asl.load(path)):
         taken = {read for e in expressions.expressions(task["ResultSelector"]) for read in expressions.reads(e)}
         fields = {path.removeprefix("Payload.") for path in taken if path.startswith("Payload.")}
         assert fields == {path.removeprefix("Payload.") for path in taken}, name
@@ -135,13 +149,22 @@ def test_what_a_result_selector_takes_the_function_gives(path: Path) -> None:
 
 @each_machine
 def test_what_a_function_takes_the_task_gives(path: Path) -> None:
-    for name, task in asl.states(asl.load(path), "Task"):
-        wanted = asl.subscripts(asl.handler_tree(asl.handler_of(task)), "event")
+    for name, task in asl.calls(asl.load(path)):
+        handler = asl.handler_tree(asl.handler_of(task))
+        wanted, welcome = asl.subscripts(handler, "event"), asl.optional(handler, "event")
         payload = task["Parameters"].get("Payload")
         if payload is None:
             assert task["Parameters"]["Payload.$"] == "$", name  # the item itself: tests/machines/test_chaos.py
         else:
-            assert wanted == {key.removesuffix(".$") for key in payload}, name
+            assert wanted <= {key.removesuffix(".$") for key in payload} <= wanted | welcome, name
+
+
+GIVEN = {
+    ("chaos", ""): frozenset({"calendar"}),
+    ("benchmark", ""): frozenset({"run"}),
+    ("benchmark", "Cells/"): frozenset({"run", "cell", "error"}),
+}
+"""The fields of what a machine, or a map's item, begins with, where the functions do not take it as a whole."""
 
 
 @each_machine
@@ -149,7 +172,7 @@ def test_every_state_finds_in_its_input_what_it_reads(path: Path) -> None:
     definition = asl.load(path)
     for level in asl.levels(definition):
         # Of a map's item, and of what the API starts a machine with, the functions know the shape.
-        given = frozenset({"calendar"} if level.where == "" and path.name == "chaos.asl.json" else {""})
+        given = GIVEN.get((path.name.partition(".")[0], level.where), frozenset({""}))
         seen: set[tuple[str, frozenset[str]]] = set()
         todo = [(level.start, given)]
         while todo:
@@ -179,6 +202,8 @@ def _walk(where: str, name: str, state: Mapping[str, Any], given: frozenset[str]
         result = {key.removesuffix(".$") for key in state["ResultSelector"]}
         path = state.get("ResultPath", "$")
         after = frozenset(result) if path == "$" else given | {f"{path[2:]}.{field}" for field in result}
+    if state["Type"] == "Pass" and "Result" in state:
+        after = given | {f"{state['ResultPath'][2:]}.{field}" for field in state["Result"]}
     caught = [(rule["Next"], given | {f"{rule['ResultPath'][2:]}.Error", f"{rule['ResultPath'][2:]}.Cause"})
               for rule in state.get("Catch", [])]  # fmt: skip
     catches = {rule["Next"] for rule in state.get("Catch", [])}

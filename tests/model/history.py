@@ -62,6 +62,9 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool) -
             "calendars": {"default": calendar},
             "recovery_timeout_minutes": 5,
             "decision_retention_days": 90,
+            "benchmarks": True,
+            "max_nodes": 400,
+            "allowed_buckets": [],
         }
     )
 

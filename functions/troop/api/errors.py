@@ -12,6 +12,8 @@ class ProblemOut(BaseModel):
 
     where: str = Field(description="The parameter, or the key of the body, such as body.probability")
     problem: str = Field(description="What was found there, and what is allowed")
+    allowed: str | None = Field(default=None, description="What is, where that can be said by itself")
+    loc: list[str | int] | None = Field(default=None, description="In a benchmark's file: the way to where it is")
 
 
 class ErrorOut(BaseModel):

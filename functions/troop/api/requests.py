@@ -13,6 +13,9 @@ from troop.chaos.changes import Author
 LARGEST_BODY = 64 * 1024
 """Characters; a hundred times what the longest sensible change needs."""
 
+LARGEST_BODIES = {"/benchmarks": 2 * 1024 * 1024}
+"""By path, where more is needed: a benchmark comes with its files."""
+
 READS_ITS_OWN = frozenset({"/simianarmy/api/v1/chaos"})
 """Paths whose routes read bodies themselves, of whatever content type."""
 
@@ -52,8 +55,9 @@ def body_problem(event: Mapping[str, Any]) -> str | None:
     kind = headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if kind != "application/json":
         return f"the body's content type is {kind[:80]!r}: send application/json"
-    if len(body) > LARGEST_BODY:
-        return f"the body is longer than {LARGEST_BODY} characters: send what is to change, and nothing else"
+    largest = LARGEST_BODIES.get(str(event.get("path")), LARGEST_BODY)
+    if len(body) > largest:
+        return f"the body is longer than {largest} characters: send what is to change, and nothing else"
     try:
         json.loads(body)
     except (ValueError, RecursionError):

@@ -29,6 +29,13 @@ _QUICK = Config(
     retries={"mode": "standard", "total_max_attempts": 2},
 )
 
+_MANY = Config(
+    connect_timeout=3,
+    read_timeout=15,
+    retries={"mode": "standard", "total_max_attempts": 7},
+    max_pool_connections=32,
+)
+
 
 @cache
 def client(service: str) -> Any:
@@ -37,9 +44,25 @@ def client(service: str) -> Any:
 
 
 @cache
+def presigning_client(service: str) -> Any:
+    """A client whose presigned addresses cover headers, and name the region's own host. Without these two settings S3's
+    would not in the oldest region, and would name a host of all regions in the others: that one answers for a young
+    bucket with a redirect, which no signature outlasts, and does not know the regions that are opted into.
+    """
+    config = _CONFIG.merge(Config(signature_version="s3v4", s3={"addressing_style": "virtual"}))
+    return boto3.client(service, config=config)  # type: ignore[call-overload]
+
+
+@cache
 def termination_client(service: str) -> Any:
     """A client whose calls, retries included, end within about 25 seconds."""
     return boto3.client(service, config=_TERMINATION)  # type: ignore[call-overload]
+
+
+@cache
+def many_client(service: str) -> Any:
+    """A client that many threads use at once."""
+    return boto3.client(service, config=_MANY)  # type: ignore[call-overload]
 
 
 @cache

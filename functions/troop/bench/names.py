@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 DEPLOYMENT_TAG = "troop:deployment"
 RUN_TAG = "troop:run"
@@ -20,6 +20,11 @@ EXPIRES_TAG = "troop:expires-at"
 
 RUNS_PREFIX = "runs/"
 ARTIFACTS_PREFIX = "artifacts/"
+ARTIFACTS_KEPT = timedelta(days=30)
+"""After their upload; the bucket itself removes them then."""
+
+LAUNCH, BOOT, COLLECT, TEARDOWN, OVER = "launch", "boot", "collect", "teardown", "over"
+"""What a cell is at, besides its benchmark's phases, none of which is called so."""
 
 RUN = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
 CELL = re.compile(r"c\d{3}")
@@ -67,6 +72,16 @@ def agent_key(run: str) -> str:
     return f"{RUNS_PREFIX}{run}/agent.pyz"
 
 
+def cells_key(run: str) -> str:
+    """The run's cells, as the workflow's map reads them."""
+    return f"{RUNS_PREFIX}{run}/cells.json"
+
+
+def images_key(run: str) -> str:
+    """The machine images of all cells: what is newest may change while a run goes on."""
+    return f"{RUNS_PREFIX}{run}/images.json"
+
+
 def artifact_key(sha256: str) -> str:
     """Artifacts are shared by runs: they are named by what is in them."""
     return f"{ARTIFACTS_PREFIX}{sha256}"
@@ -98,6 +113,11 @@ def phase_prefix(run: str, cell: str, phase: str) -> str:
 def output_prefix(run: str, cell: str, phase: str) -> str:
     """What a node's command printed is ``<instance id>.log.gz`` below it."""
     return f"{cell_prefix(run, cell)}output/{phase}/"
+
+
+def console_key(run: str, cell: str, instance_id: str) -> str:
+    """What the console of a node says that never registered, or was lost."""
+    return f"{output_prefix(run, cell, BOOT)}{instance_id}.log.gz"
 
 
 def results_key(run: str, cell: str) -> str:

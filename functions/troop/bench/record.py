@@ -1,7 +1,7 @@
 """The record of a run: what was asked for, how far it is, what it has created, and that each of it is gone.
 
-Items of the table ``Runs``, of one ``run`` each; ``item`` is ``run``, ``cell#c001``, ``resource#<kind>#<id>`` or
-``launch#c001``. Moments are aware and in UTC.
+Items of the table ``Runs``, of one ``run`` each; ``item`` is ``run``, ``cell#c001``, ``resource#<kind>#<name>`` or
+``launch#c001#<token>``. Moments are aware and in UTC.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ class CellStatus(StrEnum):
     STOPPED = "STOPPED"
 
 
+FINAL = frozenset({CellStatus.SUCCEEDED, CellStatus.INVALID, CellStatus.FAILED, CellStatus.STOPPED})
+
+
 class Kind(StrEnum):
     """What a cell creates; in the order of creation. Teardown goes through it backwards."""
 
@@ -58,7 +61,7 @@ class Resource:
         name: by which it is planned, and found again: a name, or for instances and volumes their id.
         planned_at: written down before it was created.
         created_at: seen, or known to be created.
-        gone_at: seen to be gone, after the run was closed.
+        gone_at: seen to be gone, after its cell or the run was closed.
     """
 
     run: str
@@ -79,6 +82,7 @@ class Cell:
         phases: when each of these began, by name, in order.
         reason: why it is not SUCCEEDED, as a sentence.
         results: the table of the measured phases, see :mod:`troop.measure.merge`; None before it was merged.
+        closed_at: since then nothing may be launched for it.
     """
 
     run: str
@@ -88,6 +92,23 @@ class Cell:
     phases: Mapping[str, datetime] = field(default_factory=dict)
     reason: str | None = None
     results: list[dict[str, Any]] | None = None
+    closed_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The right to create what a cell needs, for a while; teardown is not over before it has ended.
+
+    Each try of the step has one of its own: one that is late must not end another's.
+
+    Attributes:
+        until: whoever has it creates nothing after that.
+    """
+
+    run: str
+    cell: str
+    token: str
+    until: datetime
 
 
 @dataclass(frozen=True)
@@ -102,6 +123,7 @@ class Run:
         cells: how many it has.
         nodes: how many each cell has, all fleets together.
         execution: ARN of its workflow's execution.
+        outcome: the status it is to end with, known since it was closed.
         closed_at: since then nothing may be launched for it.
         ended_at: since then nothing of it exists but its results.
         reason: why it is not SUCCEEDED, as a sentence.
@@ -116,6 +138,7 @@ class Run:
     nodes: int
     status: RunStatus = RunStatus.ADMITTED
     execution: str | None = None
+    outcome: RunStatus | None = None
     closed_at: datetime | None = None
     ended_at: datetime | None = None
     reason: str | None = None

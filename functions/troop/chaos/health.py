@@ -72,16 +72,20 @@ class Digest:
         return next(check.value for check in self.checks if check.name == name)
 
 
-def digest(observed: Observed, calendars: Mapping[str, Calendar], tick_minutes: int, now: datetime) -> Digest:
+def digest(
+    observed: Observed, calendars: Mapping[str, Calendar], tick_minutes: int, now: datetime, others: int = 2
+) -> Digest:
     """Every check.
 
     Args:
         observed: as of ``now``.
         calendars: of the settings, each of which has a schedule.
+        others: how many schedules there are besides: the watchdog's, the sweep's, and the reaper's where
+            benchmarks are run.
     """
     return Digest(
         (
-            _schedules(observed, calendars),
+            _schedules(observed, len(calendars) + others),
             _ticks_missing(observed, calendars, tick_minutes, now),
             _ticks_failed(observed),
             _terminations_failed(observed),
@@ -103,8 +107,7 @@ def _unread(name: str, threshold: int, unread: Unread) -> Check:
     return Check(name, Grade.FAIL, None, threshold, f"could not be read: {unread.why}", todo)
 
 
-def _schedules(observed: Observed, calendars: Mapping[str, Calendar]) -> Check:
-    wanted = len(calendars) + 2  # and the watchdog's, and the sweep's
+def _schedules(observed: Observed, wanted: int) -> Check:
     if isinstance(observed.schedules, Unread):
         return _unread(SCHEDULES, wanted, observed.schedules)
     enabled = sum(s.enabled for s in observed.schedules)

@@ -36,6 +36,8 @@ class Metric(StrEnum):
     RECOVERY_SECONDS = "RecoverySeconds"
     UNRECOVERED = "Unrecovered"
     OUTCOMES = "Outcomes"
+    # of the reaper, every quarter of an hour: what runs had left behind, or should have ended long ago
+    REAPER_FINDS = "ReaperFinds"
     # of what others are told
     NOTIFICATIONS = "Notifications"
     NOTIFICATIONS_FAILED = "NotificationsFailed"

@@ -15,6 +15,7 @@ from moto.ec2.models.launch_templates import LaunchTemplate
 from moto.ec2.utils import parse_user_data
 
 from ._wrap import wrap
+from .moto_activities import granted, record
 
 
 def apply() -> None:
@@ -28,8 +29,10 @@ def apply() -> None:
 
 
 def _launch(self: Any, count_needed: int, propagated_tags: dict[str, str]) -> None:
+    if "Launch" in self._suspended_processes:
+        return
     tags = {**propagated_tags, **self.instance_tags, ASG_NAME_TAG: self.name}
-    for (zone, subnet), count in _places(self, count_needed).items():
+    for (zone, subnet), count in granted(self, _instance_type(self), _places(self, count_needed)).items():
         reservation = self.autoscaling_backend.ec2_backend.run_instances(
             self.image_id,
             count,
@@ -49,6 +52,7 @@ def _launch(self: Any, count_needed: int, propagated_tags: dict[str, str]) -> No
             self.instance_states.append(
                 InstanceState(instance, protected_from_scale_in=self.new_instances_protected_from_scale_in)
             )
+            record(self, f"Launching a new EC2 instance: {instance.id}")
 
 
 def _instance_type(group: Any) -> str:

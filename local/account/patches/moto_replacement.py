@@ -3,7 +3,8 @@
 moto replaces an instance within the call that terminates it, never adds the replacement to the group's target groups,
 ignores suspended processes, and answers 500 when asked to terminate an instance no group knows. On AWS the instance
 stays in the group's listing until a health check (EC2's TerminateInstances) or the orderly way out
-(TerminateInstanceInAutoScalingGroup, shown as Terminating) is done with it.
+(TerminateInstanceInAutoScalingGroup, shown as Terminating) is done with it; while ReplaceUnhealthy is suspended it
+stays there, InService and Unhealthy.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from moto.autoscaling.exceptions import ValidationError
 from moto.autoscaling.models import AutoScalingBackend, TerminateInstanceActivity
 
 from ._wrap import wrap
+from .moto_activities import record
 
 
 class Replacements:
@@ -23,6 +25,7 @@ class Replacements:
 
     def __init__(self, notice_seconds: float, lock: threading.RLock) -> None:
         self.terminating: set[str] = set()
+        self.unhealthy: set[str] = set()
         self._notice_seconds = notice_seconds
         self._lock = lock
 
@@ -37,10 +40,15 @@ class Replacements:
             if group is None:
                 return
             asked_for = instance_id in self.terminating
-            if not asked_for and {"HealthCheck", "ReplaceUnhealthy"} & set(group._suspended_processes):
+            if not asked_for and "HealthCheck" in group._suspended_processes:
+                return
+            if not asked_for and "ReplaceUnhealthy" in group._suspended_processes:
+                self.unhealthy.add(instance_id)
                 return
             group.instance_states = [state for state in group.instance_states if state.instance.id != instance_id]
             self.terminating.discard(instance_id)
+            self.unhealthy.discard(instance_id)
+            record(group, f"Terminating EC2 instance: {instance_id}")
             refill(group)
 
     def terminate(self, backend: Any, instance_id: str, should_decrement: bool) -> TerminateInstanceActivity:
@@ -93,6 +101,6 @@ def apply(replacements: Replacements) -> None:
         original(self, group_name, processes)
         group = self.autoscaling_groups[group_name]
         for state in list(group.instance_states):
-            if state.instance.state == "terminated":
+            if state.instance.state in ("shutting-down", "terminated"):
                 replacements.notice(self, state.instance.id)
         refill(group)

@@ -144,8 +144,15 @@ def test_bodies_are_bounded_and_json(running: Running, headers: dict[str, str], 
     assert running.api.calls == []
 
 
-def test_a_get_has_no_body(running: Running) -> None:
-    assert running.ask("GET", "/events", b"{}", **JSON).status == 400
+@pytest.mark.parametrize(("method", "path"), [("GET", "/events"), ("DELETE", "/benchmarks/20261121-150312-1f0c9b2e")])
+def test_reading_and_stopping_have_no_body(running: Running, method: str, path: str) -> None:
+    assert running.ask(method, path, b"{}", **JSON).status == 400
+
+
+def test_a_benchmark_brings_its_files(running: Running) -> None:
+    body = json.dumps({"files": {"read.py": "A" * 1_400_000}}).encode()
+    assert running.ask("POST", "/benchmarks", body, **JSON).status == 200
+    assert running.ask("POST", "/terminations", body, **JSON).status == 413
 
 
 def test_it_passes_on_all_that_the_api_has_and_nothing_else() -> None:
@@ -157,7 +164,8 @@ def test_it_passes_on_all_that_the_api_has_and_nothing_else() -> None:
 
 
 def _filled(path: str) -> str:
-    return path.replace("{id}", "2026-11-20~web").replace("{unit}", "web~2Fapi")
+    filled = path.replace("{id}", "2026-11-20~web").replace("{unit}", "web~2Fapi")
+    return filled.replace("{run}", "20261121-150312-1f0c9b2e")
 
 
 @pytest.mark.parametrize("headers", [{}, {"Content-Type": "application/x-www-form-urlencoded"}, JSON])

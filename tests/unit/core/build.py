@@ -45,6 +45,9 @@ DEFAULTS: dict[str, Any] = {
     "on_demand": True,
     "recovery_timeout_minutes": 30,
     "decision_retention_days": 90,
+    "benchmarks": True,
+    "max_nodes": 400,
+    "allowed_buckets": [],
     "units": {},
     "calendars": {"default": DEFAULT_CALENDAR},
 }

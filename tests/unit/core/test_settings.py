@@ -30,6 +30,16 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("max_in_flight", 1001, "a whole number from 1 to 1000"),
     ("recovery_timeout_minutes", 721, "a whole number from 1 to 720"),
     ("decision_retention_days", 3651, "a whole number from 1 to 3650"),
+    ("benchmarks", "some", "true or false"),
+    ("max_nodes", 0, "a whole number from 1 to 5000"),
+    ("allowed_buckets", None, "a list of names of buckets"),
+    ("allowed_buckets", {}, "a list of names of buckets"),
+    ("allowed_buckets", "[", "a list of names of buckets"),
+    ("allowed_buckets", ["My-Data"], "a list of names of buckets"),
+    ("allowed_buckets", ["my-data/*"], "a list of names of buckets"),
+    ("allowed_buckets", ["*"], "a list of names of buckets"),
+    ("allowed_buckets", ["my-data", 5], "a list of names of buckets"),
+    ("allowed_buckets", "arn:aws:s3:::my-data", "a list of names of buckets"),
     ("units", [], "an object of globs over group names and unit names"),
     ("units", "{not json", "an object of globs over group names and unit names"),
     ("units", {"web-*": ""}, "an object of globs over group names and unit names"),
@@ -135,3 +145,18 @@ def test_a_long_value_is_cut_in_the_message() -> None:
         parse_settings(raw_settings(method="x" * 1000))
     assert len(str(caught.value)) < 300
     assert str(caught.value).endswith("...: must be one of crash, drain")
+
+
+@pytest.mark.parametrize(
+    ("given", "buckets"),
+    [
+        ([], ()),
+        ("", ()),
+        ("[]", ()),
+        (["my-data", "logs.example.com"], ("my-data", "logs.example.com")),
+        ("my-data, other", ("my-data", "other")),
+        ('["my-data", "other"]', ("my-data", "other")),
+    ],
+)
+def test_buckets_are_a_list_or_its_text(given: Any, buckets: tuple[str, ...]) -> None:
+    assert parse_settings(raw_settings(allowed_buckets=given)).allowed_buckets == buckets

@@ -18,6 +18,7 @@ from botocore.client import BaseClient
 from moto import mock_aws
 
 from tests.unit.edge.account import ENVIRONMENT, SETTINGS, Account, Clock
+from tests.unit.edge.benches import Bench, deploy_benchmarks
 from tests.unit.edge.deployed import Deployed, deploy
 from troop import wiring
 
@@ -89,3 +90,9 @@ def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: dict[str,
 def deployed(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
     """A deployment in which all is well: ticks came until a minute ago."""
     return deploy(account, monkeypatch)
+
+
+@pytest.fixture
+def bench(account: Account, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bench:
+    """A run that was admitted, in an account whose deployment runs benchmarks."""
+    return deploy_benchmarks(account, monkeypatch, tmp_path).admit()

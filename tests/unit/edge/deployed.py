@@ -17,8 +17,8 @@ from troop.aws.dynamo import typed
 
 REGION = "eu-central-1"
 ROLE = "arn:aws:iam::123456789012:role/role"
-TABLES = ("GroupTags", "Events", "State", "Decisions", "Changes")
-NAMES = ("GROUP_TAGS", "EVENTS", "STATE", "DECISIONS", "CHANGES")
+TABLES = ("GroupTags", "Events", "State", "Decisions", "Changes", "Runs")
+NAMES = ("GROUP_TAGS", "EVENTS", "STATE", "DECISIONS", "CHANGES", "RUNS")
 
 
 @dataclass
@@ -69,17 +69,19 @@ def deploy(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
     }
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    if "Changes" not in account.dynamodb.list_tables()["TableNames"]:
-        account.dynamodb.create_table(
-            TableName="Changes",
-            BillingMode="PAY_PER_REQUEST",
-            KeySchema=[{"AttributeName": "subject", "KeyType": "HASH"}],
-            AttributeDefinitions=[{"AttributeName": "subject", "AttributeType": "S"}],
-        )
+    for table, key in {"Changes": "subject", "Runs": "run"}.items():
+        if table not in account.dynamodb.list_tables()["TableNames"]:
+            account.dynamodb.create_table(
+                TableName=table,
+                BillingMode="PAY_PER_REQUEST",
+                KeySchema=[{"AttributeName": key, "KeyType": "HASH"}],
+                AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"}],
+            )
     made = Deployed(account, machine, queue)
     for calendar in SETTINGS["calendars"]:
         made.schedule(calendar, machine)
     made.schedule("watchdog", f"arn:aws:lambda:{REGION}:123456789012:function:watchdog")
     made.schedule("sweep", f"arn:aws:lambda:{REGION}:123456789012:function:sweep")
+    made.schedule("reaper", f"arn:aws:lambda:{REGION}:123456789012:function:reaper")
     made.run(OVERDUE - timedelta(minutes=1))
     return made

@@ -54,13 +54,13 @@ def test_all_is_well(deployed: Deployed) -> None:
     assert body["checks"][0] == {
         "name": "schedules",
         "status": "ok",
-        "value": 4,
-        "threshold": 4,
-        "detail": "4 of 4 schedules are enabled",
+        "value": 5,
+        "threshold": 5,
+        "detail": "5 of 5 schedules are enabled",
         "todo": "",
     }
     found = {c["name"]: (c["value"], c["threshold"]) for c in body["checks"]}
-    assert found["tables"] == (5, 5)
+    assert found["tables"] == (6, 6)
     assert found["calendars"] == (2, 2)
 
 
@@ -71,7 +71,7 @@ def test_a_disabled_schedule(deployed: Deployed) -> None:
     scheduler.update_schedule(**{key: made[key] for key in kept}, State="DISABLED")
     body = get_health()
     assert body["status"] == "fail"
-    assert failing(body) == {"schedules": "3 of 4 schedules are enabled; disabled: night"}
+    assert failing(body) == {"schedules": "4 of 5 schedules are enabled; disabled: night"}
 
 
 def test_only_schedules_that_start_the_workflow_say_since_when_ticks_are_due(deployed: Deployed) -> None:
@@ -217,6 +217,18 @@ def test_the_cost_is_bounded(deployed: Deployed, monkeypatch: pytest.MonkeyPatch
             *["ListSchedules", "GetQueueAttributes", "GetItem", "BatchGetItem"],
             *["ListExecutions"] * 5,
             *["GetMetricStatistics"] * 2,
-            *["DescribeTable"] * 5,
+            *["DescribeTable"] * 6,
         ]
     )
+
+
+@pytest.mark.parametrize("settings", [{"benchmarks": False}], indirect=True)
+def test_a_deployment_without_benchmarks_has_no_reaper_and_no_runs(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client("scheduler").delete_schedule(Name="reaper", GroupName="Schedules")
+    monkeypatch.delenv("TROOP_RUNS_TABLE")
+    body = get_health()
+    assert body["status"] == "ok", failing(body)
+    found = {c["name"]: (c["value"], c["threshold"]) for c in body["checks"]}
+    assert (found["schedules"], found["tables"]) == ((4, 4), (5, 5))

@@ -7,11 +7,14 @@ from contextlib import suppress
 
 import pytest
 
-from handlers import notify, watchdog
-from infra.queries import FUNCTIONS, QUERIES, Query
+from handlers import cell, launch, notify, reaper, teardown, watchdog
+from infra.queries import FUNCTIONS, OF_BENCHMARKS, QUERIES, Query
 from tests.unit.edge.account import CONTEXT, FRIDAY, Account, Cut, calls, cut_at
 from tests.unit.edge.asking import get
 from tests.unit.edge.conftest import Log
+from troop.wiring import EnvironmentIncompleteError
+
+BENCHMARKS = {"launch": launch.handler, "cell": cell.handler, "teardown": teardown.handler, "reaper": reaper.handler}
 
 OF_LAMBDA = {"errorType", "errorMessage"}
 """What Lambda itself writes when a function ends with an error, or cannot begin."""
@@ -71,7 +74,11 @@ def written(account: Account, log: Log, monkeypatch: pytest.MonkeyPatch) -> dict
     with suppress(Exception):
         notify.handler({"Records": [{"eventID": "none that can be read"}]}, CONTEXT)
     of("notify")
-    assert set(lines) == set(FUNCTIONS)
+    for function, handler in BENCHMARKS.items():
+        with pytest.raises(EnvironmentIncompleteError):
+            handler({"id": "an event's", "step": "open", "run": "r", "cell": "c001", "work": {"run": "r"}}, CONTEXT)
+        of(function)
+    assert set(lines) == {*FUNCTIONS, *OF_BENCHMARKS}
     return lines
 
 

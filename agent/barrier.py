@@ -1,0 +1,131 @@
+"""Waiting for the workflow: a barrier is an object that says hold until it says release, or end."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Callable
+
+from agent.clock import ClockWatch
+from agent.log import say
+from agent.store import Store
+from agent.web import ERRORS, Answer, Web
+
+FORMAT = "troop.barrier/1"
+HOLD, RELEASE, END = "hold", "release", "end"
+URL_SECONDS = 3600
+RENEW_AFTER = 2700.0
+FIRST_PAUSE, LATER_PAUSE, LATER = 1.0, 2.0, 120.0
+"""Seconds between two looks, at first and after so many seconds; far below the time a release gives to nodes."""
+REFUSED_PAUSE = 5.0
+
+
+@dataclass(frozen=True)
+class Release:
+    """What the workflow wants done now.
+
+    Attributes:
+        start_at: seconds since 1970 by S3's clock, for all nodes the same; None: at once.
+    """
+
+    script: str
+    timeout_seconds: float
+    warm_up_seconds: float
+    measured_seconds: float
+    start_at: float | None
+
+
+class Address:
+    """An object's presigned address, made anew before it expires or when it is refused."""
+
+    def __init__(self, store: Store, key: str) -> None:
+        self._store, self._key = store, key
+        self._url, self._until = "", 0.0
+
+    def url(self) -> str:
+        if time.monotonic() >= self._until:
+            self._url = self._store.presign(self._key, URL_SECONDS)
+            self._until = time.monotonic() + RENEW_AFTER
+        return self._url
+
+    def refuse(self) -> None:
+        """It no longer works: the credentials it was made with may have ended."""
+        self._until = 0.0
+
+
+class Waiter:
+    """Looks at objects over a kept connection, and at S3's clock while it does."""
+
+    def __init__(self, store: Store, watch: ClockWatch, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._store, self._watch, self._sleep, self._web = store, watch, sleep, Web()
+
+    def wait(self, key: str) -> Release | None:
+        """Until the barrier says something else than hold; None when it is the end.
+
+        It has no end of its own: the agent's expiry ends it.
+        """
+        address, started = Address(self._store, key), time.monotonic()
+        while True:
+            said = read(self.look(address))
+            if isinstance(said, Release):
+                return said
+            if said == END:
+                return None
+            pause = FIRST_PAUSE if time.monotonic() - started < LATER else LATER_PAUSE
+            self._sleep(pause * random.uniform(0.7, 1.1))
+
+    def look(self, address: Address) -> bytes | None:
+        """An object's content; None when there was none to be had this time, which the log says."""
+        try:
+            answer = self._ask(address.url())
+        except ERRORS as error:
+            say(f"S3 does not answer: {error!r}")
+            return None
+        if answer.status == 200:
+            return answer.body
+        say(f"S3 answers {answer.status}: {' '.join(answer.body.decode(errors='replace').split())[:300]}")
+        if answer.status in (400, 401, 403):
+            address.refuse()
+            self._sleep(REFUSED_PAUSE)
+        return None
+
+    def _ask(self, url: str) -> Answer:
+        sent = time.time()
+        answer = self._web.ask(url)
+        self._watch.saw(answer.date, sent, time.time())
+        return answer
+
+    def measure_clock(self, key: str, looks: int = 6) -> None:
+        """Some looks within a second, so that the clock's doubt is small."""
+        address = Address(self._store, key)
+        for _ in range(looks):
+            self.look(address)
+            self._sleep(1 / looks)
+
+
+def read(body: bytes | None) -> Release | str:
+    """What a barrier says: a release, :data:`HOLD` or :data:`END`. What cannot be read says hold, and the log why."""
+    if body is None:
+        return HOLD
+    try:
+        document = json.loads(body)
+        if document["format"] != FORMAT or document["state"] not in (HOLD, RELEASE, END):
+            raise ValueError(f"format {document['format']!r}, state {document['state']!r}")
+        return _release(document) if document["state"] == RELEASE else str(document["state"])
+    except (ValueError, TypeError, KeyError) as error:
+        say(f"a barrier that cannot be read: {error!r}")
+        return HOLD
+
+
+def _release(document: Mapping[str, Any]) -> Release:
+    start_at = document["start_at"]
+    return Release(
+        script=str(document["script"]),
+        timeout_seconds=float(document["timeout_seconds"]),
+        warm_up_seconds=float(document["warm_up_seconds"]),
+        measured_seconds=float(document["measured_seconds"]),
+        start_at=None if start_at is None else float(start_at),
+    )

@@ -1,0 +1,37 @@
+"""Keys in the results bucket, as :mod:`troop.bench.names` has them for a newer Python; a test compares the two."""
+
+from __future__ import annotations
+
+
+class Keys:
+    """Of one run and cell."""
+
+    def __init__(self, run: str, cell: str) -> None:
+        self._run = f"runs/{run}/"
+        self._cell = f"{self._run}{cell}/"
+
+    @property
+    def definition(self) -> str:
+        return f"{self._run}definition.json"
+
+    def file(self, name: str) -> str:
+        return f"{self._run}files/{name}"
+
+    def artifact(self, sha256: str) -> str:
+        return f"artifacts/{sha256}"
+
+    @property
+    def roster(self) -> str:
+        return f"{self._cell}roster.json"
+
+    def barrier(self, phase: str) -> str:
+        return f"{self._cell}barriers/{phase}.json"
+
+    def node(self, node: str) -> str:
+        return f"{self._cell}nodes/{node}.json"
+
+    def summary(self, phase: str, node: str) -> str:
+        return f"{self._cell}phases/{phase}/{node}.json"
+
+    def output(self, phase: str, node: str) -> str:
+        return f"{self._cell}output/{phase}/{node}.log.gz"

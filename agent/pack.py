@@ -1,0 +1,37 @@
+"""The agent as one file: ``python -m agent.pack FILE``. The same sources make the same bytes, on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import zipfile
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parents[1]
+_THE_SAME_DAY = (1980, 1, 1, 0, 0, 0)
+_MAIN = b"import sys\n\nfrom agent.__main__ import main\n\nsys.exit(main())\n"
+
+
+def pack(target: Path) -> str:
+    """Writes the agent and what it measures with to ``target``, and answers its SHA-256.
+
+    It runs by ``python3 target boot.json``, and with it in PYTHONPATH scripts import :mod:`troop.measure`.
+    """
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, content in sorted(_sources().items()):
+            entry = zipfile.ZipInfo(name, _THE_SAME_DAY)
+            entry.compress_type, entry.create_system, entry.external_attr = zipfile.ZIP_DEFLATED, 3, 0o644 << 16
+            archive.writestr(entry, content)
+    return hashlib.sha256(target.read_bytes()).hexdigest()
+
+
+def _sources() -> dict[str, bytes]:
+    agent = {f"agent/{path.name}": path for path in (_ROOT / "agent").glob("*.py") if path.name != "pack.py"}
+    troop = _ROOT / "functions" / "troop"
+    measure = {f"troop/measure/{path.name}": path for path in (troop / "measure").glob("*.py")}
+    files = {**agent, **measure, "troop/__init__.py": troop / "__init__.py"}
+    return {"__main__.py": _MAIN, **{name: path.read_bytes() for name, path in files.items()}}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(pack(Path(sys.argv[1])) + "\n")

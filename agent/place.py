@@ -1,0 +1,80 @@
+"""Where a node's files are, and what scripts are told."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import troop.measure
+from agent.barrier import Release
+from agent.boot import Boot
+from agent.metadata import Identity
+
+CODE = Path(troop.measure.__file__).parents[2]
+"""What scripts find :mod:`troop.measure` in: the packed agent, which Python reads modules from as from a folder."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A node's home directory and who it is."""
+
+    home: Path
+    boot: Boot
+    identity: Identity
+
+    @property
+    def files(self) -> Path:
+        return self.home / "files"
+
+    @property
+    def artifacts(self) -> Path:
+        return self.home / "artifacts"
+
+    @property
+    def shared(self) -> Path:
+        """What phases leave on the node for later ones."""
+        return self.home / "shared"
+
+    @property
+    def parameters(self) -> Path:
+        return self.home / "parameters.json"
+
+    @property
+    def roster(self) -> Path:
+        return self.home / "roster.json"
+
+    def phase(self, name: str) -> Path:
+        """The folder that a phase's script runs in."""
+        return self.home / "phases" / name
+
+    def results(self, phase: str) -> Path:
+        return self.phase(phase) / "results"
+
+    def environment(self, phase: str, rank: int, release: Release, start_at: float) -> dict[str, str]:
+        """The agent's own, and all that a script is told.
+
+        Args:
+            start_at: by this node's clock; what is measured begins when the warm-up after it is over.
+        """
+        told = {
+            "RUN": self.boot.run,
+            "CELL": self.boot.cell,
+            "ROLE": self.boot.role,
+            "RANK": str(rank),
+            "NODE": self.identity.id,
+            "ADDRESS": self.identity.address,
+            "PHASE": phase,
+            "ROSTER": str(self.roster),
+            "PARAMETERS": str(self.parameters),
+            "FILES": str(self.files),
+            "ARTIFACTS": str(self.artifacts),
+            "SHARED": str(self.shared),
+            "RESULTS": str(self.results(phase)),
+            "WARM_UP_SECONDS": f"{release.warm_up_seconds:.6g}",
+            "MEASURED_SECONDS": f"{release.measured_seconds:.6g}",
+            "START_AT": f"{start_at:.6f}",
+            "MEASURED_FROM": f"{start_at + release.warm_up_seconds:.6f}",
+        }
+        path = os.pathsep.join(part for part in (str(CODE), os.environ.get("PYTHONPATH")) if part)
+        return {**os.environ, **{f"TROOP_{name}": value for name, value in told.items()}, "PYTHONPATH": path}

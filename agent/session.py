@@ -1,0 +1,165 @@
+"""A node's life in a cell: fetch, register, then phase by phase."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import platform
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+from agent import definition as definitions
+from agent.barrier import Address, Waiter
+from agent.clock import ClockWatch
+from agent.definition import Definition
+from agent.errors import AgentError
+from agent.keys import Keys
+from agent.log import say
+from agent.phase import Done, blank, perform
+from agent.place import Place
+from agent.roster import rank_in
+from agent.store import Store
+from troop.measure.summary import LOST
+
+NODE_FORMAT = "troop.node/1"
+ROSTER_TRIES = 60
+
+
+class Session:
+    """One node's. ``phase`` is the one it is at, before its registration the first; None when there is none."""
+
+    def __init__(self, place: Place, store: Store, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._place, self._store, self._sleep = place, store, sleep
+        self._keys = Keys(place.boot.run, place.boot.cell)
+        self._watch = ClockWatch()
+        self._waiter = Waiter(store, self._watch, sleep)
+        self._rank: int | None = None
+        self._registered = False
+        self.phase: str | None = None
+
+    def run(self) -> bool:
+        """All of it; false when it was asked to end while it was at work.
+
+        Raises:
+            AgentError: it cannot go on; :meth:`report` tells the workflow.
+        """
+        definition = self._fetch()
+        self.phase = definition.phases[0] if definition.phases else None
+        self._register(definition)
+        self._registered = True
+        roster = Address(self._store, self._keys.roster)
+        for self.phase in definition.phases:
+            roster.url()  # made while there is time: a release leaves only seconds
+            say(f"{self.phase}: waiting for the release")
+            release = self._waiter.wait(self._keys.barrier(self.phase))
+            if release is None:
+                say("the workflow says that this is the end")
+                break
+            clock = self._watch.estimate()
+            if self._rank is None:
+                self._rank = self._find_rank(roster)
+            done = perform(self._place, self.phase, self._rank, release, clock)
+            self._deliver(done)
+            if done.summary.outcome == LOST:
+                return False
+        self.phase = None
+        return True
+
+    def report(self, problem: str, outcome: str = LOST) -> None:
+        """Tells the workflow why this node does not go on: in the phase's summary, and in its registration as well when
+        it is not certain that the workflow has another one.
+        """
+        if not self._registered:
+            identity = self._place.identity
+            failed = {"format": NODE_FORMAT, "id": identity.id, "role": self._place.boot.role, "error": problem}
+            self._put(failed, self._keys.node(identity.id), self._place.home / "node.json")
+        if self.phase is not None:
+            begun = blank(self._place, self.phase, self._rank or 0, self._watch.estimate())
+            self._put_summary({**begun.document(), "outcome": outcome, "reason": problem})
+
+    def _fetch(self) -> Definition:
+        """What the phases need, before anybody waits for this node."""
+        place, home = self._place, self._place.home
+        self._store.get(self._keys.definition, home / "definition.json")
+        definition = definitions.read(home / "definition.json", place.boot.role)
+        for folder in (place.files, place.artifacts, place.shared):
+            folder.mkdir(exist_ok=True)
+        for name in definition.files:
+            target = _made(place.files / name)
+            self._store.get(self._keys.file(name), target)
+            target.chmod(0o755)
+        for name, sha256 in definition.artifacts.items():
+            target = _made(place.artifacts / name)
+            self._store.get(self._keys.artifact(sha256), target)
+            if _sha256(target) != sha256:
+                raise AgentError(f"artifact {name} is not what was staged: its SHA-256 is not {sha256}")
+        place.parameters.write_text(json.dumps(definition.parameters), encoding="utf-8")
+        return definition
+
+    def _register(self, definition: Definition) -> None:
+        if definition.phases:
+            self._waiter.measure_clock(self._keys.barrier(definition.phases[0]))
+        clock, identity = self._watch.estimate(), self._place.identity
+        document = {
+            "format": NODE_FORMAT,
+            "id": identity.id,
+            "role": self._place.boot.role,
+            "zone": identity.zone,
+            "address": identity.address,
+            "instance_type": identity.instance_type,
+            "architecture": platform.machine(),
+            "image": identity.image,
+            "kernel": platform.release(),
+            "agent": self._place.boot.agent_sha256,
+            "python": platform.python_version(),
+            "registered_at": time.time(),
+            "clock": clock
+            and {"offset_seconds": clock.offset_seconds, "uncertainty_seconds": clock.uncertainty_seconds},
+        }
+        self._put(document, self._keys.node(identity.id), self._place.home / "node.json")
+        say(f"registered as {identity.id}, {self._place.boot.role}, in {identity.zone}")
+
+    def _find_rank(self, roster: Address) -> int:
+        for _ in range(ROSTER_TRIES):
+            body = self._waiter.look(roster)
+            if body is not None:
+                self._place.roster.write_bytes(body)
+                return rank_in(body, self._place.identity.id)
+            self._sleep(1)
+        raise AgentError("there was no roster to be had")
+
+    def _deliver(self, done: Done) -> None:
+        """The summary last: when it is there, all is."""
+        phase, node, folder = done.summary.phase, done.summary.node, self._place.phase(done.summary.phase)
+        folder.mkdir(parents=True, exist_ok=True)
+        packed = folder / "output.log.gz"
+        packed.write_bytes(gzip.compress(done.output, mtime=0))
+        try:
+            self._store.put(packed, self._keys.output(phase, node))
+        except AgentError as error:
+            say(f"{phase}: its output is lost: {error}")
+        self._put_summary(done.summary.document())
+
+    def _put_summary(self, document: dict[str, Any]) -> None:
+        phase, node = document["phase"], document["node"]
+        self._put(document, self._keys.summary(phase, node), self._place.phase(phase) / "summary.json")
+
+    def _put(self, document: dict[str, Any], key: str, path: Path) -> None:
+        _made(path).write_text(json.dumps(document, separators=(",", ":")), encoding="utf-8")
+        self._store.put(path, key)
+
+
+def _made(path: Path) -> Path:
+    """The path, after its folder was made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,72 @@
+"""HTTP over a connection that is kept."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+TIMEOUT_SECONDS = 5.0
+LONGEST_BODY = 16 << 20
+ERRORS = (OSError, http.client.HTTPException)
+"""What a request can raise; whoever asks again gets a new connection."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Attributes: date: the header, as it came; empty without one."""
+
+    status: int
+    body: bytes
+    date: str
+
+
+class Web:
+    """Asks one host at a time; a request for another one opens a new connection."""
+
+    def __init__(self) -> None:
+        self._host: tuple[str, str] | None = None
+        self._connection: http.client.HTTPConnection | None = None
+
+    def ask(self, url: str, method: str = "GET", headers: Mapping[str, str] | None = None) -> Answer:
+        """One request; the answer may have any status, redirects are not followed.
+
+        Raises:
+            OSError, http.client.HTTPException: there was no answer.
+        """
+        parts = urlsplit(url)
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        connection = self._to(parts.scheme, parts.netloc)
+        try:
+            connection.request(method, path, headers=dict(headers or {}))
+            response = connection.getresponse()
+            body = response.read(LONGEST_BODY)
+            if response.read(1):
+                raise OSError(f"the answer has more than {LONGEST_BODY} bytes")
+            return Answer(response.status, body, response.headers.get("Date", ""))
+        except BaseException:
+            self.close()
+            raise
+
+    def _to(self, scheme: str, host: str) -> http.client.HTTPConnection:
+        if self._connection is None or self._host != (scheme, host):
+            self.close()
+            if scheme == "https":
+                self._connection = http.client.HTTPSConnection(host, timeout=TIMEOUT_SECONDS, context=_trust())
+            else:
+                self._connection = http.client.HTTPConnection(host, timeout=TIMEOUT_SECONDS)
+            self._host = (scheme, host)
+        return self._connection
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _trust() -> ssl.SSLContext:
+    """The certificates that the AWS CLI trusts."""
+    return ssl.create_default_context(cafile=os.environ.get("AWS_CA_BUNDLE") or None)

@@ -1,0 +1,69 @@
+"""Chooses the objects to read ranges of, and leaves their presigned addresses for the measured phase.
+
+Parameters: ``bucket``; ``keys``, a list, or ``prefix``, all objects below which may be chosen; ``objects``, how many at
+most (default 8); ``max_bytes`` of a range, which an object must have; ``address_seconds``, for how long addresses work.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+LISTED = 10_000
+"""Objects looked at, of however many there are."""
+
+
+def main() -> None:
+    parameters = json.loads(Path(os.environ["TROOP_PARAMETERS"]).read_text(encoding="utf-8"))
+    least, most = int(parameters["min_bytes"]), int(parameters["max_bytes"])
+    if not 1 <= least <= most:
+        sys.exit(f"min_bytes is {least} and max_bytes {most}: must be from 1, and max_bytes not the smaller")
+    bucket = str(parameters["bucket"])
+    found = sizes(bucket, parameters)
+    large = sorted(key for key, size in found.items() if size >= most)
+    print(f"{bucket}: {len(found)} objects, {len(large)} of them with at least {most} bytes")
+    if not large:
+        sys.exit(f"nothing to read: no object in {bucket} has max_bytes = {most} bytes")
+    chosen = spread(large, int(parameters.get("objects", 8)))
+    seconds = int(parameters.get("address_seconds", 6 * 3600))
+    objects = [{"key": key, "size": found[key], "url": presigned(bucket, key, seconds)} for key in chosen]
+    for one in objects:
+        print(f"{one['size']:>15,} {one['key']}")
+    (Path(os.environ["TROOP_SHARED"]) / "objects.json").write_text(json.dumps(objects), encoding="utf-8")
+
+
+def sizes(bucket: str, parameters: dict[str, Any]) -> dict[str, int]:
+    """Bytes by key."""
+    keys = parameters.get("keys")
+    if keys:
+        command = ["s3api", "head-object", "--bucket", bucket, "--output", "json", "--key"]
+        return {str(key): int(json.loads(aws(*command, str(key)))["ContentLength"]) for key in keys}
+    prefix = str(parameters.get("prefix", ""))
+    command = ["s3api", "list-objects-v2", "--bucket", bucket, "--prefix", prefix, "--max-items", str(LISTED)]
+    listed = json.loads(aws(*command, "--output", "json") or "{}")  # of an empty bucket the CLI may say nothing
+    return {str(found["Key"]): int(found["Size"]) for found in listed.get("Contents") or ()}
+
+
+def spread(keys: list[str], most: int) -> list[str]:
+    """At most so many of the keys, evenly over all of them: the same on every node."""
+    count = max(1, min(most, len(keys)))
+    return [keys[n * len(keys) // count] for n in range(count)]
+
+
+def presigned(bucket: str, key: str, seconds: int) -> str:
+    return aws("s3", "presign", f"s3://{bucket}/{key}", "--expires-in", str(seconds)).strip()
+
+
+def aws(*arguments: str) -> str:
+    done = subprocess.run(["aws", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"aws {' '.join(arguments[:2])} ended with {done.returncode}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()

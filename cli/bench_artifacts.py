@@ -1,0 +1,138 @@
+"""Artifacts: found, held against their hash, and put where the deployment's API says."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import boto3
+from botocore.awsrequest import AWSRequest
+from botocore.exceptions import ConnectionError as NoConnectionError
+from botocore.exceptions import HTTPClientError
+from botocore.httpsession import URLLib3Session
+from botocore.utils import get_environ_proxies
+
+from cli import aws
+from cli.errors import CliError, Exit
+from troop.bench.admission import LARGEST_ARTIFACT
+from troop.bench.definition import Artifact
+
+_CHUNK = 1024 * 1024
+_CONNECT_SECONDS, _READ_SECONDS = 10, 300
+_TRIES = 3
+
+
+class Stager(Protocol):
+    """The part of the API's client that artifacts need."""
+
+    def stage(self, sha256: str, size: int | None = None) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Staging:
+    """Puts artifacts into the deployment's bucket, unless they are there.
+
+    Attributes:
+        folder: where relative sources start.
+        session: makes the session with which ``s3://`` sources are read; only called for them.
+        tell: says what goes on.
+    """
+
+    api: Stager
+    folder: Path
+    session: Callable[[], boto3.Session]
+    tell: Callable[[str], None]
+    sleep: Callable[[float], None] = time.sleep
+
+    def stage(self, artifact: Artifact) -> None:
+        """One of them.
+
+        Raises:
+            CliError: USAGE when it is not what it should be, FAILED when it cannot be had or put.
+        """
+        if self.api.stage(artifact.sha256)["staged"]:
+            self.tell(f"{artifact.name}: staged already")
+            return
+        with self._opened(artifact) as file:
+            size = _checked(artifact, file)
+            told = self.api.stage(artifact.sha256, size)
+            if told["staged"]:  # somebody else was faster
+                return
+            self.tell(f"{artifact.name}: uploading {size:,} bytes")
+            self._put(artifact, file, told["upload_url"], told["headers"])
+
+    @contextmanager
+    def _opened(self, artifact: Artifact) -> Iterator[IO[bytes]]:
+        source = artifact.source
+        try:
+            if "://" not in source:
+                with (self.folder / source).open("rb") as file:
+                    yield file
+                return
+            self.tell(f"{artifact.name}: fetching {source}")
+            with tempfile.TemporaryFile() as file:
+                self._fetch_object(source, file) if source.startswith("s3://") else _fetch(source, file)
+                yield file
+        except OSError as error:
+            raise CliError(Exit.FAILED, f"the artifact {artifact.name} cannot be had from {source}: {error}") from None
+
+    def _fetch_object(self, source: str, file: IO[bytes]) -> None:
+        bucket, _, key = source.removeprefix("s3://").partition("/")
+        with aws.told():
+            aws.client(self.session(), "s3").download_fileobj(bucket, key, file)
+
+    def _put(self, artifact: Artifact, file: IO[bytes], url: str, headers: Mapping[str, str]) -> None:
+        http: Any = URLLib3Session  # its stubs are narrower than what it takes
+        session = http(
+            verify=aws.ca_bundle() or True,
+            proxies=get_environ_proxies(url),
+            timeout=(_CONNECT_SECONDS, _READ_SECONDS),
+        )
+        for left in range(_TRIES - 1, -1, -1):
+            file.seek(0)
+            try:
+                answer = session.send(AWSRequest("PUT", url, data=file, headers=dict(headers)).prepare())
+                status, said = answer.status_code, answer.text[:300]
+            except (HTTPClientError, NoConnectionError) as error:
+                status, said = 0, str(error)
+            if status == 200:
+                return
+            if left and (status == 0 or status >= 500):
+                self.sleep(2.0 ** (_TRIES - 1 - left))
+                continue
+            raise CliError(Exit.FAILED, f"the artifact {artifact.name} could not be uploaded ({status}): {said}")
+
+
+def _fetch(source: str, file: IO[bytes]) -> None:
+    request = urllib.request.Request(source, headers={"User-Agent": "troop"})
+    with urllib.request.urlopen(request, timeout=_CONNECT_SECONDS) as answer:
+        shutil.copyfileobj(answer, file, _CHUNK)
+
+
+def _checked(artifact: Artifact, file: IO[bytes]) -> int:
+    """Its size, once its hash is known to be right."""
+    digest, size = hashlib.sha256(), 0
+    file.seek(0)
+    while chunk := file.read(_CHUNK):
+        digest.update(chunk)
+        size += len(chunk)
+    if digest.hexdigest() != artifact.sha256:
+        raise CliError(
+            Exit.USAGE,
+            f"the artifact {artifact.name} is not what it should be: {artifact.source} has the sha256 "
+            f"{digest.hexdigest()}, not {artifact.sha256}",
+        )
+    if size > LARGEST_ARTIFACT:
+        raise CliError(
+            Exit.USAGE, f"the artifact {artifact.name} is {size:,} bytes: at most {LARGEST_ARTIFACT:,} can be staged"
+        )
+    return size

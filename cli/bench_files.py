@@ -1,0 +1,171 @@
+"""A benchmark's file and what lies beside it, read and checked without asking anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cli import yaml_files
+from cli.errors import CliError, Exit
+from troop.bench.admission import LARGEST_FILES, MOST_FILES
+from troop.bench.definition import Benchmark
+from troop.bench.problems import BadBenchmarkError, Problem
+
+CATALOGUE = Path(__file__).resolve().parents[1] / "benchmarks"
+NAME = "benchmark.yaml"
+
+_GIVEN = {"set": "--set", "size": "--size"}
+"""What was given on the command line, by the first step of a problem's place."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """A problem, and where the file has it.
+
+    Attributes:
+        line: of the file, the first is 1; None for what was given on the command line.
+    """
+
+    file: str
+    line: int | None
+    problem: Problem
+
+    def __str__(self) -> str:
+        option, inner = _GIVEN.get(str(self.problem.place[0]) if self.problem.place else ""), self.problem
+        if option:
+            key = ".".join(map(str, inner.place[1:]))
+            return f"{option}{' ' + key if key else ''} {inner.message}: must be {inner.allowed}"
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{where}: {inner}"
+
+    def as_json(self) -> dict[str, Any]:
+        inner = self.problem
+        return {"line": self.line, "where": inner.where, "message": inner.message, "allowed": inner.allowed}
+
+
+class WrongFileError(CliError):
+    """A file that cannot be run as it is written; a line for each problem."""
+
+    def __init__(self, told: Iterable[Told], code: Exit = Exit.USAGE) -> None:
+        self.told = list(told)
+        super().__init__(code, "\n".join(map(str, self.told)))
+
+
+@dataclass(frozen=True)
+class Source:
+    """A benchmark as people have written it.
+
+    Attributes:
+        document: of the file, as the API takes it.
+        files: contents of what lies beside it, by name.
+        benchmark: what it comes to, with size and changes.
+    """
+
+    path: Path
+    text: str
+    document: Mapping[str, Any]
+    files: Mapping[str, bytes]
+    benchmark: Benchmark
+
+    def refused(self, problems: Iterable[Problem]) -> WrongFileError:
+        """What the deployment has found in it."""
+        return WrongFileError(_told(self.path, self.text, problems), Exit.REFUSED)
+
+
+def load(path: Path, size: str | None = None, changes: Mapping[str, Any] | None = None) -> Source:
+    """A benchmark's file, and what lies in its folder.
+
+    Args:
+        path: of the file, or of a folder that has a ``benchmark.yaml``.
+        changes: values by key, as ``--set`` gives them.
+
+    Raises:
+        CliError: USAGE; a :class:`WrongFileError` for what is wrong in the file.
+    """
+    from troop.bench_file.read import read  # here, for pydantic takes its time, and most commands need none of it
+
+    if path.is_dir():
+        path = path / NAME
+    text = yaml_files.read(path)
+    document = yaml_files.parse(text, str(path))
+    try:
+        benchmark = read(document, [file.name for file in _beside(path)], size, changes)
+    except BadBenchmarkError as bad:
+        raise WrongFileError(_told(path, text, bad.problems)) from None
+    files = _contents(path, benchmark)
+    return Source(path, text, document, files, replace(benchmark, files=tuple(sorted(files))))
+
+
+def assignments(words: Iterable[str]) -> dict[str, Any]:
+    """``["parameters.threads=8"]`` as ``{"parameters.threads": 8}``: values are read as YAML.
+
+    Raises:
+        CliError: USAGE.
+    """
+    found: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not key:
+            raise CliError(Exit.USAGE, f"{word!r} is no assignment: write --set KEY=VALUE, as in parameters.threads=8")
+        if key in found:
+            raise CliError(Exit.USAGE, f"{key} is given twice")
+        found[key] = yaml_files.parse(value, f"the value of {key}") if value.strip() else ""
+    return found
+
+
+def catalogue() -> Iterator[tuple[Path, Source | CliError]]:
+    """The benchmarks of this checkout, or what is wrong with them."""
+    for path in sorted(CATALOGUE.glob(f"*/{NAME}")):
+        try:
+            yield path, load(path)
+        except CliError as error:
+            yield path, error
+
+
+def _beside(path: Path) -> list[Path]:
+    """Files of the folder that can be copied to nodes; the benchmark's own and hidden ones are none of them."""
+    try:
+        found = sorted(path.resolve().parent.iterdir())
+    except OSError as error:
+        raise CliError(Exit.USAGE, f"the folder of {path} cannot be read: {error}") from None
+    return [file for file in found if _is_file(file) and file.name != path.name]
+
+
+def _is_file(path: Path) -> bool:
+    from troop.bench_file.models import FILE
+
+    try:
+        FILE.parse(path.name)
+    except ValueError:
+        return False
+    return path.is_file()
+
+
+def _contents(path: Path, benchmark: Benchmark) -> dict[str, bytes]:
+    """What is copied to nodes. What is an artifact's source takes another way."""
+    staged = {(path.parent / artifact.source).resolve() for artifact in benchmark.artifacts}
+    files = [file for file in _beside(path) if file.resolve() not in staged]
+    sizes = {file.name: file.stat().st_size for file in files}
+    if len(files) > MOST_FILES:
+        raise CliError(
+            Exit.USAGE, f"{len(files)} files lie beside {path}, and at most {MOST_FILES} can be copied to nodes"
+        )
+    if sum(sizes.values()) > LARGEST_FILES:
+        largest = ", ".join(sorted(sizes, key=lambda name: -sizes[name])[:3])
+        raise CliError(
+            Exit.USAGE,
+            f"the files beside {path} are {sum(sizes.values()):,} bytes, more than {LARGEST_FILES:,}: make artifacts "
+            f"of the large ones ({largest}), or put them elsewhere",
+        )
+    try:
+        return {file.name: file.read_bytes() for file in files}
+    except OSError as error:
+        raise CliError(Exit.USAGE, f"{error.filename} cannot be read: {error.strerror}") from None
+
+
+def _told(path: Path, text: str, problems: Iterable[Problem]) -> Iterator[Told]:
+    for problem in problems:
+        given = bool(problem.place) and problem.place[0] in _GIVEN
+        yield Told(str(path), None if given else yaml_files.line_of(text, problem.place), problem)

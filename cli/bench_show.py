@@ -1,0 +1,152 @@
+"""Runs of benchmarks as people see them: how far one is, and what it has measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from cli import show
+from troop.bench import names
+
+FIRST, LAST = (names.LAUNCH, names.BOOT), (names.COLLECT, names.TEARDOWN)
+"""What every run goes through before and after its phases."""
+
+_COLUMNS = (
+    "phase",
+    "role",
+    "operation",
+    "count",
+    "per second",
+    "errors",
+    "MB/s",
+    "mean",
+    "p50",
+    "p90",
+    "p95",
+    "p99",
+    "max",
+)
+RUN_COLUMNS = ("run", "benchmark", "status", "began", "nodes", "by", "reason")
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something a run goes through.
+
+    Attributes:
+        began: None for what is yet to come.
+        seconds: how long it took, or has taken so far; None for what is yet to come.
+        over: whether it is done.
+    """
+
+    name: str
+    began: datetime | None
+    seconds: float | None
+    over: bool
+
+
+def steps(told: Mapping[str, Any], phases: Sequence[str], now: datetime) -> list[Step]:
+    """How far a run is, of its first cell.
+
+    Args:
+        told: as GET /benchmarks/{run} tells it.
+        phases: names of the benchmark's phases; those that are missing are added as they begin.
+    """
+    cells = told["cells"]
+    begun = {step["phase"]: datetime.fromisoformat(step["at"]) for step in cells[0]["steps"]} if cells else {}
+    ended = told["run"]["ended_at"]
+    end = datetime.fromisoformat(ended) if ended else None
+    known = (*FIRST, *phases, *LAST)
+    ordered = [*known, *(name for name in begun if name not in known and name != names.OVER)]
+    later = sorted(begun.values())
+    found = []
+    for name in sorted(ordered, key=lambda name: begun.get(name, datetime.max.replace(tzinfo=UTC))):
+        began = begun.get(name)
+        if began is None:
+            found.append(Step(name, None, None, over=False))
+            continue
+        until = next((moment for moment in later if moment > began), end)
+        seconds = max(0.0, ((until or now) - began).total_seconds())
+        found.append(Step(name, began, seconds, over=until is not None))
+    return found
+
+
+def progress(told: Mapping[str, Any], phases: Sequence[str], now: datetime) -> Table:
+    """A table of the steps, for a terminal that shows it again and again."""
+    grid = Table(box=None, pad_edge=False, show_header=False)
+    for step in steps(told, phases, now):
+        mark, style = (" ", "dim") if step.began is None else ("✓", "green") if step.over else ("▸", "bold yellow")
+        grid.add_row(Text(mark, style), Text(show.clean(step.name), style), duration(step.seconds))
+    return grid
+
+
+def duration(seconds: float | None) -> str:
+    """``4m 05s``; "" for None."""
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h {minutes:02d}m {rest:02d}s" if hours else f"{minutes}m {rest:02d}s" if minutes else f"{rest}s"
+
+
+def results(told: Mapping[str, Any]) -> None:
+    """The table of what was measured, cell by cell."""
+    for cell in told["cells"]:
+        if cell["results"]:
+            title = f"{cell['cell']}  {cell['status']}" if len(told["cells"]) > 1 else ""
+            show.table(_COLUMNS, [_row(row) for row in cell["results"]], title=title)
+
+
+def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
+    errors = row.get("errors") or {}
+    per_second, transferred = row.get("per_second"), row.get("bytes_per_second")
+    return (
+        str(row.get("phase", "")),
+        str(row.get("role", "")),
+        str(row.get("operation", "")),
+        f"{row.get('count', 0):,}",
+        show.NOTHING if per_second is None else f"{per_second:,.1f}",
+        ", ".join(f"{kind} {count:,}" for kind, count in errors.items()) or "0",
+        show.NOTHING if not transferred else f"{transferred / 1e6:,.2f}",
+        *(_milliseconds(row.get(f"{name}_ms")) for name in ("mean", "p50", "p90", "p95", "p99", "max")),
+    )
+
+
+def _milliseconds(value: float | None) -> str:
+    """To three digits: what is kept of a time."""
+    if value is None:
+        return show.NOTHING
+    return f"{value:.3g} ms" if value < 100 else f"{value:,.0f} ms"
+
+
+def run_rows(runs: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            run["run"],
+            run["name"],
+            run["status"],
+            show.moment(run["at"]),
+            run["nodes"],
+            str(run["requested_by"]).rpartition("/")[2] or run["requested_by"],
+            run["reason"],
+        )
+        for run in runs
+    ]
+
+
+def summary(told: Mapping[str, Any]) -> str:
+    """One line: what became of a run, and whether anything of it is left."""
+    run = told["run"]
+    made = [r for r in told["resources"] if r["created_at"]]
+    left = [r for r in made if not r["gone_at"]]
+    reason = f": {run['reason']}" if run["reason"] else ""
+    if not run["ended_at"]:
+        return f"{run['run']} {run['status']}{reason}"
+    if left:
+        return f"{run['run']} {run['status']}{reason} ({len(left)} of {len(made)} resources are not known to be gone)"
+    return f"{run['run']} {run['status']}{reason} (nothing is left of {len(made)} resources)"

@@ -1,0 +1,73 @@
+"""The benchmark workflow's other steps: of a cell after its launch, and of the run around its cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from troop import wiring
+from troop.aws.logs import step
+from troop.errors import TroopError
+from troop.flows.cell import Answer
+
+logger = Logger()
+
+
+class UnknownStepError(TroopError):
+    """The workflow asks for a step that this function does not have: deploy the stack again."""
+
+
+@step(logger, "run")
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """``{"step", "run", ...}`` -> what the step answers; what it says nothing of is empty.
+
+    =========  ======================================  ==========================
+    step       more it takes                           what it answers
+    =========  ======================================  ==========================
+    open       ``execution``                           ``run``, ``bucket``, ``key``
+    gather     ``cell``                                ``state``, ``wait_seconds``
+    release    ``cell``, ``phase_index``               ``wait_seconds``
+    check      ``cell``, ``phase_index``               ``state``, ``wait_seconds``, ``phase_index``
+    collect    ``cell``                                ``state``
+    fail       ``cell``, ``error``, ``cause``          ``state``
+    settle     ``error``, ``cause``                    ``status``, ``reason``
+    =========  ======================================  ==========================
+    """
+    steps, name, run = wiring.cell_steps(), event["step"], event["run"]
+    cell, phase_index = event.get("cell", ""), event.get("phase_index", 0)
+    error, cause = event.get("error", ""), event.get("cause", "")
+    answer, key, status, reason = Answer(run, cell), "", "", None
+    match name:
+        case "open":
+            key = steps.open(run, event.get("execution", ""))
+        case "gather":
+            answer = steps.gather(run, cell)
+        case "release":
+            answer = steps.release(run, cell, phase_index)
+        case "check":
+            answer = steps.check(run, cell, phase_index)
+        case "collect":
+            answer = steps.collect(run, cell)
+        case "fail":
+            answer = steps.fail(run, cell, error, cause)
+        case "settle":
+            ended, reason = steps.settle(run, error, cause)
+            status = ended.value
+        case _:
+            raise UnknownStepError(f"there is no step {name!r}: deploy the stack again")
+    logger.info(
+        name, run=run, cell=cell, state=answer.state.value, phase_index=answer.phase_index, status=status,
+        reason=reason or answer.reason,
+    )  # fmt: skip
+    return {
+        "run": run,
+        "phase_index": answer.phase_index,
+        "state": answer.state.value,
+        "wait_seconds": answer.wait_seconds,
+        "status": status,
+        "reason": reason or "",
+        "bucket": steps.store.bucket,
+        "key": key,
+    }

@@ -1,0 +1,41 @@
+"""The reaper: on a schedule, and when the workflow of a run, or a teardown, has ended badly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from troop import wiring
+from troop.aws.logs import step
+from troop.aws.metrics import emit
+from troop.chaos.metrics import Metric
+from troop.errors import TroopError
+
+logger = Logger()
+
+
+class ReapingIncompleteError(TroopError):
+    """Something could not be looked at, or not be done; the rest was."""
+
+
+@step(logger, "id")
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """A status-change event of Step Functions, or anything else from the schedule -> ``{"started", "removed"}``.
+
+    Raises:
+        ReapingIncompleteError: after all the rest was done.
+    """
+    reaper = wiring.reaper()
+    heard = event.get("source") == "aws.states"
+    reaped = reaper.hear(event["detail"]) if heard else reaper.sweep()
+    logger.info("reaped", heard=heard, started=reaped.started, removed=reaped.removed, failed=reaped.failed)
+    found = len(reaped.started) + len(reaped.removed)
+    # A zero, too: an alarm is over then. But none from a reaper that could not see everything: it is as good as silent,
+    # and that is an alarm. What was heard of is the usual way, and nothing that was found.
+    if not heard and (found or not reaped.failed):
+        emit(wiring.settings().deployment, {Metric.REAPER_FINDS: found})
+    if reaped.failed:
+        raise ReapingIncompleteError("; ".join(reaped.failed[:5]))
+    return {"started": reaped.started, "removed": reaped.removed}

@@ -1,0 +1,52 @@
+"""The steps of the workflow that removes what a run, or one cell of it, has created."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from troop import wiring
+from troop.aws.logs import step
+from troop.bench.teardown import Look
+from troop.flows.teardown import Work
+
+logger = Logger()
+
+
+@step(logger, "execution")
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """``{"step": "close" | "remove" | "conclude", "work", "execution"}`` -> ``{"run", "cell", "looks", "quiet", "over",
+    "wait_seconds"}``.
+
+    ``work`` is the workflow's input, ``{"run", "cell"?, "status"?, "reason"?}``, or what the step before has answered.
+    Over means: it can be concluded; else look again after the wait.
+    """
+    work = Work.parse(event["work"])
+    teardown = wiring.teardown()
+    look = Look(work.looks, work.quiet)
+    if event["step"] == "close":
+        teardown.close(work)
+    elif event["step"] == "remove":
+        look = teardown.remove(work)
+    else:
+        teardown.conclude(work)
+    logger.info(
+        "teardown",
+        step=event["step"],
+        run=work.run,
+        cell=work.cell,
+        looks=look.looks,
+        quiet=look.quiet,
+        remaining=list(look.remaining),
+        execution=event["execution"],
+    )
+    return {
+        "run": work.run,
+        "cell": work.cell or "",
+        "looks": look.looks,
+        "quiet": look.quiet,
+        "over": look.over,
+        "wait_seconds": look.wait_seconds,
+    }

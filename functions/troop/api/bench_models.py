@@ -1,0 +1,205 @@
+"""What the API takes and says of benchmarks: the request for a run, and the run's record."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt, model_validator
+
+from troop.api.models import Moment
+from troop.api.terminations import LONGEST_KEY
+from troop.api.unit_models import refuse_unknown
+from troop.bench.admission import LARGEST_ARTIFACT, LARGEST_FILES, MOST_FILES
+from troop.bench.problems import Problem
+from troop.bench.record import Cell, CellStatus, Kind, Resource, Run, RunStatus
+from troop.bench_file.models import FILE
+from troop.flows.benchmarks import Told
+
+
+class RunIn(BaseModel):
+    """A benchmark to run."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    definition: dict[str, JsonValue] = Field(
+        description="The benchmark's file as a document: what benchmarks/benchmark.schema.json describes"
+    )
+    size: str | None = Field(None, max_length=64, description="One of the file's sizes; null for the file as it stands")
+    set: dict[str, JsonValue] = Field(
+        {}, max_length=100, description="Changes after the size, such as parameters.threads: the value by its key"
+    )
+    files: dict[str, str] = Field(
+        {},
+        max_length=MOST_FILES,
+        description="What lies beside the benchmark's file, by name, in Base64; 1 MiB in all, before that",
+    )
+    key: str = Field(
+        min_length=1,
+        max_length=LONGEST_KEY,
+        pattern=r"^[A-Za-z0-9._:-]+$",
+        description="Idempotency key, of the caller's own choosing: the same one again starts nothing more, for a week",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, raw: Any) -> Any:
+        return refuse_unknown(raw, cls)
+
+
+def contents(files: dict[str, str]) -> tuple[dict[str, bytes], list[Problem]]:
+    """The files of a request, decoded; and what is wrong with them."""
+    found: dict[str, bytes] = {}
+    problems = []
+    for name, text in files.items():
+        try:
+            FILE.parse(name)
+        except ValueError:
+            problems.append(Problem(("files", name), "is no name that can be used", FILE.allowed))
+        try:
+            found[name] = base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            problems.append(Problem(("files", name), "cannot be decoded", "its content in Base64"))
+    if (total := sum(map(len, found.values()))) > LARGEST_FILES:
+        allowed = f"at most {LARGEST_FILES} in all: make artifacts of the large ones"
+        problems.append(Problem(("files",), f"have {total} bytes", allowed))
+    return found, problems
+
+
+class ArtifactIn(BaseModel):
+    """A file to be staged, before runs name it among their artifacts."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="Of its content, in lower-case hexadecimal digits")
+    size: StrictInt | None = Field(
+        None,
+        ge=0,
+        le=LARGEST_ARTIFACT,
+        description="Its bytes, at most 5 GiB; without them it is only told if it is there",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, raw: Any) -> Any:
+        return refuse_unknown(raw, cls)
+
+
+class UploadOut(BaseModel):
+    """Where an artifact is to be put."""
+
+    sha256: str
+    staged: bool = Field(description="Whether it is there, and stays for two days at least")
+    upload_url: str | None = Field(description="Takes a PUT of the file, for an hour; null when it is there already")
+    headers: dict[str, str] = Field(description="To be sent with it: another size or content is refused")
+
+
+class RunOut(BaseModel):
+    """A run of a benchmark."""
+
+    run: str = Field(description="Its id, for GET /benchmarks/{run}")
+    name: str = Field(description="The benchmark's")
+    status: RunStatus
+    reason: str | None = Field(description="Why it is not SUCCEEDED")
+    at: Moment = Field(description="When it was admitted")
+    expires_at: Moment = Field(description="Whatever exists of it then is removed")
+    requested_by: str = Field(description="The ARN that IAM knows the caller by")
+    nodes: int = Field(description="How many it has at one time, all fleets together")
+    execution: str | None = Field(description="ARN of its workflow's execution")
+    closed_at: Moment | None = Field(description="Since then nothing may be launched for it")
+    ended_at: Moment | None = Field(description="Since then nothing of it exists but its results")
+
+    @classmethod
+    def of(cls, run: Run) -> RunOut:
+        return cls(
+            run=run.run,
+            name=run.name,
+            status=run.status,
+            reason=run.reason,
+            at=run.at,
+            expires_at=run.expires_at,
+            requested_by=run.requested_by,
+            nodes=run.nodes,
+            execution=run.execution,
+            closed_at=run.closed_at,
+            ended_at=run.ended_at,
+        )
+
+
+class RunsOut(BaseModel):
+    """A page of runs, newest first."""
+
+    runs: list[RunOut]
+    cursor: str | None = Field(description="Give it back to get the next page; null when there is none")
+
+
+class StepOut(BaseModel):
+    """What a cell began to do, and when."""
+
+    phase: str = Field(description="launch, boot, the name of a phase, collect, teardown or over")
+    at: Moment
+
+
+class CellOut(BaseModel):
+    """One cell of a run."""
+
+    cell: str
+    status: CellStatus = Field(
+        description="INVALID: it went on to its end, but a node was lost while it measured, so its results say nothing"
+    )
+    phase: str = Field(description="What it is at, as in steps")
+    steps: list[StepOut] = Field(description="What it has begun so far, in order")
+    reason: str | None = Field(description="Why it is not SUCCEEDED")
+    results: list[dict[str, JsonValue]] | None = Field(
+        description="A row for each measured phase, role and operation; null before they are merged"
+    )
+
+    @classmethod
+    def of(cls, cell: Cell) -> CellOut:
+        return cls(
+            cell=cell.cell,
+            status=cell.status,
+            phase=cell.phase,
+            steps=[StepOut(phase=p, at=at) for p, at in sorted(cell.phases.items(), key=lambda step: step[1])],
+            reason=cell.reason,
+            results=cell.results,
+        )
+
+
+class ResourceOut(BaseModel):
+    """Something that a run creates."""
+
+    cell: str
+    kind: Kind
+    name: str = Field(description="Its name; of instances and volumes the id")
+    planned_at: Moment = Field(description="Written down before it was created")
+    created_at: Moment | None
+    gone_at: Moment | None = Field(description="Seen to be gone; null while it is not")
+
+    @classmethod
+    def of(cls, resource: Resource) -> ResourceOut:
+        return cls(
+            cell=resource.cell,
+            kind=resource.kind,
+            name=resource.name,
+            planned_at=resource.planned_at,
+            created_at=resource.created_at,
+            gone_at=resource.gone_at,
+        )
+
+
+class ToldRunOut(BaseModel):
+    """All that is on record of a run."""
+
+    run: RunOut
+    cells: list[CellOut]
+    resources: list[ResourceOut] = Field(description="What it was to create, in that order")
+
+    @classmethod
+    def of(cls, told: Told) -> ToldRunOut:
+        return cls(
+            run=RunOut.of(told.run),
+            cells=[CellOut.of(cell) for cell in told.cells],
+            resources=[ResourceOut.of(resource) for resource in told.resources],
+        )

@@ -1,0 +1,192 @@
+"""Routes of benchmarks: ``POST`` and ``GET /benchmarks``, ``GET`` and ``DELETE /benchmarks/{run}``, and where artifacts
+are put.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from aws_lambda_powertools.event_handler import Response, content_types
+from aws_lambda_powertools.event_handler.exceptions import BadRequestError, NotFoundError, ServiceError
+from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
+from aws_lambda_powertools.event_handler.router import APIGatewayRouter
+
+from troop import wiring
+from troop.api import cursors
+from troop.api.bench_models import ArtifactIn, RunIn, RunOut, RunsOut, ToldRunOut, UploadOut, contents
+from troop.api.errors import answers
+from troop.api.requests import caller_of
+from troop.aws.runs import BadCursor
+from troop.bench.problems import BadBenchmarkError, Place, Problem
+from troop.bench_file.read import read
+from troop.errors import MissingRunError
+from troop.flows.benchmarks import Benchmarks, BucketError, NoBenchmarksError, OtherRunError
+
+router = APIGatewayRouter()  # type: ignore[no-untyped-call]
+
+LONGEST_PAGE = 100
+
+LISTING = ["benchmarks"]
+
+MOST_PROBLEMS = 50
+"""Of one file, in one answer: all that could be wrong in one is more than an answer may hold."""
+
+_RUN = {"application/json": {"model": RunOut}}
+_FORBIDDEN = {403: {"description": "IAM does not allow it, or the setting troop:benchmarks is false", "content": {}}}
+_STARTED = answers("", 400) | {
+    200: {"description": "The run that the key stands for: this is not its first request", "content": _RUN},
+    202: {"description": "Admitted, and about to start; the run shows what becomes of it", "content": _RUN},
+    403: {
+        "description": "IAM does not allow it, the setting troop:benchmarks is false, or the benchmark is to read a "
+        "bucket that the setting troop:allowed_buckets does not name",
+        "content": {},
+    },
+    409: {**answers("", 409)[409], "description": "The key was used for another benchmark, or other files"},
+}
+_STOPPED = answers("", 400, 404) | {
+    200: {"description": "It has ended: there was nothing to stop", "content": _RUN},
+    202: {"description": "It is being stopped and taken down", "content": _RUN},
+} | _FORBIDDEN  # fmt: skip
+
+RunId = Annotated[str, Path(max_length=64, description="As GET /benchmarks gives it")]
+
+
+@router.post("/benchmarks", operation_id="run_benchmark", summary="Run a benchmark", responses=_STARTED)
+def run_benchmark(body: Annotated[RunIn, Body()]) -> Response[Any]:
+    """Checks everything before anything is launched: the file, the deployment's limits (troop:max_nodes,
+    troop:allowed_buckets), whether the region and the network's zones have the instance types, and whether all
+    artifacts are there. Each thing that is wrong is one of the answer's problems, with what is allowed. The header
+    Location leads to the run. The same key again answers with the same run, and is safe after any failure. Costs 1
+    item, 3 calls to EC2 and 1 to S3 for each artifact; and if nothing speaks against it 1 object for each file, 2
+    items, a transaction and the start of the workflow.
+    """
+    found = _benchmarks()
+    files, problems = contents(body.files)
+    if problems:
+        return _refused(problems)
+    try:
+        benchmark = read(body.definition, files, body.size, body.set)
+        admitted = found.admit(benchmark, files, body.key, caller_of(router.current_event.raw_event))
+    except BadBenchmarkError as bad:
+        return _refused(bad.problems)
+    except BucketError as error:
+        return _said(403, str(error))
+    except OtherRunError as error:
+        return _said(409, str(error))
+    return Response(
+        status_code=200 if admitted.repeated else 202,
+        content_type=content_types.APPLICATION_JSON,
+        body=RunOut.of(admitted.run).model_dump(mode="json"),
+        headers={"Location": f"benchmarks/{admitted.run.run}"},
+    )
+
+
+@router.post(
+    "/benchmarks/artifacts",
+    operation_id="stage_artifact",
+    summary="Where to put a file that runs are to use",
+    responses=answers("Where it is to be put, or that it is there", 400) | _FORBIDDEN,
+)
+def stage_artifact(body: Annotated[ArtifactIn, Body()]) -> UploadOut:
+    """The caller needs no rights to S3: the address that is answered takes that very file, and no other. Artifacts are
+    kept for 30 days. Costs 1 call to S3.
+    """
+    staged, upload = _benchmarks().stage(body.sha256, body.size)
+    return UploadOut(
+        sha256=body.sha256,
+        staged=staged,
+        upload_url=upload.url if upload else None,
+        headers=dict(upload.headers) if upload else {},
+    )
+
+
+@router.get(
+    "/benchmarks",
+    operation_id="list_benchmarks",
+    summary="Runs, newest first",
+    responses=answers("A page", 400) | _FORBIDDEN,
+)
+def list_benchmarks(
+    limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = 25,
+    cursor: Annotated[str | None, Query(max_length=1024)] = None,
+) -> RunsOut:
+    """A page costs one query."""
+    found = _benchmarks()
+    try:
+        runs, position = found.page(limit, cursors.decode(cursor, LISTING) if cursor else None)
+    except cursors.BadCursor as bad:
+        raise BadRequestError(str(bad)) from None
+    except BadCursor:
+        raise BadRequestError(cursors.UNKNOWN) from None
+    return RunsOut(
+        runs=[RunOut.of(run) for run in runs], cursor=cursors.encode(position, LISTING) if position else None
+    )
+
+
+@router.get(
+    "/benchmarks/<run>",
+    operation_id="get_benchmark",
+    summary="One run: its cells and their results, and what it has created",
+    responses=answers("The run", 400, 404) | _FORBIDDEN,
+)
+def get_benchmark(run: RunId) -> ToldRunOut:
+    """Costs 1 item and 2 queries."""
+    found = _benchmarks()
+    try:
+        return ToldRunOut.of(found.told(run))
+    except MissingRunError:
+        raise _no_run(run) from None
+
+
+@router.delete("/benchmarks/<run>", operation_id="stop_benchmark", summary="Stop a run", responses=_STOPPED)
+def stop_benchmark(run: RunId) -> Response[Any]:
+    """Nothing more is launched for it from then on, and whatever it has created is removed. Its results, if it has any,
+    stay. Again it does no harm. Costs 3 items and at most 2 calls to Step Functions.
+    """
+    found = _benchmarks()
+    try:
+        stopped = found.stop(run, caller_of(router.current_event.raw_event))
+    except MissingRunError:
+        raise _no_run(run) from None
+    return Response(
+        status_code=202 if stopped.ended_at is None else 200,
+        content_type=content_types.APPLICATION_JSON,
+        body=RunOut.of(stopped).model_dump(mode="json"),
+    )
+
+
+def _benchmarks() -> Benchmarks:
+    # Before the environment is looked at: a deployment without this half has none of its variables.
+    if not wiring.settings().benchmarks:
+        raise ServiceError(403, str(NoBenchmarksError()))
+    return wiring.benchmarks()
+
+
+def _no_run(run: str) -> NotFoundError:
+    return NotFoundError(f"there is no run {run!r}: GET /benchmarks lists the ids there are")
+
+
+def _refused(problems: Sequence[Problem]) -> Response[Any]:
+    told = problems[:MOST_PROBLEMS]
+    more = f"; and {len(problems) - len(told)} more" if len(problems) > len(told) else ""
+    return _said(400, "; ".join(map(str, told)) + more, problems=[_problem(problem) for problem in told])
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    return {
+        "where": ".".join(["body", *map(str, _in_body(problem.place))]),
+        "problem": f"{problem.message}: must be {problem.allowed}",
+        "allowed": problem.allowed,
+        "loc": list(problem.place),
+    }
+
+
+def _in_body(place: Place) -> Place:
+    """Places are within the file, but for those of the request's other parts."""
+    return place if place[:1] in (("size",), ("set",), ("files",)) else ("definition", *place)
+
+
+def _said(status: int, message: str, **more: Any) -> Response[Any]:
+    body = {"statusCode": status, "message": message, **more}
+    return Response(status_code=status, content_type=content_types.APPLICATION_JSON, body=body)

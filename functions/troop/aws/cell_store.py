@@ -1,0 +1,131 @@
+"""A run's documents in the results bucket: what the workflow writes, and what nodes have written.
+
+Nodes write what they like under their own keys: what is too large, or no JSON, is read as None, and the reader judges.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from troop.bench import names
+
+THREADS = 16
+WINDOW = THREADS
+"""Documents that are held in memory at a time: a summary of a phase of hours can have megabytes."""
+
+MOST_BYTES = 16 * 1024 * 1024
+"""Of a document that a node has written: about ten times what a summary can have that the agent makes."""
+
+MOST_OUTPUT = 4 * 1024 * 1024
+"""Of a node's output, unpacked: what lies beyond is left unread."""
+
+TAIL_LINES, TAIL_CHARACTERS = 15, 1200
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An object as the bucket lists it."""
+
+    key: str
+    modified: datetime
+    size: int
+
+
+@dataclass(frozen=True)
+class CellStore:
+    """``client``: S3's, with at least :data:`THREADS` connections."""
+
+    client: Any
+    bucket: str
+
+    def write(self, key: str, document: Any) -> None:
+        self.put(key, json.dumps(document, separators=(",", ":")).encode(), "application/json")
+
+    def put(self, key: str, body: bytes, kind: str = "application/octet-stream") -> None:
+        self.client.put_object(Bucket=self.bucket, Key=key, Body=body, ContentType=kind)
+
+    def get(self, key: str) -> bytes:
+        """An object's content.
+
+        Raises:
+            ClientError: there is none.
+        """
+        body: bytes = self.client.get_object(Bucket=self.bucket, Key=key)["Body"].read()
+        return body
+
+    def find(self, key: str) -> bytes | None:
+        """An object's content; None when there is none.
+
+        The bucket is asked for its list: to a reader who may list only a part of it, S3 does not say of a single object
+        that it is missing, but refuses.
+        """
+        answer = self.client.list_objects_v2(Bucket=self.bucket, Prefix=key, MaxKeys=1)
+        return self.get(key) if any(one["Key"] == key for one in answer.get("Contents", [])) else None
+
+    def read(self, key: str) -> Any:
+        """A document that the workflow or the API has written.
+
+        Raises:
+            ClientError: there is none.
+            ValueError: it is no JSON.
+        """
+        return json.loads(self.get(key))
+
+    def find_document(self, key: str) -> Any:
+        """As :meth:`read`; None when there is none."""
+        body = self.find(key)
+        return None if body is None else json.loads(body)
+
+    def listed(self, prefix: str) -> dict[str, Listed]:
+        """What nodes have written below a prefix, by their ids."""
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
+        found = (Listed(o["Key"], o["LastModified"], o["Size"]) for page in pages for o in page.get("Contents", []))
+        return {names.node_of(one.key): one for one in found}
+
+    def documents(self, objects: Iterable[Listed]) -> Iterator[tuple[str, Any]]:
+        """Nodes' documents with their ids, several read at once; None for one that cannot be read as JSON."""
+        wanted = list(objects)
+        with ThreadPoolExecutor(THREADS) as pool:
+            for start in range(0, len(wanted), WINDOW):
+                some = wanted[start : start + WINDOW]
+                yield from zip((names.node_of(one.key) for one in some), pool.map(self._document, some), strict=True)
+
+    def _document(self, listed: Listed) -> Any:
+        if listed.size > MOST_BYTES:
+            return None
+        try:
+            return self.read(listed.key)
+        except (ValueError, RecursionError):
+            return None
+
+    def put_log(self, key: str, text: str) -> None:
+        """Keeps output the way nodes do, packed."""
+        self.put(key, gzip.compress(text.encode(), mtime=0), "application/gzip")
+
+    def tail(self, key: str) -> str:
+        """The last lines of a node's output; "" when there is none, or none that can be read."""
+        packed = self.find(key)
+        if packed is None:
+            return ""
+        text = b""
+        with suppress(OSError, EOFError, zlib.error):  # of what is cut off, the beginning is enough
+            text = gzip.GzipFile(fileobj=io.BytesIO(packed)).read(MOST_OUTPUT)
+        return last_lines(text.decode(errors="replace"))
+
+
+def last_lines(text: str) -> str:
+    return "\n".join(text.splitlines()[-TAIL_LINES:])[-TAIL_CHARACTERS:]
+
+
+def newest(objects: Iterable[Listed], most: int) -> Sequence[Listed]:
+    """At most so many, those that were written last."""
+    return sorted(objects, key=lambda one: (one.modified, one.key))[-most:]

@@ -1,0 +1,115 @@
+"""Looks at a cell's fleets: who serves, who runs, why some were not launched, what a node's console said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from troop.bench import names
+from troop.bench.verdicts import FleetSeen
+
+FROZEN = ("Launch", "ReplaceUnhealthy", "AZRebalance")
+"""Once all nodes are on the roster, none is added, replaced or moved."""
+
+ACTIVITIES = 50
+"""The newest ones that are looked through for why launches fail."""
+
+AT_ONCE = 100
+
+SERVING = "InService"
+HEALTHY = "Healthy"
+
+
+@dataclass(frozen=True)
+class FleetLooks:
+    """Reads, and the one switch that keeps a fleet as it is."""
+
+    ec2: Any
+    autoscaling: Any
+
+    def fleets(self, run: str, cell: str, wanted: Mapping[str, int]) -> list[FleetSeen]:
+        """The groups as they are, with why launches failed where some are missing.
+
+        Args:
+            wanted: how many nodes each role is to have.
+
+        Returns:
+            One for each role, in the order of their names; also for one whose group is not there (any more).
+        """
+        by_name = {names.fleet_name(run, cell, role): role for role in wanted}
+        found: dict[str, FleetSeen] = {}
+        ordered = sorted(by_name)
+        for i in range(0, len(ordered), AT_ONCE):
+            pages = self.autoscaling.get_paginator("describe_auto_scaling_groups").paginate(
+                AutoScalingGroupNames=ordered[i : i + AT_ONCE], PaginationConfig={"PageSize": AT_ONCE}
+            )
+            for page in pages:
+                for group in page["AutoScalingGroups"]:
+                    if not group.get("Status"):
+                        name = group["AutoScalingGroupName"]
+                        found[name] = self._seen(name, by_name[name], group["Instances"], wanted[by_name[name]])
+        return [found.get(name) or FleetSeen(by_name[name], frozenset(), exists=False) for name in ordered]
+
+    def _seen(self, name: str, role: str, instances: Sequence[dict[str, Any]], wanted: int) -> FleetSeen:
+        serving = {i["InstanceId"] for i in instances if _serves(i)}
+        starting = {i["InstanceId"] for i in instances} - serving
+        refusals = self._refusals(name) if len(serving) < wanted else ()
+        return FleetSeen(role, frozenset(serving), frozenset(starting), refusals)
+
+    def _refusals(self, name: str) -> tuple[str, ...]:
+        answer = self.autoscaling.describe_scaling_activities(AutoScalingGroupName=name, MaxRecords=ACTIVITIES)
+        failed = [a for a in answer["Activities"] if a["StatusCode"] == "Failed"]
+        return tuple(a.get("StatusMessage") or a.get("Description") or "no reason given" for a in failed)
+
+    def freeze(self, run: str, cell: str, roles: Iterable[str]) -> None:
+        """From now on the groups launch, replace and move nothing."""
+        for role in roles:
+            name = names.fleet_name(run, cell, role)
+            self.autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=list(FROZEN))
+
+    def running(self, run: str, cell: str) -> dict[str, frozenset[str]]:
+        """Ids of the cell's instances that run, each with the ids of its volumes.
+
+        By tag, not by id: EC2 refuses a call that names a single instance it has forgotten.
+        """
+        return {
+            i["InstanceId"]: frozenset(d["Ebs"]["VolumeId"] for d in i.get("BlockDeviceMappings", []) if "Ebs" in d)
+            for i in self._instances(run, cell, ["running"])
+        }
+
+    def existing(self, run: str, cell: str) -> frozenset[str]:
+        """Ids of the cell's instances that EC2 still knows, those that are over too."""
+        states = ["pending", "running", "shutting-down", "terminated", "stopping", "stopped"]
+        return frozenset(i["InstanceId"] for i in self._instances(run, cell, states))
+
+    def _instances(self, run: str, cell: str, states: list[str]) -> Iterable[dict[str, Any]]:
+        filters = [
+            {"Name": f"tag:{names.RUN_TAG}", "Values": [run]},
+            {"Name": f"tag:{names.CELL_TAG}", "Values": [cell]},
+            {"Name": "instance-state-name", "Values": states},
+        ]
+        pages = self.ec2.get_paginator("describe_instances").paginate(
+            Filters=filters, PaginationConfig={"PageSize": 1000}
+        )
+        return (i for page in pages for reservation in page["Reservations"] for i in reservation["Instances"])
+
+    def console(self, instance_id: str) -> str:
+        """What an instance has printed on its console; "" when EC2 has nothing (any more)."""
+        try:
+            answer = self.ec2.get_console_output(InstanceId=instance_id, Latest=True)
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            if code == "UnsupportedOperation":  # not of Nitro: what it printed at boot is kept all the same
+                answer = self.ec2.get_console_output(InstanceId=instance_id)
+            elif code == "InvalidInstanceID.NotFound":
+                return ""
+            else:
+                raise
+        return str(answer.get("Output") or "")
+
+
+def _serves(instance: dict[str, Any]) -> bool:
+    return bool(instance["LifecycleState"] == SERVING and instance["HealthStatus"] == HEALTHY)

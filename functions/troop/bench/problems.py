@@ -1,0 +1,56 @@
+"""What is wrong with a benchmark's file: where, what was found there, and what is allowed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from troop.errors import TroopError
+
+Place = tuple[str | int, ...]
+"""The way to a value: keys of mappings, positions in lists."""
+
+_LONGEST = 80
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes:
+        place: where, from the top of the file.
+        message: what was found there, such as ``is 0`` or ``is missing``.
+        allowed: what would be accepted, as a phrase that follows "must be".
+    """
+
+    place: Place
+    message: str
+    allowed: str
+
+    @property
+    def where(self) -> str:
+        """Such as ``phases.0.timeout``; "the file" for the whole of it."""
+        return ".".join(map(str, self.place)) or "the file"
+
+    def __str__(self) -> str:
+        return f"{self.where} {self.message}: must be {self.allowed}"
+
+
+class BadBenchmarkError(TroopError):
+    """A benchmark that cannot be run as it is written.
+
+    Attributes:
+        problems: all that is wrong, at least one, in the order of the file as far as that can be told.
+    """
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems: Sequence[Problem] = tuple(problems)
+        super().__init__("; ".join(map(str, self.problems)))
+
+
+def shown(value: Any) -> str:
+    """A value as messages give it, in words that YAML knows, too; not all of a long one."""
+    text = json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."

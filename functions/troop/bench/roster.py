@@ -1,0 +1,120 @@
+"""Who takes part: the nodes as they registered, and the roster that all of them and their scripts get.
+
+A node writes its registration itself, so nothing in it is taken for granted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain, groupby, zip_longest
+from typing import Any
+
+NODE_FORMAT = "troop.node/1"
+FORMAT = "troop.roster/1"
+
+UNKNOWN_UNCERTAINTY = 1.0
+"""Seconds by which a clock may be wrong that its node could not measure."""
+
+LONGEST_ERROR = 1000
+
+
+@dataclass(frozen=True)
+class Node:
+    """A registration.
+
+    Attributes:
+        id: of its instance.
+        clock_uncertainty: seconds by which what it takes for the time may be wrong.
+        error: why its agent could not go on; then the other fields may be empty.
+    """
+
+    id: str
+    role: str
+    zone: str = ""
+    address: str = ""
+    instance_type: str = ""
+    clock_uncertainty: float = UNKNOWN_UNCERTAINTY
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Member:
+    """A node on the roster; ``rank`` counts from 0 within its role."""
+
+    id: str
+    role: str
+    rank: int
+    zone: str
+    address: str
+    instance_type: str
+
+
+@dataclass(frozen=True)
+class Roster:
+    """All nodes of a cell.
+
+    Attributes:
+        members: role by role, in the order of their ranks.
+        clock_uncertainty: seconds, of the node that knows the time worst.
+    """
+
+    members: tuple[Member, ...]
+    clock_uncertainty: float = UNKNOWN_UNCERTAINTY
+
+    def ids(self, roles: Iterable[str] | None = None) -> frozenset[str]:
+        """Of all members, or of those of some roles."""
+        wanted = None if roles is None else frozenset(roles)
+        return frozenset(m.id for m in self.members if wanted is None or m.role in wanted)
+
+
+def parse_node(instance_id: str, document: Any) -> Node:
+    """A node's registration; one that cannot be read is a node with an error.
+
+    Args:
+        instance_id: by the object's key. It counts: what the document says must agree with it.
+    """
+    try:
+        if document["format"] != NODE_FORMAT or document["id"] != instance_id:
+            raise ValueError(f"it is of {document['id']!r} and the format {document['format']!r}")
+        if (error := document.get("error")) is not None:
+            return Node(instance_id, str(document.get("role", "")), error=str(error)[:LONGEST_ERROR])
+        texts = {name: document[name] for name in ("role", "zone", "address", "instance_type")}
+        if not all(isinstance(text, str) for text in texts.values()):
+            raise ValueError("role, zone, address and instance_type must be text")
+        clock = document.get("clock")
+        uncertainty = UNKNOWN_UNCERTAINTY if clock is None else float(clock["uncertainty_seconds"])
+        return Node(instance_id, clock_uncertainty=uncertainty, **texts)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        return Node(instance_id, "", error=f"its registration cannot be read: {error!r}"[:LONGEST_ERROR])
+
+
+def make_roster(nodes: Sequence[Node]) -> Roster:
+    """The roster of nodes that registered without an error; the same for any order of them.
+
+    Rank i of a role is in its zone i mod zones, as far as the zones have as many nodes; so a script that gives every
+    third node of three zones something to do has it in one zone.
+    """
+    members: list[Member] = []
+    ordered = sorted(nodes, key=lambda n: (n.role, n.zone, n.id))
+    for role, of_role in groupby(ordered, key=lambda n: n.role):
+        zones = [list(of_zone) for _, of_zone in groupby(of_role, key=lambda n: n.zone)]
+        ranked = [node for node in chain.from_iterable(zip_longest(*zones)) if node is not None]
+        members += [Member(n.id, role, i, n.zone, n.address, n.instance_type) for i, n in enumerate(ranked)]
+    worst = max((node.clock_uncertainty for node in nodes), default=UNKNOWN_UNCERTAINTY)
+    return Roster(tuple(members), worst)
+
+
+def to_document(roster: Roster) -> dict[str, Any]:
+    """As it is stored; the reverse of :func:`from_document`."""
+    return {
+        "format": FORMAT,
+        "clock": {"uncertainty_seconds": roster.clock_uncertainty},
+        "nodes": [asdict(member) for member in roster.members],
+    }
+
+
+def from_document(document: Mapping[str, Any]) -> Roster:
+    """The roster that :func:`to_document` has written."""
+    members = tuple(Member(**node) for node in document["nodes"])
+    return Roster(members, float(document["clock"]["uncertainty_seconds"]))

@@ -1,0 +1,76 @@
+"""Changes of single values, by keys such as ``fleets.drivers.count``: what a size is made of, and ``--set``."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from troop.bench.problems import Place, Problem, shown
+
+_FIXED = ("name", "sizes")
+_OPEN = ("fleets", "parameters")
+"""Mappings whose keys people choose: to set one that is not there would be to misspell it."""
+
+
+def apply(
+    document: Mapping[str, Any], changes: Mapping[str, Any], at: Place
+) -> tuple[Any, dict[str, Place], list[Problem]]:
+    """A copy of a file's document with some values changed; and by key the place that each was put to; and what cannot
+    be changed, of which nothing is.
+
+    Args:
+        document: whose structure is right.
+        changes: value by key. A key leads through mappings by their keys, to phases and artifacts by their names, to
+            volumes by their position (0 is the first).
+        at: where the changes are written, for the problems.
+    """
+    changed = copy.deepcopy(dict(document))
+    places: dict[str, Place] = {}
+    problems = []
+    for key, value in changes.items():
+        try:
+            places[key] = _put(changed, str(key), value)
+        except _Lost as lost:
+            problems.append(Problem((*at, key), lost.message, lost.allowed))
+    return changed, places, problems
+
+
+class _Lost(Exception):
+    def __init__(self, message: str, allowed: str) -> None:
+        self.message, self.allowed = message, allowed
+        super().__init__(message)
+
+
+def _put(document: dict[str, Any], key: str, value: Any) -> Place:
+    *way, last = key.split(".")
+    place: list[str | int] = []
+    inner: Any = document
+    for step in way:
+        position = _position(inner, step)
+        place.append(position)
+        inner = inner[position]
+    if not isinstance(inner, dict):
+        raise _Lost(f"leads into {shown(inner)}", "the key of a value, such as phases.NAME.timeout")
+    if not way and last in _FIXED:
+        raise _Lost("cannot be changed", "any other key")
+    if way and way[-1] in _OPEN and len(way) == 1:
+        _position(inner, last)
+    inner[last] = copy.deepcopy(value)
+    return (*place, last)
+
+
+def _position(inner: Any, step: str) -> str | int:
+    """Where ``step`` leads to from a mapping or a list."""
+    if isinstance(inner, dict):
+        positions: dict[str, str | int] = {str(name): name for name in inner}
+    elif isinstance(inner, list):
+        named = {str(e["name"]): n for n, e in enumerate(inner) if isinstance(e, dict) and "name" in e}
+        positions = dict(named) or {str(n): n for n in range(len(inner))}
+    else:
+        raise _Lost(f"leads into {shown(inner)}", "the key of a value, such as phases.NAME.timeout")
+    if step not in positions:
+        raise _Lost(
+            f"leads nowhere: there is no {step!r}", "one of " + ", ".join(positions) if positions else "left out"
+        )
+    return positions[step]

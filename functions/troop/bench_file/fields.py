@@ -1,0 +1,180 @@
+"""The kinds of values that the file holds; each says by itself what it allows, in words and as JSON Schema."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+NOT_ALLOWED = "not_allowed"
+"""The type of pydantic's error for a value that a :class:`Checked` refuses."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Annotates a field that takes what ``parse`` takes.
+
+    Attributes:
+        parse: the value to keep, or a ValueError.
+        allowed: what it takes, as a phrase that follows "must be".
+        schema: the same as JSON Schema, as closely as that can say it.
+    """
+
+    parse: Callable[[Any], Any]
+    allowed: str
+    schema: Mapping[str, Any]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._checked)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return dict(self.schema)
+
+    def _checked(self, value: Any) -> Any:
+        try:
+            return self.parse(value)
+        except ValueError:
+            raise PydanticCustomError(NOT_ALLOWED, "not allowed", {"allowed": self.allowed}) from None
+
+
+def _whole(value: Any) -> int:
+    """A number without a fraction; text is none, and neither is true."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError
+    return value
+
+
+def _between(low: int, high: int, value: int) -> int:
+    if not low <= value <= high:
+        raise ValueError
+    return value
+
+
+def whole(low: int, high: int) -> Checked:
+    """Whole numbers from ``low`` to ``high``, both included."""
+    schema = {"type": "integer", "minimum": low, "maximum": high}
+    return Checked(lambda value: _between(low, high, _whole(value)), f"a whole number from {low} to {high}", schema)
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+_DURATION = re.compile(r"([0-9]{1,6}) ?([smh])")
+
+
+def duration(low: str, high: str) -> Checked:
+    """Durations from ``low`` to ``high``, both included, in whole seconds."""
+
+    def parse(value: Any) -> int:
+        found = seconds(value) if isinstance(value, str) else _whole(value)
+        return _between(seconds(low), seconds(high), found)
+
+    return Checked(
+        parse,
+        f"a duration from {low} to {high}, such as 45s, 10m or 2h, or a number of seconds",
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": seconds(low), "maximum": seconds(high)},
+                {"type": "string", "pattern": f"^{_DURATION.pattern}$"},
+            ]
+        },
+    )
+
+
+def seconds(text: str) -> int:
+    """``10m`` as 600.
+
+    Raises:
+        ValueError: the text is no duration.
+    """
+    if not (found := _DURATION.fullmatch(text)):
+        raise ValueError(f"{text!r} is no duration")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def written(duration: int) -> str:
+    """Seconds as people write them: in the largest unit that has no fraction."""
+    unit = next((unit for unit in ("h", "m") if duration and duration % _UNITS[unit] == 0), "s")
+    return f"{duration // _UNITS[unit]}{unit}"
+
+
+def matching(pattern: str, allowed: str) -> Checked:
+    """Text that a regular expression matches from its beginning to its end."""
+    compiled = re.compile(pattern)
+
+    def parse(value: Any) -> str:
+        if not isinstance(value, str) or not compiled.fullmatch(value):
+            raise ValueError
+        return value
+
+    return Checked(parse, allowed, {"type": "string", "pattern": f"^(?:{pattern})$"})
+
+
+def text(longest: int) -> Checked:
+    """Text of at most so many characters, none of them a control character but line ends and tabs."""
+
+    def parse(value: Any) -> str:
+        if not isinstance(value, str) or len(value) > longest or re.search(r"[\x00-\x08\x0b-\x1f\ud800-\udfff]", value):
+            raise ValueError
+        return value
+
+    allowed = f"text of at most {longest} characters, without control characters"
+    return Checked(parse, allowed, {"type": "string", "maxLength": longest})
+
+
+def one_of(*allowed: str) -> Checked:
+    def parse(value: Any) -> str:
+        if not isinstance(value, str) or value not in allowed:
+            raise ValueError
+        return value
+
+    return Checked(parse, "one of " + ", ".join(allowed), {"type": "string", "enum": list(allowed)})
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+BOOLEAN = Checked(_boolean, "true or false", {"type": "boolean"})
+
+
+def _scalar(value: Any) -> Any:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError
+    elif isinstance(value, int):  # true and false are such, too
+        _between(-_LARGEST, _LARGEST, value)
+    elif isinstance(value, str):
+        _TEXT.parse(value)
+    else:
+        raise ValueError
+    return value
+
+
+_LARGEST = 2**53
+"""What every reader of JSON takes for the same number."""
+_TEXT = text(4096)
+_MOST = 1000
+_SCALAR = {"type": ["string", "number", "boolean"]}
+
+
+def _parameter(value: Any) -> Any:
+    if not isinstance(value, list):
+        return _scalar(value)
+    if len(value) > _MOST:
+        raise ValueError
+    return tuple(_scalar(inner) for inner in value)
+
+
+PARAMETER = Checked(
+    _parameter,
+    f"text of at most 4096 characters, a number, true or false, or a list of at most {_MOST} of these",
+    {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR, "maxItems": _MOST}]},
+)

@@ -1,0 +1,185 @@
+"""The file's keys: what each may hold, what it is when it is left out, and what it means."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from troop.bench.definition import Artifact, Benchmark, Fleet, Phase, Volume
+from troop.bench_file.fields import (
+    BOOLEAN,
+    PARAMETER,
+    Checked,
+    duration,
+    matching,
+    one_of,
+    seconds,
+    text,
+    whole,
+)
+
+TYPES = ("gp3", "io2")
+
+
+def _name(longest: int) -> Checked:
+    """Of what has a name of its own on AWS, or becomes a part of one."""
+    allowed = f"a lower-case letter, then lower-case letters, digits and hyphens, at most {longest} in all"
+    return matching(rf"[a-z][a-z0-9-]{{0,{longest - 1}}}", allowed)
+
+
+def _described(checked: Checked, text: str, **more: Any) -> Any:
+    """A field's description ends with what it takes: it is all that an editor shows."""
+    return Field(description=f"{text}: {checked.allowed}", **more)
+
+
+ROLE, PHASE, BENCHMARK, SIZE = _name(21), _name(41), _name(41), _name(21)
+FILE = matching(
+    r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}",
+    "a file's name: letters, digits, dots, hyphens and underscores, at most 128 in all, and no dot or hyphen first",
+)
+"""Of what lies beside the benchmark's file; no folders."""
+KEY = matching(r"[a-z][a-z0-9_]{0,63}", "a lower-case letter, then letters, digits and underscores, at most 64 in all")
+BUCKET = matching(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", "an S3 bucket's name, without s3://")
+SHA256 = matching(r"[0-9a-f]{64}", "64 lower-case hexadecimal digits, as sha256sum prints them")
+SOURCE = matching(
+    r"(https://|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/)[^\x00-\x20]{1,1000}|(?!https?://|s3://)[^\x00-\x1f]{1,1000}",
+    "https://..., s3://BUCKET/KEY, or a path from the file's folder",
+)
+INSTANCE_TYPE = matching(r"[a-z][a-z0-9-]{0,30}\.[a-z0-9-]{1,20}", "an EC2 instance type, such as c7g.large")
+DEVICE = matching(r"/dev/sd[f-p]", "/dev/sdf to /dev/sdp")
+_DESCRIPTION = text(1000)
+_COUNT, _ZONES, _GIB, _ROOT = whole(1, 10_000), whole(1, 6), whole(1, 65_536), whole(8, 16_384)
+_IOPS, _THROUGHPUT = whole(100, 256_000), whole(125, 2000)
+_EXPIRES, _BOOT, _TIMEOUT, _MEASURED = (
+    duration("10m", "24h"),
+    duration("10s", "2h"),
+    duration("1s", "24h"),
+    duration("0s", "24h"),
+)
+_TYPE = one_of(*TYPES)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class VolumeIn(_Part):
+    """A volume that each node of the fleet gets besides the one it boots from: empty, encrypted, and gone with its
+    node.
+    """
+
+    device: Annotated[str, DEVICE] = _described(DEVICE, "Where it is attached")
+    size_gib: Annotated[int, _GIB] = _described(_GIB, "GiB")
+    type: Annotated[str, _TYPE] = _described(_TYPE, "EBS volume type", default="gp3")
+    iops: Annotated[int | None, _IOPS] = _described(_IOPS, "Provisioned IOPS; io2 must say", default=None)
+    throughput_mib: Annotated[int | None, _THROUGHPUT] = _described(_THROUGHPUT, "MiB a second; gp3 only", default=None)
+
+    def made(self) -> Volume:
+        return Volume(self.device, self.size_gib, self.type, self.iops, self.throughput_mib)
+
+
+class FleetIn(_Part):
+    """The nodes of one role: on-demand instances of one type, in subnets without a way to the internet."""
+
+    count: Annotated[int, _COUNT] = _described(_COUNT, "How many nodes")
+    instance_type: Annotated[str, INSTANCE_TYPE] = _described(INSTANCE_TYPE, "What they are; x86-64 or arm64")
+    zones: Annotated[int, _ZONES] = _described(_ZONES, "Availability zones it is spread over", default=1)
+    boot_timeout: Annotated[int, _BOOT] = _described(
+        _BOOT, "Until all nodes are up and their agent runs", default=seconds("10m")
+    )
+    root_volume_gib: Annotated[int, _ROOT] = _described(_ROOT, "GiB of the volume it boots from", default=8)
+    volumes: list[VolumeIn] = Field([], max_length=11, description="More volumes of each node: a list of at most 11")
+
+    def made(self, role: str) -> Fleet:
+        return Fleet(
+            role=role,
+            count=self.count,
+            instance_type=self.instance_type,
+            zones=self.zones,
+            boot_timeout=self.boot_timeout,
+            root_volume_gib=self.root_volume_gib,
+            volumes=tuple(volume.made() for volume in self.volumes),
+        )
+
+
+class PhaseIn(_Part):
+    """One script, run once on each node of some roles. No node starts before all are through with the phase before."""
+
+    name: Annotated[str, PHASE] = _described(PHASE, "What it is called")
+    roles: list[Annotated[str, ROLE]] = Field(
+        min_length=1, max_length=10, description="Whose nodes do it: a list of roles"
+    )
+    script: Annotated[str, FILE] = _described(
+        FILE, "A file beside this one. *.py runs by python3, others by their #! line"
+    )
+    timeout: Annotated[int, _TIMEOUT] = _described(_TIMEOUT, "After which the script is killed and the run has failed")
+    start_together: Annotated[bool, BOOLEAN] = _described(
+        BOOLEAN, "All nodes start at one instant of the clock", default=False
+    )
+    warm_up: Annotated[int, _MEASURED] = _described(_MEASURED, "Not counted, before what is measured", default=0)
+    measured: Annotated[int, _MEASURED] = _described(_MEASURED, "What is counted; 0s measures nothing", default=0)
+
+    def made(self) -> Phase:
+        return Phase(
+            name=self.name,
+            roles=tuple(self.roles),
+            script=self.script,
+            timeout=self.timeout,
+            start_together=self.start_together,
+            warm_up=self.warm_up,
+            measured=self.measured,
+        )
+
+
+class ArtifactIn(_Part):
+    """A file that every node gets; staged to the deployment's bucket once, however often it is used."""
+
+    name: Annotated[str, FILE] = _described(FILE, "What it is called on the nodes")
+    source: Annotated[str, SOURCE] = _described(SOURCE, "Where the command gets it; at most 5 GB")
+    sha256: Annotated[str, SHA256] = _described(SHA256, "What it must be")
+
+    def made(self) -> Artifact:
+        return Artifact(self.name, self.sha256, self.source)
+
+
+class BenchmarkIn(_Part):
+    """A benchmark: fleets of nodes, the phases they go through together, and what the scripts are told."""
+
+    name: Annotated[str, BENCHMARK] = _described(BENCHMARK, "What it is called")
+    description: Annotated[str, _DESCRIPTION] = _described(_DESCRIPTION, "What it measures, for people", default="")
+    expires_after: Annotated[int, _EXPIRES] = _described(_EXPIRES, "After which whatever is left of a run is removed")
+    fleets: dict[Annotated[str, ROLE], FleetIn] = Field(
+        min_length=1, max_length=10, description="Nodes by role: a mapping of at most 10 roles to their fleets"
+    )
+    phases: list[PhaseIn] = Field(
+        min_length=1, max_length=50, description="What is done, in this order: a list of at most 50 phases"
+    )
+    parameters: dict[Annotated[str, KEY], Annotated[Any, PARAMETER]] = Field(
+        {}, max_length=200, description="For the scripts: a mapping of names to values"
+    )
+    artifacts: list[ArtifactIn] = Field([], max_length=20, description="Large files: a list of at most 20")
+    buckets: list[Annotated[str, BUCKET]] = Field(
+        [],
+        max_length=20,
+        description="S3 buckets that nodes may read, if the deployment allows it, too: a list of names",
+    )
+    sizes: dict[Annotated[str, SIZE], dict[str, Any]] = Field(
+        {},
+        max_length=20,
+        description="Changes by the name of a size, as a mapping of keys such as fleets.drivers.count to values",
+    )
+
+    def made(self, size: str | None = None, files: tuple[str, ...] = ()) -> Benchmark:
+        return Benchmark(
+            name=self.name,
+            description=self.description,
+            expires_after=self.expires_after,
+            fleets=tuple(fleet.made(role) for role, fleet in self.fleets.items()),
+            phases=tuple(phase.made() for phase in self.phases),
+            parameters=dict(self.parameters),
+            artifacts=tuple(artifact.made() for artifact in self.artifacts),
+            buckets=tuple(self.buckets),
+            size=size,
+            files=tuple(sorted(files)),
+        )

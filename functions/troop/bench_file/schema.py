@@ -1,0 +1,41 @@
+"""The file as JSON Schema, for editors: it knows each value, but not what must be right between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema
+
+from troop.bench_file.models import BenchmarkIn
+
+TITLE = "A benchmark of Troop"
+
+
+def document() -> dict[str, Any]:
+    """The JSON Schema (2020-12)."""
+    found = BenchmarkIn.model_json_schema()
+    definitions = {_plain(name): schema for name, schema in found.pop("$defs").items()}
+    whole = {"$schema": GenerateJsonSchema.schema_dialect, "title": TITLE, **found, "$defs": definitions}
+    described: dict[str, Any] = _described(whole)
+    return described | {"title": TITLE}
+
+
+def _described(value: Any) -> Any:
+    """Without pydantic's titles, which say each key once more; with the definitions' plain names; and closed: keys that
+    match no pattern are refused.
+    """
+    if isinstance(value, list):
+        return [_described(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    found = {key: _described(inner) for key, inner in value.items() if not (key == "title" and isinstance(inner, str))}
+    if reference := found.get("$ref"):
+        found["$ref"] = "#/$defs/" + _plain(reference.rpartition("/")[2])
+    if "patternProperties" in found:
+        found["additionalProperties"] = False
+    return found
+
+
+def _plain(name: str) -> str:
+    """Nobody needs to know what the code calls a model."""
+    return name.removesuffix("In").lower()

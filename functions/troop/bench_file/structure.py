@@ -1,0 +1,64 @@
+"""What pydantic refuses, said as everything else is said here: where, what was found, what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from troop.bench.problems import Place, Problem, shown
+from troop.bench_file.fields import NOT_ALLOWED
+from troop.bench_file.models import BenchmarkIn
+from troop.values import spelling
+
+_KINDS = {
+    "model_type": "a mapping of keys to values",
+    "dict_type": "a mapping of keys to values",
+    "list_type": "a list",
+}
+
+
+def parsed(document: Any) -> tuple[BenchmarkIn | None, list[Problem]]:
+    """The file's values, each right by itself; or what is wrong with them."""
+    try:
+        return BenchmarkIn.model_validate(document), []
+    except ValidationError as refused:
+        return None, [_problem(dict(error)) for error in refused.errors(include_url=False)]
+
+
+def _problem(error: Mapping[str, Any]) -> Problem:
+    # pydantic puts "[key]" behind the key of a mapping that is not allowed as a key.
+    place: Place = tuple(part for part in error["loc"] if part != "[key]")
+    found = f"is {shown(error['input'])}"
+    match error["type"]:
+        case "missing":
+            return Problem(place, "is missing", f"given ({_description(place)})")
+        case "extra_forbidden":
+            return Problem(place, "is not known", spelling(str(place[-1]), _model(place[:-1]).model_fields))
+        case kind if kind in _KINDS:
+            return Problem(place, found, _KINDS[kind])
+        case kind if kind == NOT_ALLOWED:
+            is_key = error["loc"][-1] == "[key]"
+            return Problem(place, "is no name that can be used" if is_key else found, error["ctx"]["allowed"])
+        case "too_short":
+            return Problem(place, "is empty", f"given ({_description(place)})")
+        case "too_long":
+            return Problem(place, f"has {error['ctx']['actual_length']} entries", f"shorter ({_description(place)})")
+        case _:  # nothing is known that would come here
+            return Problem(place, found, f"something else ({error['msg']})")
+
+
+def _description(place: Place) -> str:
+    """Of the field of that place."""
+    return _model(place[:-1]).model_fields[str(place[-1])].description or ""
+
+
+def _model(place: Place) -> type[BaseModel]:
+    """What is at that place, which is a mapping with keys of its own."""
+    found: Any = BenchmarkIn
+    for part in place:
+        of_model = isinstance(found, type) and issubclass(found, BaseModel)
+        found = found.model_fields[str(part)].annotation if of_model else get_args(found)[-1]
+    model: type[BaseModel] = found
+    return model

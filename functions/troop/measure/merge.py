@@ -1,0 +1,241 @@
+"""The summaries of all nodes of one phase, put together.
+
+Histograms add up bucket by bucket and counts second by second, so percentiles are those of all operations together;
+no average of percentiles is taken anywhere. Everything is whole numbers, so neither order nor grouping changes
+anything, and memory depends on neither the number of operations nor, but for a line each, on that of nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+from troop.measure import operations as ops
+from troop.measure.operations import LONGEST_SECONDS, Operation, Operations, OperationsError, aligned_sum
+from troop.measure.recorder import OTHER
+from troop.measure.summary import LEVELS, SERIES, Clock, Samples, Summary, SummaryError
+
+PERCENTILES = {"p50_ms": 50, "p90_ms": 90, "p95_ms": 95, "p99_ms": 99, "p99_9_ms": 99.9}
+MOST_KINDS = 16
+"""Kinds of errors in a row of the table; the rarest beyond it are counted together, as ``other``."""
+
+
+@dataclass
+class _Series:
+    """Sums over nodes, and of how many nodes they are, by name of the series.
+
+    Attributes:
+        first: number of the first interval, counted from 1970 on.
+        length: of every list.
+    """
+
+    interval: int = 0
+    first: int = 0
+    length: int = 0
+    sums: dict[str, list[int]] = field(default_factory=lambda: {name: [] for name in SERIES})
+    nodes: dict[str, list[int]] = field(default_factory=lambda: {name: [] for name in SERIES})
+
+    def add(self, samples: Samples) -> None:
+        whole = _Series(self.interval, samples.start // self.interval, len(samples.series[SERIES[0]]))
+        for name, values in samples.series.items():
+            complete = None not in values
+            whole.sums[name] = [value or 0 for value in values]
+            whole.nodes[name] = [1] * len(values) if complete else [int(value is not None) for value in values]
+        self.merge(whole)
+
+    def merge(self, other: _Series) -> None:
+        if not other.length:
+            return
+        mine, more = self.first if self.length else other.first, other.first
+        first = min(mine, more)
+        length = max(mine + self.length, more + other.length) - first
+        if length > LONGEST_SECONDS:
+            raise SummaryError(f"samples of two nodes are {length} intervals apart: check their clocks")
+        for name in SERIES:
+            self.sums[name] = aligned_sum(first, length, (mine, self.sums[name]), (more, other.sums[name]))
+            self.nodes[name] = aligned_sum(first, length, (mine, self.nodes[name]), (more, other.nodes[name]))
+        self.first, self.length = first, length
+
+    def document(self) -> dict[str, Any] | None:
+        if not self.length:
+            return None
+        series = {name: list(map(_of_nodes(name), self.sums[name], self.nodes[name])) for name in SERIES}
+        return {"from": self.first * self.interval, "interval_seconds": self.interval, **series}
+
+
+def _of_nodes(name: str) -> Callable[[int, int], int | None]:
+    if name in LEVELS:
+        return lambda total, nodes: _rounded(total, nodes) if nodes else None
+    return lambda total, nodes: total if nodes else None
+
+
+@dataclass
+class _Role:
+    operations: Operations = field(default_factory=dict)
+    series: _Series = field(default_factory=_Series)
+    nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+class Merger:
+    """Takes summaries of one phase, one at a time, in any order."""
+
+    def __init__(self) -> None:
+        self.phase: str | None = None
+        self.measured_seconds = 0.0
+        self._interval = 0
+        self._roles: dict[str, _Role] = {}
+
+    def add(self, summary: Summary) -> None:
+        """Takes one more node's.
+
+        Raises:
+            SummaryError: it is of another phase, of a node that was added before, or of another interval of samples.
+        """
+        self._check(summary.phase, summary.samples.interval_seconds if summary.samples else 0, {summary.node})
+        role = self._role(summary.role)
+        try:
+            ops.add_all(role.operations, summary.operations)
+        except OperationsError as error:
+            raise SummaryError(f"{summary.node}: {error}") from None
+        if summary.samples:
+            role.series.interval = self._interval
+            role.series.add(summary.samples)
+        role.nodes[summary.node] = _line(summary)
+        self.measured_seconds = max(self.measured_seconds, summary.measured_seconds)
+
+    def merge(self, other: Merger) -> None:
+        """Takes all that the other one has taken, which is of no use afterwards.
+
+        Raises:
+            SummaryError: as :meth:`add`.
+        """
+        if other.phase is None:
+            return
+        self._check(other.phase, other._interval, other.nodes)
+        for name, more in other._roles.items():
+            role = self._role(name)
+            try:
+                ops.add_all(role.operations, more.operations)
+            except OperationsError as error:
+                raise SummaryError(str(error)) from None
+            role.series.interval = role.series.interval or more.series.interval
+            role.series.merge(more.series)
+            role.nodes.update(more.nodes)
+        self.measured_seconds = max(self.measured_seconds, other.measured_seconds)
+
+    @property
+    def nodes(self) -> set[str]:
+        """Whose summaries it has taken."""
+        return {node for role in self._roles.values() for node in role.nodes}
+
+    def _check(self, phase: str, interval: int, nodes: set[str]) -> None:
+        if self.phase not in (None, phase):
+            raise SummaryError(f"a summary of phase {phase} among those of {self.phase}")
+        if self._interval and interval and interval != self._interval:
+            raise SummaryError(f"samples every {interval} seconds among those of every {self._interval}")
+        for role in self._roles.values():
+            if twice := nodes & role.nodes.keys():
+                raise SummaryError(f"{min(twice)} has been merged already")
+        self.phase = phase
+        self._interval = self._interval or interval
+
+    def _role(self, name: str) -> _Role:
+        return self._roles.setdefault(name, _Role())
+
+    def document(self) -> dict[str, Any]:
+        """A phase of the results.
+
+        Returns:
+            ``{"phase", "measured_seconds", "nodes": how many, "roles": {role: {"operations", "samples", "nodes"}},
+            "table"}``:
+            operations as in a summary; samples as in a summary or None, of levels the means over all nodes and of
+            amounts the sums; nodes by id, each with its means; the table as :meth:`table`.
+
+        Raises:
+            SummaryError: nothing was added.
+        """
+        if self.phase is None:
+            raise SummaryError("there is no summary to merge")
+        return {
+            "phase": self.phase,
+            "measured_seconds": self.measured_seconds,
+            "nodes": len(self.nodes),
+            "roles": {name: _role_document(self._roles[name]) for name in sorted(self._roles)},
+            "table": self.table(),
+        }
+
+    def table(self) -> list[dict[str, Any]]:
+        """A row for each role and operation.
+
+        Returns:
+            ``[{"role", "operation", "count", "per_second", "errors": {kind: count}, "bytes_per_second", "mean_ms",
+            "p50_ms", "p90_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms"}]``; rates and times are None where there are
+            none to tell. Counts and times are of successes.
+        """
+        return [
+            _row(role, name, self._roles[role].operations[name], self.measured_seconds)
+            for role in sorted(self._roles)
+            for name in sorted(self._roles[role].operations)
+        ]
+
+
+def _role_document(role: _Role) -> dict[str, Any]:
+    return {
+        "operations": ops.document_of(role.operations),
+        "samples": role.series.document(),
+        "nodes": dict(sorted(role.nodes.items())),
+    }
+
+
+def _line(summary: Summary) -> dict[str, Any]:
+    """What is kept of a single node."""
+    clock: Clock | None = summary.clock
+    means = {name: _mean(summary.samples.series[name]) for name in SERIES} if summary.samples else {}
+    return {
+        "rank": summary.rank,
+        "outcome": summary.outcome,
+        "clock_offset_seconds": clock.offset_seconds if clock else None,
+        "clock_uncertainty_seconds": clock.uncertainty_seconds if clock else None,
+        "count": sum(operation.times.count for operation in summary.operations.values()),
+        "errors": sum(sum(operation.errors.values()) for operation in summary.operations.values()),
+        "means": means,
+    }
+
+
+def _mean(values: list[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return _rounded(sum(known), len(known)) if known else None
+
+
+def _rounded(total: int, count: int) -> int:
+    """Their quotient, rounded; exact for numbers that no float holds."""
+    return (2 * total + count) // (2 * count)
+
+
+def _row(role: str, name: str, operation: Operation, seconds: float) -> dict[str, Any]:
+    times = operation.times
+    found = times.percentiles(tuple(PERCENTILES.values()))
+    mean = times.mean()
+    return {
+        "role": role,
+        "operation": name,
+        "count": times.count,
+        "per_second": round(times.count / seconds, 3) if seconds else None,
+        "errors": _commonest(operation.errors),
+        "bytes_per_second": round(operation.bytes / seconds, 3) if seconds else None,
+        "mean_ms": None if mean is None else round(mean / 1000, 3),
+        **{key: _milliseconds(value) for key, value in zip(PERCENTILES, found)},
+        "max_ms": _milliseconds(times.max if times.count else None),
+    }
+
+
+def _milliseconds(microseconds: int | None) -> float | None:
+    return None if microseconds is None else microseconds / 1000
+
+
+def _commonest(errors: dict[str, int]) -> dict[str, int]:
+    ordered = sorted(errors.items(), key=lambda item: (-item[1], item[0]))
+    shown = dict(ordered[:MOST_KINDS])
+    if rest := sum(count for _, count in ordered[MOST_KINDS:]):
+        shown[OTHER] = shown.get(OTHER, 0) + rest
+    return shown

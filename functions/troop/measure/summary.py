@@ -1,0 +1,207 @@
+"""One node's summary of one phase: a small document, however many operations there were. It is the same on S3.
+
+Clocks are seconds since 1970 as floats; everything that is added up in a merge is a whole number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from troop.measure import operations as ops
+from troop.measure.operations import Operation, whole
+
+FORMAT = "troop.summary/1"
+
+OK, FAILED, TIMED_OUT, LOST = "ok", "failed", "timed-out", "lost"
+OUTCOMES = (OK, FAILED, TIMED_OUT, LOST)
+"""LOST: the agent itself was ended or could not go on."""
+
+CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_steal")
+"""In thousandths of all of the node's processors."""
+LEVELS = (*CPU, "memory_used")
+"""Of several nodes, their mean; memory in bytes."""
+AMOUNTS = (
+    "disk_read_bytes",
+    "disk_write_bytes",
+    "disk_reads",
+    "disk_writes",
+    "network_received_bytes",
+    "network_sent_bytes",
+)
+"""In one interval; of several nodes, their sum."""
+SERIES = (*LEVELS, *AMOUNTS)
+MOST_SAMPLES = 20_000
+
+
+class SummaryError(ValueError):
+    """A document that is no summary, or summaries that do not belong together; the message says why."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How far a node's clock is ahead of S3's, and by how much that may be wrong; in seconds."""
+
+    offset_seconds: float
+    uncertainty_seconds: float
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What the node was doing, in equal intervals.
+
+    Attributes:
+        start: of the first interval, seconds since 1970; a multiple of the interval.
+        series: one list for each name of :data:`SERIES`, all of one length; None where nothing could be read.
+    """
+
+    start: int
+    interval_seconds: int
+    series: Mapping[str, list[int | None]]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What became of a phase on a node.
+
+    Attributes:
+        rank: among the nodes of its role, from 0.
+        reason: why the outcome is not ``ok``, as a sentence; else None.
+        exit_code: of the phase's script; None when it did not run, or not to its end.
+        clock: None when it could not be measured.
+        measured_from: None when the phase is not measured.
+        measured_seconds: 0 when the phase is not measured.
+    """
+
+    node: str
+    role: str
+    rank: int
+    phase: str
+    outcome: str
+    started_at: float
+    ended_at: float
+    reason: str | None = None
+    exit_code: int | None = None
+    clock: Clock | None = None
+    measured_from: float | None = None
+    measured_seconds: float = 0.0
+    operations: Mapping[str, Operation] = field(default_factory=dict)
+    samples: Samples | None = None
+
+    def document(self) -> dict[str, Any]:
+        """As it is on S3."""
+        clock = self.clock and {
+            "offset_seconds": self.clock.offset_seconds,
+            "uncertainty_seconds": self.clock.uncertainty_seconds,
+        }
+        return {
+            "format": FORMAT,
+            "node": self.node,
+            "role": self.role,
+            "rank": self.rank,
+            "phase": self.phase,
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "exit_code": self.exit_code,
+            "clock": clock,
+            "started_at": self.started_at,
+            "ended_at": self.ended_at,
+            "measured_from": self.measured_from,
+            "measured_seconds": self.measured_seconds,
+            "operations": ops.document_of(self.operations),
+            "samples": self.samples and samples_document(self.samples),
+        }
+
+
+def samples_document(samples: Samples) -> dict[str, Any]:
+    """``{"from", "interval_seconds", "cpu_user": [...], ...}``"""
+    series = {name: list(samples.series[name]) for name in SERIES}
+    return {"from": samples.start, "interval_seconds": samples.interval_seconds, **series}
+
+
+def parse(document: Any) -> Summary:
+    """The reverse of :meth:`Summary.document`.
+
+    Raises:
+        SummaryError: something is missing or of the wrong kind.
+    """
+    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
+        raise SummaryError(f"a summary must be an object with format {FORMAT}")
+    try:
+        return _parse(document)
+    except ops.OperationsError as error:
+        raise SummaryError(str(error)) from None
+
+
+def _parse(document: Mapping[str, Any]) -> Summary:
+    exit_code = document.get("exit_code")
+    if exit_code is not None and type(exit_code) is not int:
+        raise SummaryError("exit_code must be a whole number or null")
+    if document.get("outcome") not in OUTCOMES:
+        raise SummaryError(f"outcome must be one of {', '.join(OUTCOMES)}")
+    reason = document.get("reason")
+    return Summary(
+        node=_text(document, "node"),
+        role=_text(document, "role"),
+        rank=whole(document.get("rank"), "rank"),
+        phase=_text(document, "phase"),
+        outcome=_text(document, "outcome"),
+        started_at=_seconds(document, "started_at"),
+        ended_at=_seconds(document, "ended_at"),
+        reason=None if reason is None else _text(document, "reason"),
+        exit_code=exit_code,
+        clock=_clock(document.get("clock")),
+        measured_from=None if document.get("measured_from") is None else _seconds(document, "measured_from"),
+        measured_seconds=_seconds(document, "measured_seconds"),
+        operations=ops.parse(document.get("operations")),
+        samples=_samples(document.get("samples")),
+    )
+
+
+def _clock(document: Any) -> Clock | None:
+    if document is None:
+        return None
+    if not isinstance(document, Mapping):
+        raise SummaryError("clock must be an object or null")
+    return Clock(
+        _seconds(document, "offset_seconds", "clock.", lowest=-math.inf),
+        _seconds(document, "uncertainty_seconds", "clock."),
+    )
+
+
+def _samples(document: Any) -> Samples | None:
+    if document is None:
+        return None
+    if not isinstance(document, Mapping):
+        raise SummaryError("samples must be an object or null")
+    start, interval = (whole(document.get(key), f"samples.{key}") for key in ("from", "interval_seconds"))
+    if interval < 1 or start % interval:
+        raise SummaryError("samples.from must be a multiple of samples.interval_seconds, and that at least 1")
+    series = {name: _series(document.get(name), f"samples.{name}") for name in SERIES}
+    if len({len(values) for values in series.values()}) > 1:
+        raise SummaryError("all lists of samples must be of one length")
+    return Samples(start, interval, series)
+
+
+def _series(values: Any, where: str) -> list[int | None]:
+    if not isinstance(values, list) or len(values) > MOST_SAMPLES:
+        raise SummaryError(f"{where} must be a list of at most {MOST_SAMPLES} samples")
+    if not set(map(type, values)) <= {int, type(None)} or min(filter(None, values), default=0) < 0:
+        raise SummaryError(f"{where} must hold whole numbers from 0, or null")
+    return values
+
+
+def _text(document: Mapping[str, Any], key: str) -> str:
+    value = document.get(key)
+    if not isinstance(value, str) or not value:
+        raise SummaryError(f"{key} must be text")
+    return value
+
+
+def _seconds(document: Mapping[str, Any], key: str, prefix: str = "", lowest: float = 0) -> float:
+    value = document.get(key)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < lowest:
+        raise SummaryError(f"{prefix}{key} must be a number" + (" from 0" if lowest == 0 else ""))
+    return float(value)

@@ -1,0 +1,96 @@
+"""What cdk-nag finds in the half that runs benchmarks, and why it is meant to be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from constructs import IConstruct
+
+from infra.bench_permissions import IMAGES, WRITTEN_BY_NODES
+from infra.benchmarks import Benchmarks
+from infra.functions import Functions
+from infra.roles import logical_id
+
+_ACCOUNT = "<AWS::Region>:<AWS::AccountId>"
+_TELEMETRY = "Setting up the delivery of logs and writing X-Ray traces support no resource-level permissions."
+_CREATED = (
+    "What is created gets its id at run time; the condition lets it be created with this deployment's tag only, and "
+    "changed or used only where it carries that tag and a run's."
+)
+_REMOVED = (
+    "What a run has created is known at run time; the condition holds the role to what carries this deployment's tag "
+    "and a run's."
+)
+_OBJECTS = "Keys are made of the run, its cells and its nodes at run time; the role is held to the prefix."
+_EXECUTIONS = "Executions get their names at run time; the role is held to those of one machine."
+
+
+def bench_acknowledgements(
+    benchmarks: Benchmarks, functions: Functions, buckets: Sequence[str]
+) -> Iterator[tuple[IConstruct, str, str]]:
+    """(construct, finding, reason) of each."""
+    for role, findings, reason in _of_roles(benchmarks, functions):
+        for finding in findings:
+            yield role, f"IAM5[Resource::{finding}]", reason
+    for bucket in buckets:
+        yield (
+            benchmarks.nodes.role,
+            f"IAM5[Resource::arn:<AWS::Partition>:s3:::{bucket}/*]",
+            "Benchmarks read what they want of the buckets that the settings allow, and write into none of them.",
+        )
+    yield (
+        benchmarks.data.results,
+        "S1",
+        "Who has run what is on record in the table of runs, and the functions log every request; access logs would "
+        "need a bucket of their own, and cost as much as the many small objects that nodes write.",
+    )
+    if benchmarks.network.vpc:
+        yield (
+            benchmarks.network.vpc,
+            "VPC7",
+            "The network has no way out but to named buckets of S3, and nothing is in it but nodes of benchmarks, for "
+            "minutes at a time. Flow logs would cost by the packet just when a benchmark sends the most.",
+        )
+
+
+def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IConstruct, Sequence[str], str]]:
+    results = f"<{logical_id(benchmarks.data.results)}.Arn>"
+    runs, artifacts = f"{results}/runs/*", f"{results}/artifacts/*"
+    of_benchmark, of_teardown = (
+        f"arn:<AWS::Partition>:states:{_ACCOUNT}:execution:<{logical_id(machine)}.Name>"
+        for machine in (benchmarks.benchmark, benchmarks.teardown)
+    )
+    groups = f"arn:<AWS::Partition>:autoscaling:{_ACCOUNT}:autoScalingGroup:*:autoScalingGroupName/*"
+    removed = [*_ec2("instance", "launch-template", "security-group", "volume"), groups]
+
+    launch, cell = functions.roles["launch"], functions.roles["cell"]
+    yield launch, [*removed, *_ec2("network-interface")], _CREATED
+    yield launch, [runs], _OBJECTS
+    yield (
+        launch,
+        _ec2("security-group-rule"),
+        "Rules get their ids at run time, and carry no tags; each belongs to a group, for which the conditions hold.",
+    )
+    yield (
+        launch,
+        ["arn:<AWS::Partition>:ec2:<AWS::Region>::image/*", f"arn:<AWS::Partition>:ssm:<AWS::Region>::{IMAGES}"],
+        "Which image is Amazon Linux's latest for an architecture AWS tells at run time; images belong to no account.",
+    )
+    yield cell, [*_ec2("instance"), groups], _REMOVED
+    yield cell, [runs], _OBJECTS
+    for name in ("teardown", "reaper"):
+        yield functions.roles[name], removed, _REMOVED
+    yield functions.roles["reaper"], [f"{of_benchmark}:*"], _EXECUTIONS
+    yield functions.roles["api"], [runs, artifacts], _OBJECTS
+    yield functions.roles["api"], [f"{of_benchmark}:*"], _EXECUTIONS
+    written = [f"{results}/{keys}" for keys in WRITTEN_BY_NODES]
+    yield benchmarks.nodes.role, [runs, artifacts, *written], _OBJECTS
+    for role in benchmarks.roles:
+        yield role, ["*"], _TELEMETRY
+    yield benchmarks.benchmark_role, [runs], _OBJECTS
+    yield benchmarks.benchmark_role, [f"{of_teardown}:*"], _EXECUTIONS
+    yield benchmarks.map_children, [f"{of_benchmark}:*", f"{of_benchmark}/*"], _EXECUTIONS
+
+
+def _ec2(*kinds: str) -> list[str]:
+    return [f"arn:<AWS::Partition>:ec2:{_ACCOUNT}:{kind}/*" for kind in kinds]

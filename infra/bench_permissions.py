@@ -1,0 +1,267 @@
+"""What the roles of the half that runs benchmarks may do; as in :mod:`infra.permissions`, each list is complete.
+
+What is created must be tagged as this deployment's. What is changed or removed must carry that tag, and a run's. So no
+role here can touch what a defect, a look-alike name or another deployment puts in its way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_stepfunctions as sfn
+
+from infra import permissions
+from infra.bench_data import BenchData
+from infra.permissions import allow, index
+from troop.bench.names import ARTIFACTS_PREFIX, DEPLOYMENT_TAG, RUN_TAG, RUNS_PREFIX
+
+RUN_OBJECTS = f"{RUNS_PREFIX}*"
+ARTIFACT_OBJECTS = f"{ARTIFACTS_PREFIX}*"
+WRITTEN_BY_NODES = tuple(f"{RUN_OBJECTS}/{part}/*" for part in ("nodes", "phases", "output"))
+"""A node writes nothing else: not what other nodes are told, and no results."""
+
+IMAGES = "parameter/aws/service/ami-amazon-linux-latest/*"
+"""Where AWS tells which image is Amazon Linux's latest."""
+
+SERVICE_LINKED = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
+"""The role with which Auto Scaling itself launches; the first group of an account brings it about."""
+
+AWAIT_RULE = "StepFunctionsGetEventsForStepFunctionsExecutionRule"
+"""Step Functions' own rule, by which it hears that an execution another one waits for is over."""
+
+_CREATED = {"StringEquals": {f"aws:RequestTag/{DEPLOYMENT_TAG}": cdk.Aws.STACK_NAME}}
+_OURS = {
+    "StringEquals": {f"aws:ResourceTag/{DEPLOYMENT_TAG}": cdk.Aws.STACK_NAME},
+    "Null": {f"aws:ResourceTag/{RUN_TAG}": "false"},
+}
+_RULES = ("ec2:AuthorizeSecurityGroupEgress", "ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupEgress")
+_CREATES = ("CreateLaunchTemplate", "CreateSecurityGroup", "RunInstances")
+
+
+def launch(
+    stack: cdk.Stack, data: BenchData, vpc: str, subnets: Sequence[str], role: iam.IRole
+) -> list[iam.PolicyStatement]:
+    """Creates security groups, launch templates and Auto Scaling groups, all tagged, into the network's subnets only.
+
+    Auto Scaling checks that whoever creates a group with a launch template could launch its instances themselves. They
+    have to come from Amazon's images, and to carry the deployment's tag, they, their volumes and their interfaces.
+    """
+    return [
+        _record(data, "ConditionCheckItem", "GetItem", "PutItem", "UpdateItem"),
+        *_objects(data),
+        allow(
+            [
+                "autoscaling:DescribeAutoScalingGroups",
+                "ec2:DescribeImages",
+                "ec2:DescribeInstanceTypeOfferings",
+                "ec2:DescribeInstanceTypes",
+                "ec2:DescribeLaunchTemplates",
+                "ec2:DescribeManagedPrefixLists",
+                "ec2:DescribeSecurityGroups",
+                "ec2:DescribeSubnets",
+            ],
+            "*",
+        ),
+        allow(["ssm:GetParameter"], f"arn:{cdk.Aws.PARTITION}:ssm:{cdk.Aws.REGION}::{IMAGES}"),
+        allow(["ec2:CreateSecurityGroup"], _ec2(stack, "vpc", vpc)),
+        allow(["ec2:CreateSecurityGroup"], _ec2(stack, "security-group"), conditions=_CREATED),
+        allow(_RULES, _ec2(stack, "security-group"), conditions=_OURS),
+        # EC2 may also look at the rule, which has no tags and no power of its own: the group decides.
+        allow(_RULES, _ec2(stack, "security-group-rule")),
+        allow(["ec2:CreateLaunchTemplate"], _ec2(stack, "launch-template"), conditions=_CREATED),
+        allow(["autoscaling:CreateAutoScalingGroup"], _groups(stack), conditions=_CREATED),
+        allow(["autoscaling:SuspendProcesses"], _groups(stack), conditions=_OURS),
+        allow(
+            ["ec2:RunInstances"],
+            *(_ec2(stack, kind) for kind in ("instance", "network-interface", "volume")),
+            conditions=_CREATED,
+        ),
+        allow(["ec2:RunInstances"], _ec2(stack, "launch-template"), _ec2(stack, "security-group"), conditions=_OURS),
+        allow(["ec2:RunInstances"], *(_ec2(stack, "subnet", subnet) for subnet in subnets)),
+        allow(
+            ["ec2:RunInstances"],
+            f"arn:{cdk.Aws.PARTITION}:ec2:{cdk.Aws.REGION}::image/*",
+            conditions={"StringEquals": {"ec2:Owner": "amazon"}},
+        ),
+        allow(
+            ["ec2:CreateTags"],
+            *(
+                _ec2(stack, kind)
+                for kind in ("instance", "launch-template", "network-interface", "security-group", "volume")
+            ),
+            # As part of being created only: what is there already is never made to look like this deployment's.
+            conditions={"StringEquals": {**_CREATED["StringEquals"], "ec2:CreateAction": list(_CREATES)}},
+        ),
+        allow(
+            ["iam:PassRole"],
+            role.role_arn,
+            conditions={"StringEquals": {"iam:PassedToService": f"ec2.{cdk.Aws.URL_SUFFIX}"}},
+        ),
+        allow(
+            ["iam:CreateServiceLinkedRole"],
+            f"arn:{cdk.Aws.PARTITION}:iam::{cdk.Aws.ACCOUNT_ID}:role/{SERVICE_LINKED}",
+            conditions={"StringEquals": {"iam:AWSServiceName": "autoscaling.amazonaws.com"}},
+        ),
+    ]
+
+
+def cell(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
+    """Leads a cell through its phases: reads what nodes have written, writes barriers and results, keeps Auto Scaling
+    from replacing nodes, and asks what a node that never came has printed.
+    """
+    return [
+        _record(data, "ConditionCheckItem", "GetItem", "Query", "UpdateItem"),
+        *_objects(data),
+        allow(
+            [
+                "autoscaling:DescribeAutoScalingGroups",
+                "autoscaling:DescribeScalingActivities",
+                "ec2:DescribeInstances",
+            ],
+            "*",
+        ),
+        allow(["autoscaling:SuspendProcesses"], _groups(stack), conditions=_OURS),
+        allow(["ec2:GetConsoleOutput"], _ec2(stack, "instance"), conditions=_OURS),
+    ]
+
+
+def teardown(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
+    """Finds and removes what runs have created, and writes down that it is gone."""
+    return [
+        _record(data, "GetItem", "Query", "UpdateItem"),
+        allow(
+            [
+                "autoscaling:DescribeAutoScalingGroups",
+                "ec2:DescribeInstances",
+                "ec2:DescribeLaunchTemplates",
+                "ec2:DescribeSecurityGroups",
+                "ec2:DescribeVolumes",
+            ],
+            "*",
+        ),
+        allow(["autoscaling:DeleteAutoScalingGroup"], _groups(stack), conditions=_OURS),
+        *(
+            allow([f"ec2:{action}"], _ec2(stack, kind), conditions=_OURS)
+            for action, kind in {
+                "DeleteLaunchTemplate": "launch-template",
+                "DeleteSecurityGroup": "security-group",
+                "DeleteVolume": "volume",
+                "TerminateInstances": "instance",
+            }.items()
+        ),
+    ]
+
+
+def reaper(
+    stack: cdk.Stack, data: BenchData, benchmark: sfn.StateMachine, teardown_machine: sfn.StateMachine
+) -> list[iam.PolicyStatement]:
+    """As teardown; it also looks which runs are open and how their executions do, stops these, and starts teardowns."""
+    return [
+        *teardown(stack, data),
+        allow(["dynamodb:Query"], index(data.runs, "by-open")),
+        allow(["states:DescribeExecution", "states:StopExecution"], _executions(stack, benchmark)),
+        allow(["states:StartExecution"], teardown_machine.state_machine_arn),
+        allow(["states:ListExecutions"], teardown_machine.state_machine_arn),
+    ]
+
+
+def api(
+    stack: cdk.Stack, data: BenchData, benchmark: sfn.StateMachine, teardown_machine: sfn.StateMachine
+) -> list[iam.PolicyStatement]:
+    """Admits runs: records them, stores what people have written, takes artifacts, starts and stops the workflow."""
+    return [
+        _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+        allow(["dynamodb:Query"], index(data.runs, "by-time")),
+        allow(["s3:PutObject"], *(data.results.arn_for_objects(keys) for keys in (RUN_OBJECTS, ARTIFACT_OBJECTS))),
+        allow(["s3:GetObject"], data.results.arn_for_objects(ARTIFACT_OBJECTS)),  # whether one is there
+        allow(["ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes", "ec2:DescribeSubnets"], "*"),
+        allow(["states:StartExecution"], benchmark.state_machine_arn, teardown_machine.state_machine_arn),
+        allow(["states:StopExecution"], _executions(stack, benchmark)),
+    ]
+
+
+def node(results: s3.IBucket, buckets: Sequence[str]) -> list[iam.PolicyStatement]:
+    """A node reads what it is to do, writes what has come of it, and reads the allowed buckets."""
+    return [
+        allow(["s3:GetObject"], *(results.arn_for_objects(keys) for keys in (RUN_OBJECTS, ARTIFACT_OBJECTS))),
+        allow(["s3:PutObject"], *(results.arn_for_objects(keys) for keys in WRITTEN_BY_NODES)),
+        *_read(buckets),
+    ]
+
+
+def endpoint(results: s3.IBucket, buckets: Sequence[str]) -> list[iam.PolicyStatement]:
+    """What can be reached in S3 from the own network, whatever credentials there are: the deployment's bucket, the
+    allowed ones, and Amazon Linux's packages.
+    """
+    packages = f"al2023-repos-{cdk.Aws.REGION}-de612dc2"
+    return [
+        allow(["s3:GetObject", "s3:PutObject"], results.arn_for_objects("*")),
+        *_read(buckets),
+        allow(["s3:GetObject"], f"{_bucket(packages)}/*"),
+    ]
+
+
+def benchmark_machine(
+    stack: cdk.Stack, data: BenchData, functions: Sequence[lambda_.IFunction], teardown_machine: sfn.StateMachine
+) -> list[iam.PolicyStatement]:
+    """The workflow of a run also reads the list of its cells, and starts teardowns and waits for them."""
+    rule = stack.format_arn(service="events", resource="rule", resource_name=AWAIT_RULE)
+    return [
+        *permissions.machine(functions),
+        allow(["s3:GetObject"], data.results.arn_for_objects(RUN_OBJECTS)),
+        allow(["states:StartExecution"], teardown_machine.state_machine_arn),
+        allow(["states:DescribeExecution", "states:StopExecution"], _executions(stack, teardown_machine)),
+        allow(["events:DescribeRule", "events:PutRule", "events:PutTargets"], rule),
+    ]
+
+
+def _record(data: BenchData, *actions: str) -> iam.PolicyStatement:
+    """On the record of runs. Nobody deletes from it."""
+    return allow([f"dynamodb:{action}" for action in actions], data.runs.table_arn)
+
+
+def _objects(data: BenchData) -> list[iam.PolicyStatement]:
+    """Reads, writes and lists what runs read and leave."""
+    return [
+        allow(["s3:GetObject", "s3:PutObject"], data.results.arn_for_objects(RUN_OBJECTS)),
+        allow(["s3:ListBucket"], data.results.bucket_arn, conditions={"StringLike": {"s3:prefix": [RUN_OBJECTS]}}),
+    ]
+
+
+def _read(buckets: Sequence[str]) -> list[iam.PolicyStatement]:
+    if not buckets:
+        return []
+    return [
+        allow(["s3:GetObject"], *(f"{_bucket(name)}/*" for name in buckets)),
+        allow(["s3:ListBucket"], *(_bucket(name) for name in buckets)),
+    ]
+
+
+def _bucket(name: str) -> str:
+    return f"arn:{cdk.Aws.PARTITION}:s3:::{name}"
+
+
+def _ec2(stack: cdk.Stack, kind: str, name: str = "*") -> str:
+    return stack.format_arn(service="ec2", resource=kind, resource_name=name)
+
+
+def _groups(stack: cdk.Stack) -> str:
+    return stack.format_arn(
+        service="autoscaling",
+        resource="autoScalingGroup",
+        resource_name="*:autoScalingGroupName/*",
+        arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
+    )
+
+
+def _executions(stack: cdk.Stack, machine: sfn.StateMachine) -> str:
+    return stack.format_arn(
+        service="states",
+        resource="execution",
+        resource_name=f"{machine.state_machine_name}:*",
+        arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
+    )

@@ -1,0 +1,66 @@
+"""Where fleets run: a network of the deployment's own with no way out but to S3, or one that is there already."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from infra import bench_permissions
+from infra.settings import DeploymentSettings
+
+ADDRESSES = "10.0.0.0/16"
+"""The network is connected to no other, so that these can be in use elsewhere."""
+
+SUBNET_MASK = 19
+"""8,187 nodes in a zone. Fixed, so that the subnets that are there keep their addresses when there are to be more."""
+
+
+class Network(Construct):
+    """Subnets that fleets are launched into.
+
+    A network of the deployment's own has neither a gateway to the internet nor NAT, and costs nothing. Of a given one
+    nothing is made or changed.
+
+    Attributes:
+        vpc_id: of the network.
+        subnet_ids: of its subnets; of an own one, one in each zone.
+        vpc: the own network; None for a given one.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, settings: DeploymentSettings, results: s3.IBucket
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.vpc: ec2.Vpc | None = None
+        if settings.network:
+            self.vpc_id, self.subnet_ids = settings.network.vpc, list(settings.network.subnets)
+            return
+        self.vpc = ec2.Vpc(
+            self,
+            "Vpc",
+            ip_addresses=ec2.IpAddresses.cidr(ADDRESSES),
+            # The zones of whichever account and region it is deployed into: synth looks nothing up.
+            availability_zones=[cdk.Fn.select(zone, cdk.Fn.get_azs()) for zone in range(settings.zones)],
+            nat_gateways=0,
+            subnet_configuration=[
+                ec2.SubnetConfiguration(
+                    name="Nodes", subnet_type=ec2.SubnetType.PRIVATE_ISOLATED, cidr_mask=SUBNET_MASK
+                )
+            ],
+            # It takes a function and a role that may change security groups. No role of Troop's may launch into the
+            # default group, which carries no tag of a run.
+            restrict_default_security_group=False,
+        )
+        endpoint = self.vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
+        for statement in bench_permissions.endpoint(results, settings.chaos.allowed_buckets):
+            statement.add_principals(iam.AnyPrincipal())
+            endpoint.add_to_policy(statement)
+        self.vpc_id = self.vpc.vpc_id
+        self.subnet_ids = [subnet.subnet_id for subnet in self.vpc.isolated_subnets]
+
+    def environment(self) -> dict[str, str]:
+        """The variables that name it to a function."""
+        return {"TROOP_NETWORK_VPC": self.vpc_id, "TROOP_NETWORK_SUBNETS": cdk.Fn.join(",", self.subnet_ids)}

@@ -1,0 +1,37 @@
+"""What the nodes of fleets run as."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from infra import bench_permissions
+from infra.roles import make_role
+from infra.settings import DeploymentSettings
+
+SERVICE = f"ec2.{cdk.Aws.URL_SUFFIX}"
+"""EC2's own name is another one in China, where other services go by the same names as elsewhere."""
+
+
+class Nodes(Construct):
+    """The role of nodes, and the instance profile by which EC2 gives it to them.
+
+    Attributes:
+        role: what every node of every run may do.
+        profile: names it in launch templates.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, settings: DeploymentSettings, results: s3.IBucket
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.role = make_role(
+            self,
+            "Role",
+            service=SERVICE,
+            description="Runs benchmarks on the nodes of Troop's fleets",
+            statements=bench_permissions.node(results, settings.chaos.allowed_buckets),
+        )
+        self.profile = iam.InstanceProfile(self, "Profile", role=self.role)

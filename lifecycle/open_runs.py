@@ -1,0 +1,58 @@
+"""Benchmarks that are under way: what would remove their fleets must not go before them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import boto3
+from botocore.exceptions import ClientError
+
+from cli import aws
+from cli.errors import CliError, Exit
+
+OUTPUT = "RunsTable"
+_NAMED = 5
+"""Runs that the refusal names."""
+
+
+def refuse_while_open(session: boto3.Session, stack: Mapping[str, Any]) -> None:
+    """Lets a stack's benchmarks be only when none of them has left anything that still has to be removed.
+
+    Args:
+        stack: as CloudFormation describes it.
+
+    Raises:
+        CliError: FAILED, while a run has not ended.
+    """
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
+    if OUTPUT not in outputs:
+        return
+    runs = _open_runs(aws.client(session, "dynamodb"), outputs[OUTPUT])
+    if runs:
+        first = runs[0]
+        raise CliError(
+            Exit.FAILED,
+            f"benchmarks are not over yet ({', '.join(runs)}), and only this deployment would remove their instances: "
+            f"stop them, each with troop -d {stack['StackName']} bench stop {first}, and wait until troop bench status "
+            "says that all is gone",
+        )
+
+
+def _open_runs(dynamodb: Any, table: str) -> list[str]:
+    """Some of the runs that have not ended; none where the table itself is gone."""
+    with aws.told():
+        try:
+            answer = dynamodb.query(
+                TableName=table,
+                IndexName="by-open",
+                KeyConditionExpression="#open = :open",
+                ExpressionAttributeNames={"#open": "open"},
+                ExpressionAttributeValues={":open": {"S": "1"}},
+                Limit=_NAMED,
+            )
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ResourceNotFoundException":
+                return []
+            raise
+    return [item["run"]["S"] for item in answer["Items"]]

@@ -1,0 +1,80 @@
+"""What launching needs permission for, asked of whoever creates or changes a group with a launch template.
+
+Auto Scaling launches as its service-linked role, but first checks that its caller could: RunInstances on everything
+the launch makes and uses, CreateTags for the tags of what it makes, PassRole for the instance profile's role.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ministack.services import iam
+from moto.ec2.utils import convert_tag_spec
+
+from .config import ACCOUNT_ID
+from .subjects import Subject, backend, ec2_arn, ec2_subject, request_tag_keys
+
+_MADE = ("instance", "volume", "network-interface")
+_CHECKED = ("CreateAutoScalingGroup", "UpdateAutoScalingGroup")
+
+
+def launch_subjects(action: str, form: dict[str, str]) -> list[Subject]:
+    """Empty unless the call names a launch template that exists."""
+    version = _version(form) if action in _CHECKED else None
+    if version is None:
+        return []
+    keys = {"ec2:launchtemplate": ec2_arn("launch-template", version.template.id)}
+    tags = convert_tag_spec(version.data.get("TagSpecifications", []))
+    needed = [_made(kind, tags.get(kind, {}), keys, version.data) for kind in _MADE]
+    used = [version.template.id, *form.get("VPCZoneIdentifier", "").split(","), *_security_groups(version.data)]
+    needed += [ec2_subject(one.strip(), keys, "ec2:RunInstances") for one in used if one.strip()]
+    needed.append(_image(version.image_id, keys))
+    for kind in _MADE:
+        if tags.get(kind):
+            asked = {**request_tag_keys(tags[kind]), "ec2:createaction": "RunInstances"}
+            needed.append(Subject(ec2_arn(kind, "*"), asked, "ec2:CreateTags"))
+    needed += [
+        Subject(f"arn:aws:iam::{ACCOUNT_ID}:role/{role}", {"iam:passedtoservice": "ec2.amazonaws.com"}, "iam:PassRole")
+        for role in (profile_of(version.data) or {}).get("Roles", [])
+    ]
+    return needed
+
+
+def profile_of(template: dict[str, Any]) -> dict[str, Any] | None:
+    """MiniStack's record ({"Arn", "Roles": [names], ...}) of the instance profile that a launch template names."""
+    named = template.get("IamInstanceProfile") or {}
+    profiles: list[dict[str, Any]] = list(iam._instance_profiles.values())
+    for profile in profiles:
+        if named.get("Arn") == profile["Arn"] or named.get("Name") == profile["InstanceProfileName"]:
+            return profile
+    return None
+
+
+def _version(form: dict[str, str]) -> Any:
+    ec2 = backend("ec2")
+    template_id = form.get("LaunchTemplate.LaunchTemplateId")
+    if name := form.get("LaunchTemplate.LaunchTemplateName"):
+        template_id = ec2.launch_template_name_to_ids.get(name)
+    template = ec2.launch_templates.get(template_id)
+    return template.get_version(form.get("LaunchTemplate.Version", "$Default")) if template else None
+
+
+def _made(kind: str, tags: dict[str, str], keys: dict[str, str], template: dict[str, Any]) -> Subject:
+    made = {**keys, **request_tag_keys(tags)}
+    if kind == "instance":
+        made["ec2:instancetype"] = str(template.get("InstanceType", ""))
+        made["ec2:metadatahttptokens"] = str((template.get("MetadataOptions") or {}).get("HttpTokens", "optional"))
+        if profile := profile_of(template):
+            made["ec2:instanceprofile"] = str(profile["Arn"])
+    return Subject(ec2_arn(kind, "*"), made, "ec2:RunInstances")
+
+
+def _image(image_id: str, keys: dict[str, str]) -> Subject:
+    image = backend("ec2").amis.get(image_id)
+    owner = {"ec2:owner": image.owner_alias or image.owner_id} if image else {}
+    return Subject(ec2_arn("image", image_id), {**keys, **owner}, "ec2:RunInstances")
+
+
+def _security_groups(template: dict[str, Any]) -> list[str]:
+    interfaces = template.get("NetworkInterfaces") or []
+    return [*template.get("SecurityGroupIds", []), *(group for one in interfaces for group in one.get("Groups", []))]

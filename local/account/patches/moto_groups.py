@@ -1,0 +1,90 @@
+"""Groups are created once, deleted in the background, and not deleted with instances unless that is forced.
+
+moto makes a second group of the same name in place of the first, deletes with and without ForceDelete, has the group
+gone within the call, and fails with 500 when it is asked to suspend the processes of a group there is not.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from moto.autoscaling.exceptions import AutoscalingClientError, ValidationError
+from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup
+from moto.autoscaling.responses import AutoScalingResponse
+from moto.core.responses import EmptyResult
+
+from ._wrap import wrap
+
+_DELETING = "Delete in progress"
+
+
+def apply(seconds: float, lock: threading.RLock, terminating: set[str]) -> None:
+    """`seconds`: how long a group with instances is being deleted. `terminating`: ids of instances that are shown as
+    being let go."""
+    FakeAutoScalingGroup.status = None
+
+    @wrap(AutoScalingBackend, "create_auto_scaling_group")
+    def create(original: Callable[..., Any], self: Any, name: str, *args: Any, **given: Any) -> Any:
+        if name in self.autoscaling_groups:
+            deleted = " and is pending delete" if self.autoscaling_groups[name].status == _DELETING else ""
+            raise AutoscalingClientError(
+                "AlreadyExistsFault",
+                f"AutoScalingGroup by this name already exists - A group with the name {name} already exists{deleted}",
+            )
+        return original(self, name, *args, **given)
+
+    for call in ("suspend_processes", "resume_processes"):
+
+        @wrap(AutoScalingBackend, call)
+        def change(original: Callable[..., Any], self: Any, group_name: str, *args: Any) -> Any:
+            _existing(self, group_name)
+            return original(self, group_name, *args)
+
+    def delete(self: Any) -> EmptyResult:
+        backend = self.autoscaling_backend
+        group = _existing(backend, self._get_param("AutoScalingGroupName"))
+        members = [state.instance.id for state in group.instance_states]
+        if members and not self._get_bool_param("ForceDelete", False):
+            raise AutoscalingClientError(
+                "ResourceInUseFault",
+                "You cannot delete an AutoScalingGroup while there are instances or pending Spot instance request(s) "
+                "still in the group.",
+            )
+        if not members:
+            backend.delete_auto_scaling_group(group.name)
+        elif group.status != _DELETING:
+            group.status = _DELETING
+            group.min_size = group.desired_capacity = 0
+            terminating.update(members)
+            backend.ec2_backend.terminate_instances(members)
+            backend.elbv2_backend.notify_terminate_instances(members)
+            _later(seconds, lock, lambda: _finish(backend, group.name, members, terminating))
+        return EmptyResult()
+
+    AutoScalingResponse.delete_auto_scaling_group = delete
+
+
+def _existing(backend: Any, name: str) -> Any:
+    if name not in backend.autoscaling_groups:
+        raise ValidationError(f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found")
+    return backend.autoscaling_groups[name]
+
+
+def _finish(backend: Any, name: str, members: list[str], terminating: set[str]) -> None:
+    terminating.difference_update(members)
+    group = backend.autoscaling_groups.get(name)
+    if group is not None:
+        group.instance_states = []
+        backend.delete_auto_scaling_group(name)
+
+
+def _later(seconds: float, lock: threading.RLock, action: Callable[[], None]) -> None:
+    def run() -> None:
+        with lock:
+            action()
+
+    timer = threading.Timer(seconds, run)
+    timer.daemon = True
+    timer.start()

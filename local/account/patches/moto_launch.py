@@ -1,0 +1,71 @@
+"""What a launch template says is what is launched: volumes, network interfaces, tags, profile, metadata, shutdown.
+
+moto takes image, type, user data and some security groups from a template. It ignores the network interfaces, the
+instance profile, the metadata options, the shutdown behaviour and the volumes' tags, and gives every instance a second
+root volume.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from moto.ec2.models.instances import InstanceBackend
+from moto.ec2.utils import convert_tag_spec
+
+from ..launches import profile_of
+from ._wrap import wrap
+
+
+def apply() -> None:
+    @wrap(InstanceBackend, "run_instances")
+    def run(original: Callable[..., Any], self: Any, *args: Any, **given: Any) -> Any:
+        if not given.get("launch_template"):
+            return original(self, *args, **given)
+        template = self._get_template_from_args(given["launch_template"]).data
+        interfaces = template.get("NetworkInterfaces") or []
+        groups = [group for one in interfaces for group in one.get("Groups", [])]
+        given["security_group_ids"] = given.get("security_group_ids") or groups or template.get("SecurityGroupIds", [])
+        given["metadata_options"] = given.get("metadata_options") or template.get("MetadataOptions", {})
+        behaviour = template.get("InstanceInitiatedShutdownBehavior")
+        given["instance_initiated_shutdown_behavior"] = given.get("instance_initiated_shutdown_behavior") or behaviour
+        if profile := profile_of(template):
+            given["iam_instance_profile"] = {"Arn": profile["Arn"], "Id": profile["InstanceProfileId"]}
+        asked = given.pop("block_device_mappings", None) or template.get("BlockDeviceMappings") or []
+        reservation = original(self, *args, block_device_mappings=[], **given)  # none: they are made below
+        tags = convert_tag_spec(template.get("TagSpecifications", []))
+        for instance in reservation.instances:
+            for mapping in _with_root(asked, instance.root_device_name):
+                _attach(self, instance, mapping, tags.get("volume", {}))
+            for interface in instance.nics.values():
+                interface.delete_on_termination = True
+                interface.add_tags(tags.get("network-interface", {}))
+        return reservation
+
+
+def _with_root(asked: list[dict[str, Any]], root: str) -> list[dict[str, Any]]:
+    if any(mapping["DeviceName"] == root for mapping in asked):
+        return asked
+    return [{"DeviceName": root, "Ebs": {"VolumeSize": 8}}, *asked]
+
+
+def _attach(backend: Any, instance: Any, mapping: dict[str, Any], tags: dict[str, str]) -> None:
+    ebs = mapping.get("Ebs")
+    if ebs is None:
+        return  # an instance store
+    volume = backend.create_volume(
+        size=int(ebs.get("VolumeSize") or 8),
+        zone_name=instance.placement.zone,
+        snapshot_id=ebs.get("SnapshotId"),
+        encrypted=_is_true(ebs.get("Encrypted", False)),
+        volume_type=ebs.get("VolumeType"),
+        iops=ebs.get("Iops"),
+        throughput=ebs.get("Throughput"),
+    )
+    volume.add_tags(tags)
+    kept = ebs.get("DeleteOnTermination", True)
+    backend.attach_volume(volume.id, instance.id, mapping["DeviceName"], _is_true(kept))
+
+
+def _is_true(value: Any) -> bool:
+    return str(value).lower() == "true"

@@ -1,0 +1,56 @@
+"""A terminated instance is shutting down for a while, and until then holds its volumes, interfaces, security groups.
+
+moto has it terminated within the call, and lets a security group go that is in use.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from moto.ec2.exceptions import DependencyViolationError
+from moto.ec2.models.instances import Instance, InstanceState
+from moto.ec2.models.security_groups import SecurityGroupBackend
+
+from ._wrap import wrap
+
+
+def apply(seconds: float, lock: threading.RLock) -> None:
+    """`seconds`: how long instances are shutting down."""
+
+    @wrap(Instance, "terminate")
+    def terminate(original: Callable[..., Any], self: Any) -> Any:
+        previous = copy.copy(self._state)
+        if previous.name not in ("shutting-down", "terminated"):
+            self._state = InstanceState("shutting-down", 32)
+
+            def finish() -> None:
+                with lock:
+                    original(self)
+
+            timer = threading.Timer(seconds, finish)
+            timer.daemon = True
+            timer.start()
+        return previous
+
+    @wrap(SecurityGroupBackend, "delete_security_group")
+    def delete(original: Callable[..., Any], self: Any, name: str | None = None, group_id: str | None = None) -> Any:
+        group = self.get_security_group_by_name_or_id(group_id or name)
+        if group is not None and (_in_use(self, group) or _referenced(self, group)):
+            raise DependencyViolationError(f"resource {group.id} has a dependent object")
+        return original(self, name, group_id)
+
+
+def _in_use(backend: Any, group: Any) -> bool:
+    return any(group.id == one.id for interface in backend.enis.values() for one in interface.group_set)
+
+
+def _referenced(backend: Any, group: Any) -> bool:
+    others = [one for of_vpc in backend.groups.values() for one in of_vpc.values() if one.id != group.id]
+    return any(
+        rule.source_group.get("GroupId") == group.id
+        for other in others
+        for rule in (*other.ingress_rules, *other.egress_rules)
+    )

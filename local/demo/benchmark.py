@@ -1,0 +1,163 @@
+"""A benchmark as a person runs it: one command, a fleet of real processes, a table; and afterwards nothing is left."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import subprocess
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from cli.api import SignedApi
+from local.demo.failure import DemoFailed
+from local.demo.narrator import Narrator
+from local.launcher import LocalAccount
+from local.project import ROOT, tool_environment
+from local.settings import DATA_BUCKET, local_settings
+from troop.bench.names import RUN_TAG
+
+COMMAND = ("bench", "run", "benchmarks/s3-range-read/benchmark.yaml", "--size", "smoke")
+SECONDS = 300
+"""The longest it may take, on the slowest of machines."""
+
+OBJECTS, OBJECT_BYTES = 24, 256 << 10
+
+
+def put_data(account: LocalAccount) -> None:
+    """The bucket that the catalogue's benchmarks read, with a few megabytes in it."""
+    s3, dice = account.client("s3"), random.Random(1)
+    s3.create_bucket(Bucket=DATA_BUCKET)
+    for number in range(OBJECTS):
+        s3.put_object(Bucket=DATA_BUCKET, Key=f"objects/{number:02d}", Body=dice.randbytes(OBJECT_BYTES))
+
+
+class BenchmarkStory:
+    """One telling, in an account that has a deployment with :func:`local_settings`."""
+
+    def __init__(self, account: LocalAccount, outputs: dict[str, str], narrator: Narrator) -> None:
+        self._account, self._tell = account, narrator
+        self._api = SignedApi(outputs["ApiUrl"], account.session(), account.exports["AWS_CA_BUNDLE"])
+        self._nodes: dict[str, str] = {}
+        self._there = ""
+
+    def run(self) -> None:
+        """Raises DemoFailed when something does not happen."""
+        self._tell.title("A benchmark: random ranges of a bucket's objects, read by two nodes at once")
+        put_data(self._account)
+        self._tell.say(f"the bucket {DATA_BUCKET} has {OBJECTS} objects of {OBJECT_BYTES >> 10} KiB each")
+        self._tell.say(f"$ troop {' '.join(COMMAND)}", "good")
+        with self._watching():
+            self._command()
+        self._show_record()
+        self._show_nothing_left()
+
+    def _command(self) -> None:
+        """The command itself, line by line; its end is the benchmark's."""
+        environment = {**tool_environment(), **self._account.exports, "COLUMNS": "150"}
+        command = [str(ROOT / "scripts" / "troop"), *COMMAND]
+        running = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        limit = threading.Timer(SECONDS, running.kill)
+        limit.start()
+        try:
+            assert running.stdout is not None
+            for line in running.stdout:
+                self._tell.text(line.rstrip() or " ", "plain")
+        finally:
+            running.kill()
+            code = running.wait()
+            limit.cancel()
+        if code:
+            raise DemoFailed(f"troop {' '.join(COMMAND)} ended with {code}")
+
+    @contextlib.contextmanager
+    def _watching(self) -> Iterator[None]:
+        """Tells of every node that comes up."""
+        before, over = {one["id"] for one in self._account.instances()}, threading.Event()
+
+        def watch() -> None:
+            while not over.wait(0.5):
+                alive = {one["id"]: str(one["address"]) for one in self._account.instances() if one["id"] not in before}
+                for node in alive.keys() - self._nodes.keys():
+                    self._tell.say(f"the node {node} boots at {alive[node]}, a process of its own", "kill")
+                    self._nodes[node] = alive[node]
+                if self._nodes and not self._there:
+                    self._there = _told(self._left())
+                    self._tell.say(f"there is now: {self._there}")
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
+
+    def _show_record(self) -> None:
+        """What was created is on record, and that each of it is gone."""
+        self._tell.title("What is on record of the run")
+        run = self._get("benchmarks")["runs"][0]["run"]
+        told = self._get(f"benchmarks/{run}")
+        if told["run"]["status"] != "SUCCEEDED" or not any(cell["results"] for cell in told["cells"]):
+            raise DemoFailed(f"the run is {told['run']['status']}: {told['run']['reason']}")
+        for resource in told["resources"]:
+            if not resource["gone_at"]:
+                raise DemoFailed(f"{resource['kind']} {resource['name']} is not known to be gone")
+            times = " → ".join((resource[key] or "-")[11:19] for key in ("created_at", "gone_at"))
+            self._tell.text(f"{times}  {resource['kind']:18} {resource['name']}")
+        if not self._nodes.keys() <= {resource["name"] for resource in told["resources"]}:
+            raise DemoFailed("a node is missing in the record")
+
+    def _show_nothing_left(self) -> None:
+        found = self._left()
+        self._tell.say(f"left of it: {_told(found)}", "good")
+        if any(found.values()):
+            raise DemoFailed(f"there is left: {found}")
+        if not self._there or " 0 " in f" {self._there}":
+            raise DemoFailed(f"while it ran there was not everything that is now gone: {self._there}")
+
+    def _left(self) -> dict[str, list[Any]]:
+        """Whatever carries a run's tag, by kind, asked of EC2 and Auto Scaling themselves; and processes."""
+        ec2, tagged = self._account.client("ec2"), [{"Name": "tag-key", "Values": [RUN_TAG]}]
+        living = [*tagged, {"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]}]
+        reservations = ec2.describe_instances(Filters=living)["Reservations"]
+        groups = self._account.client("autoscaling").describe_auto_scaling_groups(Filters=tagged)
+        return {
+            "groups": groups["AutoScalingGroups"],
+            "instances": [one for found in reservations for one in found["Instances"]],
+            "launch templates": ec2.describe_launch_templates(Filters=tagged)["LaunchTemplates"],
+            "security groups": ec2.describe_security_groups(Filters=tagged)["SecurityGroups"],
+            "volumes": ec2.describe_volumes(Filters=tagged)["Volumes"],
+            "network interfaces": ec2.describe_network_interfaces(Filters=tagged)["NetworkInterfaces"],
+            "processes": [one for one in self._account.instances() if one["id"] in self._nodes],
+        }
+
+    def _get(self, path: str) -> dict[str, Any]:
+        answer = self._api.get(path)
+        if answer.status != 200:
+            raise DemoFailed(f"GET /{path} answers {answer.status}: {answer.body}")
+        body: dict[str, Any] = answer.body
+        return body
+
+
+def _told(found: dict[str, list[Any]]) -> str:
+    return ", ".join(f"{len(ones)} {kind}" for kind, ones in found.items())
+
+
+def tell_benchmark() -> int:
+    """The benchmark alone, from nothing to nothing left; the exit code."""
+    narrator = Narrator()
+    try:
+        narrator.title("AWS on this machine, and the real cdk deploy of the real app into it")
+        with LocalAccount("bench", progress=narrator.say) as account:
+            outputs = account.deploy(local_settings(datetime.now(UTC)))
+            BenchmarkStory(account, outputs, narrator).run()
+            narrator.say("stopping everything", "dim")
+    except DemoFailed as failed:
+        narrator.say(f"The benchmark failed: {failed}", "bad")
+        return 1
+    narrator.say("done: nothing is left running", "good")
+    return 0

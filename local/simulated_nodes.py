@@ -1,0 +1,275 @@
+"""Nodes that are no processes: what hundreds of agents would write to S3, written by a few threads of one program.
+
+For accounts with `processes=False`, where instances only exist. It follows every run in the results bucket: each
+instance of a cell registers, waits at the barriers, and leaves a summary of every phase, in the formats of the agent;
+and it can be ordered to fail in the ways that nodes fail.
+
+    with LocalAccount(processes=False) as account:
+        outputs = account.deploy(settings)
+        with SimulatedNodes(account, outputs["ResultsBucket"], [Fault(FaultKind.DIES, "drivers", phase="measure")]):
+            ...
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from local.launcher import LocalAccount
+from local.simulated_summary import NODE_FORMAT, registration, summary
+from troop.bench import names
+
+_LOOK_SECONDS, _LONGEST_SECONDS = 0.5, 5.0
+"""Between two looks at a cell: more and more while nothing happens, for of most runs in a bucket nothing will."""
+_RARELY = 20
+"""Every so many looks, runs whose cells are known are asked for further ones."""
+_THREADS = 8
+
+
+class FaultKind(StrEnum):
+    """What a node does instead of what it should.
+
+    NEVER_REGISTERS: it boots, and nothing more is heard of it; its console says why.
+    CANNOT_START: it registers with an error.
+    FAILS: its script fails in the phase.
+    SILENT: it takes part until the phase, and never leaves its summary.
+    DIES: its instance is terminated once the phase is released.
+    """
+
+    NEVER_REGISTERS = "never-registers"
+    CANNOT_START = "cannot-start"
+    FAILS = "fails"
+    SILENT = "silent"
+    DIES = "dies"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Of the first `nodes` nodes of a role, by instance id. `phase`: for faults that happen in one."""
+
+    kind: FaultKind
+    role: str
+    nodes: int = 1
+    phase: str = ""
+
+
+@dataclass
+class _Cell:
+    """A cell that is followed. `seen`: instance id -> its role, zone, address and type."""
+
+    run: str
+    cell: str
+    definition: Mapping[str, Any]
+    seen: dict[str, dict[str, str]] = field(default_factory=dict)
+    since: float = field(default_factory=time.monotonic)
+    is_registered: bool = False
+    phase: int = 0
+    is_over: bool = False
+    due: float = 0.0
+    idle: int = 0
+
+    @property
+    def state(self) -> tuple[int, bool, int, bool]:
+        """Changes when something happens."""
+        return len(self.seen), self.is_registered, self.phase, self.is_over
+
+    @property
+    def nodes(self) -> int:
+        return sum(int(fleet["count"]) for fleet in self.definition["fleets"].values())
+
+
+class SimulatedNodes:
+    """A context manager. `boot_seconds`: from a cell's last launch to its registrations. `real_time`: phases take as
+    long as they say; else nodes are done at once. Leaving the block raises what went wrong inside."""
+
+    def __init__(
+        self,
+        account: LocalAccount,
+        bucket: str,
+        faults: Sequence[Fault] = (),
+        *,
+        boot_seconds: float = 0,
+        real_time: bool = False,
+    ) -> None:
+        self._account, self._bucket, self._faults = account, bucket, faults
+        self._boot_seconds, self._real_time = boot_seconds, real_time
+        self._s3 = account.client("s3", max_pool_connections=_THREADS + 2)
+        self._ec2 = account.client("ec2")
+        self._cells: dict[tuple[str, str], _Cell] = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="simulated-nodes", daemon=True)
+        self._failure: Exception | None = None
+
+    def __enter__(self) -> SimulatedNodes:
+        self._pool = ThreadPoolExecutor(_THREADS)
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._pool.shutdown()
+        if self._failure and kind is None:
+            raise self._failure
+
+    def _follow(self) -> None:
+        try:
+            for look in itertools.count():
+                if self._stop.wait(_LOOK_SECONDS):
+                    return
+                self._discover(look)
+                for cell in self._cells.values():
+                    if not cell.is_over and time.monotonic() >= cell.due:
+                        self._look(cell)
+        except Exception as error:  # noqa: BLE001 - told to whoever leaves the block
+            self._failure = error
+
+    def _look(self, cell: _Cell) -> None:
+        before = cell.state
+        self._step(cell)
+        cell.idle = 0 if cell.state != before else cell.idle + 1
+        cell.due = time.monotonic() + min(_LOOK_SECONDS * cell.idle / 4, _LONGEST_SECONDS)
+
+    def _discover(self, look: int) -> None:
+        known = {run for run, _ in self._cells} if look % _RARELY else set()
+        for run in self._folders(names.RUNS_PREFIX):
+            if run in known:
+                continue
+            for cell in self._folders(f"{names.RUNS_PREFIX}{run}/"):
+                if names.CELL.fullmatch(cell) and (run, cell) not in self._cells:
+                    definition = self._read(names.definition_key(run))
+                    if definition is not None:
+                        self._cells[run, cell] = self._found(_Cell(run, cell, definition))
+
+    def _found(self, cell: _Cell) -> _Cell:
+        """One whose first barrier has been opened belongs to a run of the past."""
+        first = self._barrier(cell)
+        cell.is_over = first is not None and first["state"] != "hold"
+        return cell
+
+    def _step(self, cell: _Cell) -> None:
+        if not cell.is_registered:
+            self._register(cell)
+            return
+        barrier = self._barrier(cell)
+        if barrier is None or barrier["state"] == "hold":
+            return
+        cell.is_over = barrier["state"] == "end"
+        if not cell.is_over and self._is_done(barrier):
+            self._perform(cell, barrier)
+            cell.phase += 1
+            cell.is_over = cell.phase == len(cell.definition["phases"])
+
+    def _register(self, cell: _Cell) -> None:
+        if len(cell.seen) < cell.nodes:
+            cell.seen = self._instances(cell)
+            cell.since = time.monotonic()
+        if len(cell.seen) < cell.nodes or time.monotonic() - cell.since < self._boot_seconds:
+            return
+        self._write_all(self._registrations(cell))
+        cell.is_registered = True
+
+    def _registrations(self, cell: _Cell) -> Iterable[tuple[str, bytes]]:
+        for instance_id, facts in cell.seen.items():
+            document = registration(instance_id, facts)
+            fault = self._fault(cell, instance_id)
+            if fault and fault.kind is FaultKind.NEVER_REGISTERS:
+                self._print(instance_id, "simulated: cannot reach S3, giving up\n")
+                continue
+            if fault and fault.kind is FaultKind.CANNOT_START:
+                document = {"format": NODE_FORMAT, "id": instance_id, "role": facts["role"], "error": "simulated"}
+            yield names.nodes_prefix(cell.run, cell.cell) + f"{instance_id}.json", _encoded(document)
+
+    def _is_done(self, barrier: Mapping[str, Any]) -> bool:
+        start = barrier["start_at"] or 0.0
+        end = start + float(barrier["warm_up_seconds"]) + float(barrier["measured_seconds"])
+        return not self._real_time or time.time() >= end
+
+    def _perform(self, cell: _Cell, barrier: Mapping[str, Any]) -> None:
+        roster = self._read(names.roster_key(cell.run, cell.cell))
+        if roster is None:
+            raise RuntimeError(f"{cell.run} {cell.cell}: a barrier is open, and there is no roster")
+        phase = cell.definition["phases"][cell.phase]
+        members = [node for node in roster["nodes"] if node["role"] in phase["roles"]]
+        kinds = {node["id"]: self._kind(cell, node["id"], phase["name"]) for node in members}
+        if dying := [node for node, kind in kinds.items() if kind is FaultKind.DIES]:
+            self._ec2.terminate_instances(InstanceIds=dying)
+        written = []
+        for node in members:
+            if (kind := kinds[node["id"]]) not in (FaultKind.DIES, FaultKind.SILENT):
+                document = summary(node, barrier, has_failed=kind is FaultKind.FAILS)
+                prefix = names.phase_prefix(cell.run, cell.cell, phase["name"])
+                written.append((f"{prefix}{node['id']}.json", _encoded(document)))
+                prefix = names.output_prefix(cell.run, cell.cell, phase["name"])
+                printed = "simulated failure" if kind is FaultKind.FAILS else "simulated"
+                written.insert(0, (f"{prefix}{node['id']}.log.gz", gzip.compress(f"{printed}\n".encode())))
+        self._write_all(written)
+
+    def _kind(self, cell: _Cell, instance_id: str, phase: str) -> FaultKind | None:
+        fault = self._fault(cell, instance_id)
+        return fault.kind if fault and fault.phase == phase else None
+
+    def _fault(self, cell: _Cell, instance_id: str) -> Fault | None:
+        role = cell.seen[instance_id]["role"]
+        rank = sorted(one for one, facts in cell.seen.items() if facts["role"] == role).index(instance_id)
+        return next((fault for fault in self._faults if fault.role == role and rank < fault.nodes), None)
+
+    def _print(self, instance_id: str, text: str) -> None:
+        """On the instance's console."""
+        directory = self._account.run / "instances" / instance_id
+        directory.mkdir(exist_ok=True)
+        (directory / "console.log").write_text(text)
+
+    def _instances(self, cell: _Cell) -> dict[str, dict[str, str]]:
+        asked = {f"tag:{names.RUN_TAG}": cell.run, f"tag:{names.CELL_TAG}": cell.cell, "instance-state-name": "running"}
+        pages = self._ec2.get_paginator("describe_instances").paginate(
+            Filters=[{"Name": name, "Values": [value]} for name, value in asked.items()]
+        )
+        found = [one for page in pages for reservation in page["Reservations"] for one in reservation["Instances"]]
+        return {one["InstanceId"]: _facts(one) for one in found}
+
+    def _barrier(self, cell: _Cell) -> dict[str, Any] | None:
+        phase = cell.definition["phases"][cell.phase]["name"]
+        return self._read(names.barrier_key(cell.run, cell.cell, phase))
+
+    def _folders(self, prefix: str) -> list[str]:
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/")
+        found = [one["Prefix"] for page in pages for one in page.get("CommonPrefixes", [])]
+        return [one.removeprefix(prefix).rstrip("/") for one in found]
+
+    def _read(self, key: str) -> dict[str, Any] | None:
+        try:
+            document: dict[str, Any] = json.load(self._s3.get_object(Bucket=self._bucket, Key=key)["Body"])
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "NoSuchKey":
+                return None
+            raise
+        return document
+
+    def _write_all(self, objects: Iterable[tuple[str, bytes]]) -> None:
+        list(self._pool.map(lambda one: self._s3.put_object(Bucket=self._bucket, Key=one[0], Body=one[1]), objects))
+
+
+def _facts(instance: Mapping[str, Any]) -> dict[str, str]:
+    tags = {tag["Key"]: tag["Value"] for tag in instance["Tags"]}
+    return {
+        "role": tags[names.FLEET_TAG],
+        "zone": instance["Placement"]["AvailabilityZone"],
+        "address": instance["PrivateIpAddress"],
+        "instance_type": instance["InstanceType"],
+        "image": instance["ImageId"],
+    }
+
+
+def _encoded(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()

@@ -1,0 +1,71 @@
+"""What a simulated node writes: its registration, and the summary of a phase with made-up, repeatable figures."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from troop.measure.operations import Operation, PerSecond
+from troop.measure.summary import FAILED, LEVELS, OK, SERIES, Clock, Samples, Summary
+
+NODE_FORMAT = "troop.node/1"
+_OPERATIONS = 1000
+_CLOCK = Clock(offset_seconds=0.002, uncertainty_seconds=0.01)
+_MOST_SAMPLES = 600
+
+
+def registration(instance_id: str, facts: Mapping[str, str]) -> dict[str, Any]:
+    """`facts`: role, zone, address, instance_type and image."""
+    clock = {"offset_seconds": _CLOCK.offset_seconds, "uncertainty_seconds": _CLOCK.uncertainty_seconds}
+    return {
+        "format": NODE_FORMAT,
+        "id": instance_id,
+        **facts,
+        "architecture": "simulated",
+        "kernel": "simulated",
+        "agent": "simulated",
+        "python": "simulated",
+        "registered_at": time.time(),
+        "clock": clock,
+    }
+
+
+def summary(member: Mapping[str, Any], barrier: Mapping[str, Any], *, has_failed: bool) -> dict[str, Any]:
+    """`member`: of the roster. `barrier`: the phase's, released."""
+    started = barrier["start_at"] or time.time()
+    warm_up, measured = float(barrier["warm_up_seconds"]), float(barrier["measured_seconds"])
+    begun = started + warm_up
+    found = Summary(
+        node=member["id"],
+        role=member["role"],
+        rank=member["rank"],
+        phase=barrier["phase"],
+        outcome=FAILED if has_failed else OK,
+        reason="the script ended with exit code 1" if has_failed else None,
+        exit_code=1 if has_failed else 0,
+        clock=_CLOCK,
+        started_at=started,
+        ended_at=begun + measured,
+        measured_from=begun if measured else None,
+        measured_seconds=measured,
+        operations={"read": _operation(member["id"], int(begun), int(measured))} if measured else {},
+        samples=_samples(int(started), min(int(warm_up + measured), _MOST_SAMPLES)),
+    )
+    return found.document()
+
+
+def _operation(seed: str, start: int, seconds: int) -> Operation:
+    dice, operation = random.Random(seed), Operation(errors={"timeout": 1}, bytes=_OPERATIONS * 4096)
+    for _ in range(_OPERATIONS):
+        operation.times.record(int(dice.lognormvariate(8, 0.6)) + 1)
+    seconds = max(seconds, 1)
+    counts = [_OPERATIONS // seconds] * seconds
+    counts[0] += _OPERATIONS % seconds
+    operation.per_second = PerSecond(start, counts, [1] + [0] * (seconds - 1))
+    return operation
+
+
+def _samples(start: int, seconds: int) -> Samples:
+    return Samples(start, 1, {name: [100 if name in LEVELS else 1000] * seconds for name in SERIES})

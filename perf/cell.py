@@ -1,0 +1,172 @@
+"""What one cell of hundreds of nodes asks of AWS, and what of its time is the workflow's own, on local AWS.
+
+    python -m perf.cell [--servers 288] [--drivers 60]
+
+A deployment of its own on local AWS runs one benchmark whose instances are no processes: simulated nodes register,
+wait and leave their summaries at once. So what is left of the time is the workflow's: its tasks, and its waits from
+look to look. Calls are counted by kind as IAM saw them: one that names many resources counts for each. Histories and
+payloads are those of every execution of the run. Step Functions on AWS keeps more events than the local one: about nine
+for a task with its wait and its choice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import itertools
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "functions")]
+
+from cli.api import SignedApi  # noqa: E402 - after the path is set
+from local.launcher import LocalAccount  # noqa: E402
+from local.settings import local_settings  # noqa: E402
+from local.simulated_nodes import SimulatedNodes  # noqa: E402
+
+EVENTS_A_TASK = 9
+"""On AWS: five of a task, two of the choice after it, two of the wait before the next."""
+LIMIT_EVENTS, LIMIT_BYTES = 25_000, 256 << 10
+LONGEST_SECONDS = 1800
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One execution of the run, with what its history says.
+
+    Attributes:
+        tasks: how many tasks it has done.
+        task_seconds: how long these took, all together.
+        payload: the largest input or output, in bytes.
+    """
+
+    name: str
+    tasks: int
+    task_seconds: float
+    payload: int
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--servers", type=int, default=288)
+    parser.add_argument("--drivers", type=int, default=60)
+    wanted = parser.parse_args()
+    context = local_settings(datetime.now(UTC)) | {"troop:deployment": "Cell", "troop:leashed": True}
+    with LocalAccount("perf-cell", processes=False, wait_scale=1, progress=_say) as account:
+        outputs = account.deploy(context)
+        api = SignedApi(outputs["ApiUrl"], account.session(), account.exports["AWS_CA_BUNDLE"])
+        account.forget_decisions()
+        with SimulatedNodes(account, outputs["ResultsBucket"]):
+            told = _run(api, _definition(wanted.servers, wanted.drivers))
+        machines = [outputs[f"{name}StateMachineArn"] for name in ("Benchmark", "Teardown")]
+        _report(told, list(_executions(account, machines)), account.decisions())
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
+
+
+def _definition(servers: int, drivers: int) -> dict[str, Any]:
+    """Servers in three zones and drivers in one, as the classic scale-out of a database has them."""
+    zones = min(3, servers)
+    return {
+        "name": "scale-out",
+        "expires_after": "1h",
+        "fleets": {
+            "servers": {"count": servers, "instance_type": "m7g.large", "zones": zones},
+            "drivers": {"count": drivers, "instance_type": "c7g.large"},
+        },
+        "phases": [
+            {"name": "prepare", "roles": ["servers", "drivers"], "script": "do.sh", "timeout": "10m"},
+            {
+                "name": "measure",
+                "roles": ["drivers"],
+                "script": "do.sh",
+                "start_together": True,
+                "measured": "5s",
+                "timeout": "10m",
+            },
+        ],
+    }
+
+
+def _run(api: SignedApi, definition: dict[str, Any]) -> dict[str, Any]:
+    """Runs it to its end; what is on record then."""
+    files = {"do.sh": base64.b64encode(b"#!/bin/sh\n").decode()}
+    request = {"definition": definition, "files": files, "key": f"perf-{time.time_ns()}"}
+    answer = api.request("POST", "benchmarks", body=request)
+    if answer.status != 202:
+        sys.exit(f"the run was not admitted: {answer.status} {answer.body}")
+    until, seen = time.monotonic() + LONGEST_SECONDS, ""
+    while time.monotonic() < until:
+        told: dict[str, Any] = api.get(f"benchmarks/{answer.body['run']}").body
+        steps = " ".join(step["phase"] for step in told["cells"][0]["steps"])
+        if steps != seen:
+            _say(f"{told['run']['status']}: {steps}")
+            seen = steps
+        if told["run"]["ended_at"]:
+            return told
+        time.sleep(1)
+    sys.exit(f"the run has not ended within {LONGEST_SECONDS} s: {told['run']}")
+
+
+def _executions(account: LocalAccount, machines: list[str]) -> Iterator[Execution]:
+    states = account.client("stepfunctions")
+
+    def listed(**of: str) -> list[dict[str, Any]]:
+        pages = states.get_paginator("list_executions").paginate(**of)
+        return [execution for page in pages for execution in page["executions"]]
+
+    for machine in machines:
+        for parent in listed(stateMachineArn=machine):
+            yield _read(states, parent)
+            for run in states.list_map_runs(executionArn=parent["executionArn"])["mapRuns"]:
+                for child in listed(mapRunArn=run["mapRunArn"]):
+                    yield _read(states, child)
+
+
+def _read(states: Any, execution: dict[str, Any]) -> Execution:
+    arn = execution["executionArn"]
+    pages = states.get_paginator("get_execution_history").paginate(executionArn=arn)
+    began, tasks, seconds, payload = None, 0, 0.0, 0
+    for event in (event for page in pages for event in page["events"]):
+        details: dict[str, Any] = next((value for key, value in event.items() if key.endswith("EventDetails")), {})
+        payload = max([payload, *(len(str(details.get(key) or "").encode()) for key in ("input", "output"))])
+        if event["type"] == "TaskScheduled":
+            began = event["timestamp"]
+        elif began and event["type"].startswith("Task"):
+            tasks, seconds, began = tasks + 1, seconds + (event["timestamp"] - began).total_seconds(), None
+    return Execution(arn.split(":", 6)[-1], tasks, seconds, payload)
+
+
+def _report(told: dict[str, Any], executions: list[Execution], decisions: list[dict[str, Any]]) -> None:
+    run, cell = told["run"], told["cells"][0]
+    left = [one for one in told["resources"] if not one["gone_at"]]
+    print(f"\n{run['nodes']} nodes: {run['status']}, {len(told['resources'])} resources, {len(left)} of them left")
+    moments = [(step["phase"], datetime.fromisoformat(step["at"])) for step in cell["steps"]]
+    moments.append(("", datetime.fromisoformat(run["ended_at"])))
+    for (name, at), (_, later) in itertools.pairwise(moments):
+        print(f"  {name:<20}{(later - at).total_seconds():>8.1f} s")
+    print(f"\n{'execution':<90}{'tasks':>6}{'in them':>10}{'events on AWS':>15}{'largest payload':>17}")
+    for one in executions:
+        events = one.tasks * EVENTS_A_TASK
+        print(f"{one.name[-88:]:<90}{one.tasks:>6}{one.task_seconds:>8.1f} s{events:>15,}{one.payload:>15,} B")
+    print(f"{'allowed':<90}{'':>16}{LIMIT_EVENTS:>15,}{LIMIT_BYTES:>15,} B")
+    calls: Counter[str] = Counter()
+    for entry in decisions:
+        if entry["decision"] == "Allow" and "Role" in entry["caller"]:
+            calls[entry["action"]] += entry["count"]
+    print(f"\n{'call':<44}{'times':>8}")
+    for action, count in calls.most_common():
+        print(f"{action:<44}{count:>8,}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""How long merging the summaries of many drivers takes, and how large they are, for ever more requests.
+
+    python perf/merge.py [--drivers 60] [--seconds 600] [--most 1e9]
+
+Each driver's summary is what its agent would upload: a histogram of its share of the requests, their counts by second,
+and the node's samples. The requests' times are spread as services' are (log-normal, with a long tail); where there are
+very many, the counts of the buckets are worked out instead of drawn. "merge" is all that the workflow does with the
+uploaded bytes: parsing, checking, adding up, and making the document and the table of the results; one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from pathlib import Path
+from random import Random
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "functions"))
+
+from troop.measure.histogram import Histogram, highest_in, index_of, lowest_in
+from troop.measure.merge import Merger
+from troop.measure.operations import Operation, PerSecond
+from troop.measure.summary import LEVELS, SERIES, Clock, Samples, Summary, parse
+
+START = 1_790_000_000
+MEDIAN_US, SPREAD = 2_000.0, 0.9
+"""Of the times: half are below the first; ninety-nine in a hundred below eight times that."""
+DRAWN = 100_000
+"""Requests of a driver up to which each is drawn."""
+
+
+def times(requests: int, dice: Random) -> Histogram:
+    """So many times in a histogram."""
+    result = Histogram()
+    if requests <= DRAWN:
+        for _ in range(requests):
+            result.record(round(dice.lognormvariate(math.log(MEDIAN_US), SPREAD)))
+        return result
+    left = requests
+    for index in range(index_of(60_000_000) + 1):
+        low, high = lowest_in(index), highest_in(index) + 1
+        expected = requests * (_below(high) - _below(low))
+        # A rare bucket is there or not, as chance has it; the others are a little more or less than expected.
+        count = int(expected + dice.random()) if expected < 50 else round(dice.gauss(expected, math.sqrt(expected)))
+        if count := min(count, left):
+            result.record(dice.randrange(low, high), count)
+            left -= count
+    if left:
+        result.record(round(MEDIAN_US), left)
+    return result
+
+
+def _below(value: float) -> float:
+    """The share of all times below ``value``."""
+    return 0.5 * (1 + math.erf(math.log(value / MEDIAN_US) / (SPREAD * math.sqrt(2)))) if value > 0 else 0.0
+
+
+def summary(rank: int, requests: int, seconds: int) -> bytes:
+    """One driver's, as it is uploaded."""
+    dice = Random(rank)
+    histogram = times(requests, dice)
+    each, rest = divmod(histogram.count, seconds)
+    counts, errors = [each + (n < rest) for n in range(seconds)], [int(n % 7 == 0) for n in range(seconds)]
+    series: dict[str, list[int | None]] = {
+        name: [dice.randrange(1000 if name in LEVELS else 10**8) for _ in range(seconds + 30)] for name in SERIES
+    }
+    one = Summary(
+        node=f"i-{rank:017x}",
+        role="drivers",
+        rank=rank,
+        phase="measure",
+        outcome="ok",
+        started_at=START - 30.0,
+        ended_at=START + seconds + 0.5,
+        exit_code=0,
+        clock=Clock(0.0012, 0.06),
+        measured_from=float(START),
+        measured_seconds=float(seconds),
+        operations={"read": Operation(histogram, {"timeout": 3}, PerSecond(START, counts, errors), 5000 * requests)},
+        samples=Samples(START - 30, 1, series),
+    )
+    return json.dumps(one.document(), separators=(",", ":")).encode()
+
+
+def merge(uploaded: list[bytes]) -> tuple[float, float, dict[str, Any]]:
+    """Seconds by the clock and of the processor, and the results."""
+    began, processor = time.perf_counter(), time.process_time()
+    merger = Merger()
+    for body in uploaded:
+        merger.add(parse(json.loads(body)))
+    document = merger.document()
+    json.dumps(document)
+    return time.perf_counter() - began, time.process_time() - processor, document
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--drivers", type=int, default=60)
+    parser.add_argument("--seconds", type=int, default=600, help="that are measured")
+    parser.add_argument("--most", type=float, default=1e9, help="requests of all drivers together")
+    parser.add_argument("--repeat", type=int, default=3, help="the fastest counts")
+    wanted = parser.parse_args()
+    print(f"{wanted.drivers} drivers, {wanted.seconds} s measured; seconds, KB")
+    print(f"{'requests':>15}{'buckets':>9}{'a summary':>11}{'results':>9}{'merge':>8}{'CPU':>8}   p50 / p99 / max ms")
+    requests = 1_000
+    while requests <= wanted.most:
+        share = [requests // wanted.drivers + (n < requests % wanted.drivers) for n in range(wanted.drivers)]
+        uploaded = [summary(rank, count, wanted.seconds) for rank, count in enumerate(share)]
+        took, of_cpu, document = min((merge(uploaded) for _ in range(wanted.repeat)), key=lambda run: run[0])
+        (row,) = document["table"]
+        assert row["count"] == requests, "every request is counted"
+        buckets = len(document["roles"]["drivers"]["operations"]["read"]["histogram"]["counts"])
+        sizes = f"{max(map(len, uploaded)) / 1000:>11.0f}{len(json.dumps(document)) / 1000:>9.0f}"
+        shown = f"{row['p50_ms']:.3g} / {row['p99_ms']:.3g} / {row['max_ms']:.3g}"
+        print(f"{requests:>15,}{buckets:>9,}{sizes}{took:>8.3f}{of_cpu:>8.3f}   {shown}", flush=True)
+        requests *= 10
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""What goes wrong on nodes: the cell ends with the reason, what the node had to say is kept, and nothing is left."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.e2e.benches import LONG, Bench, assert_nothing_left
+from tests.e2e.conftest import eventually
+
+CELL = "cell#c001"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens on one of the nodes of a role (see benches.py), and what is to be said of it.
+
+    Attributes:
+        status: the cell's.
+        words: all in the cell's reason.
+        kept: below which prefix of the cell there is something, and what.
+        late: what is given up only after minutes, which are not to be waited out.
+    """
+
+    role: str
+    status: str
+    words: tuple[str, ...]
+    kept: tuple[str, str] | None = None
+    late: Callable[[Bench, str], None] | None = None
+
+
+def _boot_takes_too_long(bench: Bench, run: str) -> None:
+    """Once the other node has registered, and this one has said on its console why it will not."""
+    eventually(lambda: bench.objects(run, "nodes/") or None, LONG)
+    bench.backdate(run, CELL, "phases.boot")
+
+
+def _phase_takes_too_long(bench: Bench, run: str) -> None:
+    """Once all have passed the barrier, the phase has begun an hour ago."""
+    eventually(lambda: bench.objects(run, "phases/measure/") or None, LONG)
+    bench.rewrite(run, "barriers/measure.json", released_at=-3600)
+
+
+FAULTS = [
+    Fault(
+        "failing",
+        "FAILED",
+        ("measure.sh went wrong on 1 node", "exit code 1", "simulated failure"),
+        kept=("output/measure/", "simulated failure"),
+    ),
+    Fault(
+        "mute",
+        "FAILED",
+        ("not all have registered", "output/boot/"),
+        kept=("output/boot/", "cannot reach S3"),
+        late=_boot_takes_too_long,
+    ),
+    Fault("silent", "FAILED", ("did not finish the phase measure within 120 s",), late=_phase_takes_too_long),
+    Fault("dying", "INVALID", ("was lost during the phase measure",)),
+]
+
+
+@pytest.fixture(scope="module")
+def run_of(bench: Bench) -> Iterator[Callable[[Fault], dict[str, Any]]]:
+    """What the API tells of the run with a fault, after its end; all are under way at once."""
+    with ThreadPoolExecutor(len(FAULTS)) as pool:
+        runs: dict[str, Future[dict[str, Any]]] = {f.role: pool.submit(_suffered, bench, f) for f in FAULTS}
+        yield lambda fault: runs[fault.role].result()
+
+
+def _suffered(bench: Bench, fault: Fault) -> dict[str, Any]:
+    run = bench.start(f"fault-{fault.role}", {fault.role: 2})
+    if fault.late:
+        fault.late(bench, run)
+    return bench.ended(run)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[fault.role for fault in FAULTS])
+def test_a_fault_ends_the_cell_with_its_reason(
+    bench: Bench, run_of: Callable[[Fault], dict[str, Any]], fault: Fault
+) -> None:
+    told = run_of(fault)
+    (cell,) = told["cells"]
+    assert (cell["status"], cell["results"]) == (fault.status, None)
+    assert [word for word in fault.words if word not in cell["reason"]] == [], cell["reason"]
+    assert told["run"]["status"] == "FAILED"
+    assert cell["reason"][:100] in told["run"]["reason"]
+    assert bench.execution(told["run"]["run"])["status"] == "FAILED"
+    assert_nothing_left(bench, told["run"]["run"])
+
+
+@pytest.mark.parametrize("fault", [f for f in FAULTS if f.kept], ids=[f.role for f in FAULTS if f.kept])
+def test_what_the_node_has_said_is_kept(bench: Bench, run_of: Callable[[Fault], dict[str, Any]], fault: Fault) -> None:
+    told = run_of(fault)
+    assert fault.kept is not None
+    prefix, words = fault.kept
+    nodes = {one["name"] for one in told["resources"] if one["kind"] == "instance"}
+    kept = bench.objects(told["run"]["run"], prefix)
+    said = {name.removesuffix(".log.gz"): gzip.decompress(body).decode() for name, body in kept.items()}
+    assert said.keys() <= nodes
+    assert any(words in text for text in said.values()), said

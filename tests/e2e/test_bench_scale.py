@@ -1,0 +1,84 @@
+"""Two fleets of several nodes in three zones: all phases, what they have measured, how little the workflow passes on.
+What hundreds of nodes ask for is measured by perf/cell.py.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e.benches import Bench, assert_nothing_left
+
+SERVERS, DRIVERS = 12, 3
+MOST_BYTES = 2048
+"""Of a workflow's state; 256 KiB are allowed, and hundreds of nodes must not come near that."""
+
+
+@pytest.fixture(scope="module")
+def told(bench: Bench) -> dict[str, Any]:
+    phases: list[dict[str, Any]] = [
+        {"name": "prepare", "roles": ["servers", "drivers"], "script": "measure.sh", "timeout": "2m"},
+        {
+            "name": "load",
+            "roles": ["drivers"],
+            "script": "measure.sh",
+            "start_together": True,
+            "measured": "2s",
+            "timeout": "2m",
+        },
+    ]
+    fleets = {"servers": {"zones": 3}, "drivers": {}}
+    return bench.ended(bench.start("scale", {"servers": SERVERS, "drivers": DRIVERS}, None, phases, fleets))
+
+
+def test_two_fleets_go_through_all_phases(bench: Bench, told: dict[str, Any]) -> None:
+    assert_nothing_left(bench, told["run"]["run"])
+    assert (told["run"]["status"], told["run"]["nodes"]) == ("SUCCEEDED", SERVERS + DRIVERS), told["run"]
+    (cell,) = told["cells"]
+    steps = [step["phase"] for step in cell["steps"]]
+    assert steps == ["launch", "boot", "prepare", "load", "collect", "teardown", "over"]
+    (row,) = cell["results"]
+    assert (row["phase"], row["role"], row["count"]) == ("load", "drivers", DRIVERS * 1000)
+    kinds = [one["kind"] for one in told["resources"]]
+    assert {kind: kinds.count(kind) for kind in kinds} == {
+        "security-group": 1,
+        "launch-template": 2,
+        "auto-scaling-group": 2,
+        "instance": SERVERS + DRIVERS,
+        "volume": SERVERS + DRIVERS,
+    }
+
+
+def test_who_is_where_has_ranks_that_go_round_the_zones(bench: Bench, told: dict[str, Any]) -> None:
+    nodes = json.loads(bench.objects(told["run"]["run"], "roster.json")[""])["nodes"]
+    servers = sorted((n for n in nodes if n["role"] == "servers"), key=lambda n: int(n["rank"]))
+    assert [node["rank"] for node in servers] == list(range(SERVERS))
+    zones = [node["zone"] for node in servers]
+    assert len(set(zones)) == 3
+    assert all(len(set(zones[at : at + 3])) == 3 for at in range(0, SERVERS, 3))
+    assert {n["id"] for n in nodes} == {r["name"] for r in told["resources"] if r["kind"] == "instance"}
+
+
+def test_what_the_workflow_passes_on_is_small(bench: Bench, told: dict[str, Any]) -> None:
+    sizes = [
+        len(str(details.get(name) or ""))
+        for event in _events(bench, told["run"]["run"])
+        for key, details in event.items()
+        if key.endswith("EventDetails")
+        for name in ("input", "output")
+    ]
+    assert 0 < max(sizes) < MOST_BYTES
+
+
+def _events(bench: Bench, run: str) -> Iterator[dict[str, Any]]:
+    """The histories of the run's execution and of its cells'."""
+    states, arn = bench.deployment.states, bench.execution(run)["executionArn"]
+    (map_run,) = states.list_map_runs(executionArn=arn)["mapRuns"]
+    children = states.list_executions(mapRunArn=map_run["mapRunArn"])["executions"]
+    assert len(children) == 1
+    for one in (arn, *(child["executionArn"] for child in children)):
+        for page in states.get_paginator("get_execution_history").paginate(executionArn=one):
+            yield from page["events"]

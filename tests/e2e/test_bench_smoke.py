@@ -1,0 +1,148 @@
+"""The catalogue's benchmark by the command, on real processes: its figures against what the bucket has served; and a
+script that fails on a real node.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.demo.benchmark import put_data
+from local.launcher import LocalAccount
+from local.project import ROOT, tool_environment
+from local.settings import DATA_BUCKET
+from tests.e2e.benches import LONG, NOTHING, left
+from tests.e2e.conftest import Deployment
+from tests.e2e.roles import allowed, role_name, role_of
+from troop.bench import names
+
+NAME = "Smoke"
+CATALOGUE = ROOT / "benchmarks" / "s3-range-read" / "benchmark.yaml"
+NODES, MEASURED = 2, 5
+LEAST, MOST = 1024, 10240
+"""Bytes of a read."""
+
+FAILING = """
+name: failing
+expires_after: 1h
+fleets:
+  drivers: {count: 1, instance_type: c7g.large}
+phases:
+  - {name: measure, roles: [drivers], script: fail.sh, timeout: 2m}
+artifacts: [{name: words.txt, source: ./words.txt, sha256: SHA256}]
+"""
+WORDS = "the disk is on fire"
+
+
+@pytest.fixture(scope="module")
+def deployment(account: LocalAccount) -> Deployment:
+    put_data(account)
+    return Deployment(account, NAME, benchmarks=True)
+
+
+def troop(deployment: Deployment, *words: str, code: int = 0) -> Any:
+    """What the command tells with --json."""
+    done = subprocess.run(
+        [str(ROOT / "scripts" / "troop"), "--deployment", NAME, "bench", *words, "--json"],
+        env={**tool_environment(), **deployment.account.exports},
+        capture_output=True,
+        text=True,
+        timeout=2 * LONG,
+        check=False,
+    )
+    assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def told(deployment: Deployment) -> dict[str, Any]:
+    before = served(deployment)
+    told: dict[str, Any] = troop(deployment, "run", str(CATALOGUE), "--size", "smoke")
+    return {**told, "served": served(deployment) - before}
+
+
+def served(deployment: Deployment) -> int:
+    """How many objects, or ranges of them, nodes have read from the data's bucket."""
+    role = role_name(deployment, "NodesRole")
+    return sum(
+        entry["count"]
+        for entry in deployment.account.decisions()
+        if role_of(entry["caller"]) == role
+        and (entry["action"].lower(), entry["decision"]) == ("s3:getobject", "Allow")
+        and f":::{DATA_BUCKET}/" in entry["resource"]
+    )
+
+
+def assert_nothing_left(deployment: Deployment, told: dict[str, Any]) -> None:
+    run = told["run"]["run"]
+    assert left(deployment.account, {names.RUN_TAG: run}) == NOTHING
+    created = {one["name"] for one in told["resources"] if one["created_at"]}
+    assert [one for one in told["resources"] if one["gone_at"] is None] == []
+    assert [one for one in deployment.account.instances() if one["id"] in created] == []
+
+
+def objects(deployment: Deployment, run: str, part: str) -> list[bytes]:
+    s3, bucket = deployment.account.client("s3"), deployment.outputs["ResultsBucket"]
+    prefix = f"{names.cell_prefix(run, names.cell_id(1))}{part}"
+    keys = [one["Key"] for one in s3.list_objects_v2(Bucket=bucket, Prefix=prefix)["Contents"]]
+    return [s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys]
+
+
+def test_the_table_is_what_the_bucket_has_served(deployment: Deployment, told: dict[str, Any]) -> None:
+    assert told["run"]["status"] == "SUCCEEDED"
+    (row,) = told["cells"][0]["results"]
+    assert (row["phase"], row["role"], row["errors"]) == ("measure", "drivers", {})
+    assert 0 < row["count"] <= told["served"], "warm-up is served, too, and not counted"
+    assert row["per_second"] == pytest.approx(row["count"] / MEASURED, rel=0.01)
+    assert LEAST <= row["bytes_per_second"] * MEASURED / row["count"] <= MOST
+    times = [row[f"{name}_ms"] for name in ("p50", "p90", "p95", "p99", "p99_9", "max")]
+    assert times[0] > 0
+    assert times == sorted(times)
+    summaries = [json.loads(body) for body in objects(deployment, told["run"]["run"], "phases/measure/")]
+    assert len(summaries) == NODES
+    reads = [one["operations"]["read"] for one in summaries]
+    assert all(read["histogram"]["count"] > 0 for read in reads)
+    assert row["count"] == sum(read["histogram"]["count"] for read in reads)
+    assert len({one["measured_from"] for one in summaries}) == 1, "all begin at one instant"
+
+
+def test_nothing_is_left_of_it_but_its_results(deployment: Deployment, told: dict[str, Any]) -> None:
+    assert_nothing_left(deployment, told)
+    kinds = [one["kind"] for one in told["resources"]]
+    assert {kind: kinds.count(kind) for kind in kinds} == {
+        "security-group": 1,
+        "launch-template": 1,
+        "auto-scaling-group": 1,
+        "instance": NODES,
+        "volume": NODES,
+    }
+    results = troop(deployment, "results", told["run"]["run"])
+    assert json.dumps(told["cells"][0]["results"][0]["count"]) in json.dumps(results)
+
+
+def test_a_script_that_fails_on_a_real_node(deployment: Deployment, tmp_path: Path) -> None:
+    sha256 = hashlib.sha256(f"{WORDS}\n".encode()).hexdigest()
+    (tmp_path / "benchmark.yaml").write_text(FAILING.replace("SHA256", f'"{sha256}"'))
+    (tmp_path / "fail.sh").write_text('#!/bin/sh\ncat "$TROOP_ARTIFACTS/words.txt"\nexit 3\n')
+    (tmp_path / "words.txt").write_text(f"{WORDS}\n")
+    told = troop(deployment, "run", str(tmp_path / "benchmark.yaml"), code=1)
+    assert (told["run"]["status"], told["cells"][0]["status"]) == ("FAILED", "FAILED")
+    assert WORDS in told["cells"][0]["reason"]
+    (printed,) = objects(deployment, told["run"]["run"], "output/measure/")
+    assert WORDS in gzip.decompress(printed).decode()
+    assert_nothing_left(deployment, told)
+
+
+def test_nodes_do_what_they_may_and_nothing_else(deployment: Deployment, told: dict[str, Any]) -> None:
+    role, used = role_name(deployment, "NodesRole"), set()
+    for entry in deployment.account.decisions():
+        if role_of(entry["caller"]) == role:
+            assert entry["decision"] == "Allow", entry
+            used.add(entry["action"].lower())
+    assert used == {action.lower() for action in allowed(deployment)[role]}

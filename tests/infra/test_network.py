@@ -1,0 +1,121 @@
+"""Where fleets run: nothing gets in, nothing gets out but to named buckets, whichever network it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import assertions
+
+from infra.acknowledgements import check
+from tests.infra.cfn import of_type, text
+from tests.infra.conftest import CONTEXT, stack_of
+
+Template = Mapping[str, Any]
+
+GIVEN = {"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]}
+
+
+def synthesised(**settings: Any) -> dict[str, Any]:
+    """The template, which AwsSolutions has nothing to say against."""
+    app = cdk.App(context=CONTEXT)
+    stack = stack_of(app, **settings)
+    check(stack)
+    return dict(assertions.Template.from_stack(stack).to_json())
+
+
+@pytest.fixture(scope="module")
+def given() -> dict[str, Any]:
+    return synthesised(network=json.dumps(GIVEN))
+
+
+def kinds_of_ec2(template: Template) -> set[str]:
+    return {r["Type"] for r in template["Resources"].values() if r["Type"].startswith("AWS::EC2::")}
+
+
+def test_there_is_no_way_in_and_none_out_but_s3s(template: Template) -> None:
+    assert kinds_of_ec2(template) == {
+        *("AWS::EC2::VPC", "AWS::EC2::Subnet"),
+        *("AWS::EC2::RouteTable", "AWS::EC2::SubnetRouteTableAssociation", "AWS::EC2::VPCEndpoint"),
+    }
+    (endpoint,) = of_type(template, "AWS::EC2::VPCEndpoint").values()
+    properties = text(endpoint["Properties"])
+    assert properties["ServiceName"] == "com.amazonaws.<AWS::Region>.s3"
+    assert properties["VpcEndpointType"] == "Gateway"
+    assert set(properties["RouteTableIds"]) == {f"<{name}>" for name in of_type(template, "AWS::EC2::RouteTable")}
+
+
+@pytest.mark.parametrize(("name", "zones"), [("template", 3), ("blue", 2)])
+def test_a_subnet_in_each_zone_of_wherever_it_is_deployed(
+    request: pytest.FixtureRequest, name: str, zones: int
+) -> None:
+    subnets = [s["Properties"] for s in of_type(request.getfixturevalue(name), "AWS::EC2::Subnet").values()]
+    found = [subnet["AvailabilityZone"] for subnet in subnets]
+    assert found == [{"Fn::Select": [zone, {"Fn::GetAZs": ""}]} for zone in range(zones)]
+    assert not any(subnet["MapPublicIpOnLaunch"] for subnet in subnets)
+    # A zone more leaves the subnets that are there as they are.
+    assert [s["CidrBlock"] for s in subnets] == ["10.0.0.0/19", "10.0.32.0/19", "10.0.64.0/19"][:zones]
+
+
+def test_names_are_resolved_as_s3s_endpoint_needs_it(template: Template) -> None:
+    (vpc,) = of_type(template, "AWS::EC2::VPC").values()
+    assert vpc["Properties"]["EnableDnsHostnames"] is vpc["Properties"]["EnableDnsSupport"] is True
+
+
+def reachable(template: Template) -> set[tuple[str, str]]:
+    (endpoint,) = of_type(template, "AWS::EC2::VPCEndpoint").values()
+    found = set()
+    for statement in endpoint["Properties"]["PolicyDocument"]["Statement"]:
+        assert (statement["Effect"], statement["Principal"]) == ("Allow", {"AWS": "*"})
+        actions, resources = statement["Action"], statement["Resource"]
+        found |= {
+            (action, text(resource))
+            for action in ([actions] if isinstance(actions, str) else actions)
+            for resource in (resources if isinstance(resources, list) else [resources])
+        }
+    return found
+
+
+OURS = {("s3:GetObject", "<Results.Arn>/*"), ("s3:PutObject", "<Results.Arn>/*")}
+PACKAGES = {("s3:GetObject", "arn:<AWS::Partition>:s3:::al2023-repos-<AWS::Region>-de612dc2/*")}
+
+
+def test_only_named_buckets_can_be_reached(template: Template, blue: Template) -> None:
+    assert reachable(template) == OURS | PACKAGES
+    allowed = {
+        grant
+        for bucket in ("my-data", "logs.example.com")
+        for grant in (
+            ("s3:GetObject", f"arn:<AWS::Partition>:s3:::{bucket}/*"),
+            ("s3:ListBucket", f"arn:<AWS::Partition>:s3:::{bucket}"),
+        )
+    }
+    assert reachable(blue) == OURS | PACKAGES | allowed
+
+
+def test_of_a_given_network_nothing_is_made(given: Template) -> None:
+    assert kinds_of_ec2(given) == set()
+    environment = of_type(given, "AWS::Lambda::Function")["Launch"]["Properties"]["Environment"]["Variables"]
+    assert environment["TROOP_NETWORK_VPC"] == GIVEN["vpc"]
+    assert environment["TROOP_NETWORK_SUBNETS"] == ",".join(GIVEN["subnets"])
+
+
+def test_fleets_are_launched_into_the_given_network_alone(given: Template) -> None:
+    (policy,) = of_type(given, "AWS::IAM::Role")["LaunchRole"]["Properties"]["Policies"]
+    resources = json.dumps(text(policy["PolicyDocument"]))
+    assert f"vpc/{GIVEN['vpc']}" in resources
+    assert all(f"subnet/{subnet}" in resources for subnet in GIVEN["subnets"])
+    assert "subnet/*" not in resources
+
+
+def test_benchmarks_can_be_left_out() -> None:
+    without = synthesised(benchmarks=False)
+    assert kinds_of_ec2(without) == set()
+    text_of_it = json.dumps(without)
+    for trace in ("Benchmark", "Reaper", "TROOP_RUNS_TABLE", "autoscaling:Create", "ec2:RunInstances", '"benchmarks"'):
+        assert trace not in text_of_it, trace
+    assert not set(of_type(without, "AWS::Lambda::Function")) & {"Launch", "Cell", "Teardown", "Reaper"}
+    assert "RunsTable" not in without["Outputs"]

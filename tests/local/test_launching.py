@@ -1,0 +1,155 @@
+"""What a role needs to create, launch and delete a fleet: tags asked for, tags carried, the role passed on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from .helpers import Fleet, World, allow, unique
+
+EC2 = "arn:aws:ec2:us-east-1:000000000000:"
+TAG = {"Key": "troop:deployment", "Value": "Mine"}
+ASKED = {"StringEquals": {"aws:RequestTag/troop:deployment": "Mine"}}
+CARRIED = {"StringEquals": {"aws:ResourceTag/troop:deployment": "Mine"}}
+
+
+def attempt(client: Any, call: str, **arguments: Any) -> str:
+    """ "allowed", or the error's code."""
+    try:
+        getattr(client, call)(**arguments)
+    except ClientError as error:
+        return str(error.response["Error"]["Code"])
+    return "allowed"
+
+
+class Launcher:
+    """A role's attempts to make what a fleet needs."""
+
+    def __init__(self, world: World, fleet: Fleet, *statements: dict[str, Any]) -> None:
+        session = world.as_role(world.role(*statements))
+        self.ec2, self.groups = (world.account.client(name, session) for name in ("ec2", "autoscaling"))
+        self.fleet = fleet
+        self.vpc = fleet.ec2.describe_subnets(SubnetIds=fleet.subnets[:1])["Subnets"][0]["VpcId"]
+
+    def security_group(self, *tags: dict[str, str]) -> str:
+        specification = [{"ResourceType": "security-group", "Tags": list(tags)}] if tags else []
+        given = {"GroupName": unique("group"), "Description": "of a test", "VpcId": self.vpc}
+        return attempt(self.ec2, "create_security_group", **given, TagSpecifications=specification)
+
+    def template(self, *tags: dict[str, str]) -> str:
+        specification = [{"ResourceType": "launch-template", "Tags": list(tags)}] if tags else []
+        given = {"LaunchTemplateName": unique("template"), "LaunchTemplateData": {"InstanceType": "t3.micro"}}
+        return attempt(self.ec2, "create_launch_template", **given, TagSpecifications=specification)
+
+    def group(self, template: str, *tags: dict[str, str]) -> str:
+        return attempt(
+            self.groups,
+            "create_auto_scaling_group",
+            AutoScalingGroupName=unique("group"),
+            MinSize=0,
+            MaxSize=0,
+            VPCZoneIdentifier=self.fleet.subnets[0],
+            LaunchTemplate={"LaunchTemplateId": template, "Version": "1"},
+            Tags=[{**tag, "PropagateAtLaunch": True} for tag in tags],
+        )
+
+
+def test_what_is_created_has_to_carry_the_tag(world: World, fleet: Fleet) -> None:
+    role = Launcher(
+        world,
+        fleet,
+        allow("ec2:CreateSecurityGroup", f"{EC2}security-group/*", Condition=ASKED),
+        allow("ec2:CreateSecurityGroup", f"{EC2}vpc/*"),
+        allow("ec2:CreateLaunchTemplate", f"{EC2}launch-template/*", Condition=ASKED),
+        allow("ec2:CreateTags", "*", Condition={"StringEquals": {"ec2:CreateAction": "CreateSecurityGroup"}}),
+    )
+    assert role.security_group(TAG) == "allowed"
+    assert role.security_group({**TAG, "Value": "Other"}) == role.security_group() == "UnauthorizedOperation"
+    assert role.template(TAG) == "UnauthorizedOperation", "its tags may not be made"
+    assert role.template() == "UnauthorizedOperation"
+
+
+def launching(*left_out: str) -> list[dict[str, Any]]:
+    """Statements that allow a fleet's launch, less those named."""
+    made = [f"{EC2}{kind}/*" for kind in ("instance", "volume", "network-interface")]
+    used = [f"{EC2}{kind}/*" for kind in ("subnet", "security-group")]
+    amazons = {"StringEquals": {"ec2:Owner": "amazon"}}
+    passed = {"StringEquals": {"iam:PassedToService": "ec2.amazonaws.com"}}
+    tagged = {"StringEquals": {**ASKED["StringEquals"], "ec2:CreateAction": "RunInstances"}}
+    statements = {
+        "create": allow("autoscaling:CreateAutoScalingGroup", "*", Condition=ASKED),
+        "made": allow("ec2:RunInstances", made, Condition=ASKED),
+        "used": allow("ec2:RunInstances", used),
+        "image": allow("ec2:RunInstances", "arn:aws:ec2:us-east-1::image/*", Condition=amazons),
+        "template": allow("ec2:RunInstances", f"{EC2}launch-template/*", Condition=CARRIED),
+        "tags": allow("ec2:CreateTags", made, Condition=tagged),
+        "role": allow("iam:PassRole", "arn:aws:iam::000000000000:role/*", Condition=passed),
+    }
+    return [statement for name, statement in statements.items() if name not in left_out]
+
+
+@pytest.fixture(scope="module")
+def templates(world: World, fleet: Fleet) -> dict[str, str]:
+    """A launch template whose resources carry the tag ("tagged"), and one whose resources do not ("bare")."""
+    profile = {"Arn": world.profile(world.role())}
+    image = fleet.ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+    specification = [{"ResourceType": kind, "Tags": [TAG]} for kind in ("instance", "volume", "network-interface")]
+    found = {
+        "tagged": fleet.template(None, ImageId=image, IamInstanceProfile=profile, TagSpecifications=specification),
+        "bare": fleet.template(None, ImageId=image, IamInstanceProfile=profile),
+        "unknown image": fleet.template(None, IamInstanceProfile=profile, TagSpecifications=specification),
+    }
+    fleet.ec2.create_tags(Resources=list(found.values()), Tags=[TAG])
+    return found
+
+
+@pytest.mark.parametrize("missing", ["create", "made", "used", "image", "template", "tags", "role"])
+def test_a_group_needs_all_that_its_launches_do(
+    world: World, fleet: Fleet, templates: dict[str, str], missing: str
+) -> None:
+    assert Launcher(world, fleet, *launching(missing)).group(templates["tagged"], TAG) == "AccessDenied"
+
+
+def test_who_may_launch_may_launch_only_what_carries_the_tag(
+    world: World, fleet: Fleet, templates: dict[str, str]
+) -> None:
+    role = Launcher(world, fleet, *launching())
+    assert role.group(templates["tagged"], TAG) == "allowed"
+    assert role.group(templates["tagged"]) == "AccessDenied"
+    assert role.group(templates["bare"], TAG) == "AccessDenied"
+    assert role.group(templates["unknown image"], TAG) == "AccessDenied"
+    assert role.group(fleet.template(None), TAG) == "AccessDenied", "the template does not carry it"
+
+
+def test_public_parameters_belong_to_no_account(world: World) -> None:
+    name = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-arm64"
+    for account, expected in (("", "allowed"), ("000000000000", "AccessDeniedException")):
+        role = world.role(allow("ssm:GetParameter", f"arn:aws:ssm:us-east-1:{account}:parameter/aws/service/*"))
+        client = world.account.client("ssm", world.as_role(role))
+        assert attempt(client, "get_parameter", Name=name) == expected
+
+
+def test_only_what_carries_the_tag_is_deleted(world: World, fleet: Fleet) -> None:
+    role = Launcher(
+        world,
+        fleet,
+        allow(["ec2:DeleteSecurityGroup", "ec2:DeleteLaunchTemplate", "ec2:DeleteVolume"], "*", Condition=CARRIED),
+        allow(["autoscaling:DeleteAutoScalingGroup", "autoscaling:SuspendProcesses"], "*", Condition=CARRIED),
+    )
+    for tags, denied, refused in (([], "UnauthorizedOperation", "AccessDenied"), ([TAG], "allowed", "allowed")):
+        name = unique("template")
+        fleet.ec2.create_launch_template(LaunchTemplateName=name, LaunchTemplateData={"InstanceType": "t3.micro"})
+        listed = fleet.ec2.describe_launch_templates(LaunchTemplateNames=[name])["LaunchTemplates"]
+        security_group = fleet.ec2.create_security_group(GroupName=name, Description="x", VpcId=role.vpc)["GroupId"]
+        volume = fleet.ec2.create_volume(AvailabilityZone="us-east-1a", Size=1)["VolumeId"]
+        if tags:
+            ids = [listed[0]["LaunchTemplateId"], security_group, volume]
+            fleet.ec2.create_tags(Resources=ids, Tags=tags)
+        group = fleet.group(0, tags={tag["Key"]: tag["Value"] for tag in tags})
+        assert attempt(role.ec2, "delete_launch_template", LaunchTemplateName=name) == denied
+        assert attempt(role.ec2, "delete_security_group", GroupId=security_group) == denied
+        assert attempt(role.ec2, "delete_volume", VolumeId=volume) == denied
+        for call in ("suspend_processes", "delete_auto_scaling_group"):
+            assert attempt(role.groups, call, AutoScalingGroupName=group) == refused

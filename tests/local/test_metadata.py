@@ -1,0 +1,128 @@
+"""Instances find the AWS CLI, the account, and through the metadata service their role: IAM is enforced on nodes."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from .helpers import Fleet, World, allow, unique
+
+SCRIPT = """#!/bin/sh
+env > environment
+aws s3 cp --only-show-errors s3://BUCKET/given given
+aws s3 cp --only-show-errors s3://BUCKET/hidden hidden 2> refused
+aws s3 presign s3://BUCKET/given --expires-in 600 > presigned
+touch "$READY_FILE"
+"""
+
+
+class Node:
+    """An instance with a role, and its metadata service as the instance itself would ask it."""
+
+    def __init__(self, world: World, fleet: Fleet) -> None:
+        s3, self.bucket = world.account.client("s3"), unique("bucket")
+        s3.create_bucket(Bucket=self.bucket)
+        for key in ("given", "hidden"):
+            s3.put_object(Bucket=self.bucket, Key=key, Body=key.encode())
+        self.role = world.role(allow("s3:GetObject", f"arn:aws:s3:::{self.bucket}/given"))
+        template = fleet.template(
+            SCRIPT.replace("BUCKET", self.bucket),
+            IamInstanceProfile={"Arn": world.profile(self.role)},
+            MetadataOptions={"HttpTokens": "required"},
+        )
+        group = fleet.group(1, LaunchTemplate={"LaunchTemplateId": template, "Version": "1"})
+        (self.id,) = fleet.in_service(group, 1)
+        self.fleet = fleet
+        self.home: Path = fleet.directory(self.id)
+        lines = (self.home / "environment").read_text().splitlines()
+        self.environment = dict(line.split("=", 1) for line in lines)
+
+    def ask(self, path: str, method: str = "GET", **headers: str) -> str:
+        """The answer's text, or the error's status as text."""
+        url = f"{self.environment['AWS_EC2_METADATA_SERVICE_ENDPOINT']}/latest/{path}"
+        sent = {f"X-aws-ec2-metadata-{name.replace('_', '-')}": value for name, value in headers.items()}
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, method=method, headers=sent), timeout=5) as answer:
+                return str(answer.read().decode())
+        except urllib.error.HTTPError as error:
+            return str(error.code)
+
+    def token(self) -> str:
+        return self.ask("api/token", "PUT", token_ttl_seconds="60")
+
+
+@pytest.fixture(scope="module")
+def node(world: World, fleet: Fleet) -> Node:
+    return Node(world, fleet)
+
+
+def test_the_cli_does_what_the_nodes_role_may_and_nothing_else(node: Node) -> None:
+    assert (node.home / "given").read_text() == "given"
+    assert not (node.home / "hidden").exists()
+    assert "403" in (node.home / "refused").read_text()
+    assert not [name for name in node.environment if "KEY" in name or "TOKEN" in name]
+    assert {(one["action"], one["resource"], one["decision"]) for one in node.fleet.account.decisions()} >= {
+        ("s3:GetObject", f"arn:aws:s3:::{node.bucket}/hidden", "ImplicitDeny")
+    }
+
+
+def test_presigned_urls_are_signed_as_on_amazon_linux(node: Node) -> None:
+    url = (node.home / "presigned").read_text().strip()
+    assert "X-Amz-Algorithm=AWS4-HMAC-SHA256" in url
+    context = ssl.create_default_context(cafile=node.environment["AWS_CA_BUNDLE"])
+    with urllib.request.urlopen(url, context=context, timeout=5) as answer:
+        assert answer.read() == b"given"
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(url.replace("/given", "/hidden"), context=context, timeout=5)
+
+
+def test_it_tells_what_the_instance_is(node: Node) -> None:
+    shown, token = node.fleet.instance(node.id), node.token()
+    expected = {
+        "instance-id": node.id,
+        "instance-type": "t3.micro",
+        "ami-id": "ami-12345678",
+        "local-ipv4": shown["PrivateIpAddress"],
+        "placement/availability-zone": shown["Placement"]["AvailabilityZone"],
+        "placement/region": "us-east-1",
+        "iam/security-credentials/": node.role.rsplit("/", 1)[-1],
+        "spot/instance-action": "404",
+    }
+    assert {path: node.ask(f"meta-data/{path}", token=token) for path in expected} == expected
+    assert json.loads(node.ask("dynamic/instance-identity/document", token=token))["instanceId"] == node.id
+
+
+def test_a_token_of_the_instance_is_required_where_it_says_so(node: Node, fleet: Fleet) -> None:
+    assert node.ask("meta-data/instance-id") == "401"
+    assert node.ask("meta-data/instance-id", token="guessed") == "401"
+    assert node.ask("api/token", "PUT") == "400"
+    (other,) = fleet.members(fleet.group(1))
+    token, own = node.token(), node.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"]
+    node.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"] = own.replace(node.id, other)
+    try:
+        assert node.ask("meta-data/instance-id") == other, "version 1 is allowed there"
+        assert node.ask("meta-data/instance-id", token=token) == "401"
+        assert node.ask("meta-data/iam/security-credentials/") == "404", "it has no role"
+    finally:
+        node.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"] = own
+
+
+def test_credentials_are_the_roles_and_end_with_the_instance(world: World, node: Node) -> None:
+    path = f"meta-data/iam/security-credentials/{node.role.rsplit('/', 1)[-1]}"
+    given = json.loads(node.ask(path, token=node.token()))
+    assert given == json.loads(node.ask(path, token=node.token())), "not new ones for every call"
+    session = world.account.session(
+        aws_access_key_id=given["AccessKeyId"],
+        aws_secret_access_key=given["SecretAccessKey"],
+        aws_session_token=given["Token"],
+    )
+    caller = world.account.client("sts", session).get_caller_identity()["Arn"]
+    assert caller == f"arn:aws:sts::000000000000:assumed-role/{node.role.rsplit('/', 1)[-1]}/{node.id}"
+    token = node.token()
+    node.fleet.ec2.terminate_instances(InstanceIds=[node.id])
+    assert node.ask(path, token=token) == "404"

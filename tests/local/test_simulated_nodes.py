@@ -1,0 +1,138 @@
+"""Simulated nodes write what agents would, and fail as they are told to."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from local.simulated_nodes import Fault, FaultKind, SimulatedNodes
+from troop.bench import names
+from troop.measure import summary
+
+from .helpers import Fleet, World, eventually, unique
+
+RUN, CELL = "20261121-150312-1f0c9b2e", "c001"
+PHASES = [
+    {"name": "prepare", "roles": ["drivers"], "script": "p.sh", "timeout": 60},
+    {"name": "measure", "roles": ["drivers"], "script": "m.py", "timeout": 60, "warm_up": 1, "measured": 5},
+]
+
+
+class Bucket:
+    """A results bucket with one run in it, as the workflow would have begun it."""
+
+    def __init__(self, world: World) -> None:
+        self.s3, self.name = world.account.client("s3"), unique("results")
+        self.s3.create_bucket(Bucket=self.name)
+
+    def begin(self, run: str, nodes: int, state: str = "hold") -> None:
+        self.write(names.definition_key(run), {"fleets": {"drivers": {"count": nodes}}, "phases": PHASES})
+        for phase in PHASES:
+            self.barrier(run, phase, state)
+
+    def barrier(self, run: str, phase: dict[str, Any], state: str) -> None:
+        document = {
+            "format": "troop.barrier/1",
+            "phase": phase["name"],
+            "state": state,
+            "script": phase["script"],
+            "timeout_seconds": phase["timeout"],
+            "warm_up_seconds": phase.get("warm_up", 0),
+            "measured_seconds": phase.get("measured", 0),
+            "start_at": time.time() + 5 if state == "release" else None,
+        }
+        self.write(names.barrier_key(run, CELL, str(phase["name"])), document)
+
+    def roster(self, run: str) -> None:
+        nodes = sorted(self.under(names.nodes_prefix(run, CELL)).values(), key=lambda node: str(node["id"]))
+        ranked = [{**{key: n[key] for key in ("id", "role", "zone")}, "rank": rank} for rank, n in enumerate(nodes)]
+        self.write(names.roster_key(run, CELL), {"format": "troop.roster/1", "nodes": ranked})
+
+    def write(self, key: str, document: dict[str, Any]) -> None:
+        self.s3.put_object(Bucket=self.name, Key=key, Body=json.dumps(document).encode())
+
+    def under(self, prefix: str) -> dict[str, dict[str, Any]]:
+        """Instance id -> document."""
+        found = self.s3.list_objects_v2(Bucket=self.name, Prefix=prefix).get("Contents", [])
+        return {
+            names.node_of(one["Key"]): json.load(self.s3.get_object(Bucket=self.name, Key=one["Key"])["Body"])
+            for one in found
+        }
+
+    def all_under(self, prefix: str, count: int) -> dict[str, dict[str, Any]]:
+        """The same, once there are as many."""
+        return dict(eventually(lambda: found if len(found := self.under(prefix)) == count else None))
+
+
+@pytest.fixture
+def bucket(world: World) -> Bucket:
+    return Bucket(world)
+
+
+def launch(fleet: Fleet, run: str, nodes: int) -> list[str]:
+    tags = names.of_fleet(names.tags("Mine", run, CELL, "2026-11-21T17:00:00Z"), "drivers")
+    return sorted(fleet.members(fleet.group(nodes, tags=tags)))
+
+
+def test_they_register_wait_and_leave_summaries_that_merge(world: World, fleet: Fleet, bucket: Bucket) -> None:
+    bucket.begin(RUN, nodes=3)
+    with SimulatedNodes(world.account, bucket.name):
+        time.sleep(0.6)
+        assert bucket.under(names.nodes_prefix(RUN, CELL)) == {}, "before there is any node"
+        ids = launch(fleet, RUN, 3)
+        registered = bucket.all_under(names.nodes_prefix(RUN, CELL), 3)
+        assert sorted(registered) == ids
+        assert registered[ids[0]]["zone"] == fleet.instance(ids[0])["Placement"]["AvailabilityZone"]
+        assert registered[ids[0]]["address"] == fleet.instance(ids[0])["PrivateIpAddress"]
+        bucket.roster(RUN)
+        for phase in PHASES:
+            prefix = names.phase_prefix(RUN, CELL, str(phase["name"]))
+            assert bucket.under(prefix) == {}, "before its release"
+            bucket.barrier(RUN, phase, "release")
+            found = bucket.all_under(prefix, 3)
+            parsed = [summary.parse(document) for document in found.values()]
+            assert sorted(one.node for one in parsed) == ids
+            assert sorted(one.rank for one in parsed) == [0, 1, 2]
+            assert {one.outcome for one in parsed} == {summary.OK}
+            assert {one.measured_seconds for one in parsed} == {float(str(phase.get("measured", 0)))}
+        assert all(one.operations["read"].times.count == 1000 for one in parsed)
+
+
+def test_they_fail_as_ordered(world: World, fleet: Fleet, bucket: Bucket) -> None:
+    run = "20261121-150313-1f0c9b2e"
+    bucket.begin(run, nodes=4)
+    ids = launch(fleet, run, 4)
+    faults = [
+        Fault(FaultKind.NEVER_REGISTERS, "drivers", 1),
+        Fault(FaultKind.CANNOT_START, "drivers", 2),
+        Fault(FaultKind.FAILS, "drivers", 3, "prepare"),
+        Fault(FaultKind.DIES, "drivers", 4, "prepare"),
+    ]
+    with SimulatedNodes(world.account, bucket.name, faults):
+        registered = bucket.all_under(names.nodes_prefix(run, CELL), 3)
+        assert sorted(registered) == ids[1:]
+        assert [one for one in ids[1:] if "error" in registered[one]] == [ids[1]]
+        bucket.write(
+            names.roster_key(run, CELL),
+            {"nodes": [{"id": one, "role": "drivers", "rank": rank} for rank, one in enumerate(ids[2:])]},
+        )
+        bucket.barrier(run, PHASES[0], "release")
+        found = bucket.all_under(names.phase_prefix(run, CELL, "prepare"), 1)
+        assert {one: document["outcome"] for one, document in found.items()} == {ids[2]: summary.FAILED}
+        eventually(lambda: fleet.instance(ids[3])["State"]["Name"] in ("shutting-down", "terminated"))
+    console = fleet.ec2.get_console_output(InstanceId=ids[0])["Output"]
+    assert console == "simulated: cannot reach S3, giving up\n"
+
+
+def test_runs_of_the_past_are_left_alone(world: World, fleet: Fleet, bucket: Bucket) -> None:
+    past, run = "20261121-150300-1f0c9b2e", "20261121-150314-1f0c9b2e"
+    bucket.begin(past, nodes=1, state="release")
+    bucket.begin(run, nodes=1)
+    for one in (past, run):
+        launch(fleet, one, 1)
+    with SimulatedNodes(world.account, bucket.name):
+        bucket.all_under(names.nodes_prefix(run, CELL), 1)
+    assert bucket.under(names.nodes_prefix(past, CELL)) == {}

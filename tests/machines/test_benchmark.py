@@ -1,0 +1,226 @@
+"""The workflow of a run against the service's quotas, at the limits of what is admitted; all ways lead to teardown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.machines import asl
+from tests.machines.expressions import expressions
+from troop.bench.definition import Phase
+from troop.bench.progress import FIRST_WAIT, LONGEST_WAIT, wait, wait_in_phase
+from troop.bench.record import CellStatus, RunStatus
+from troop.bench.verdicts import GRACE, LONGEST_REASON, State
+from troop.flows.launch import LONGEST
+
+PAYLOAD = 256 * 1024
+HISTORY = 25_000
+
+MACHINE = asl.load(asl.ROOT / "statemachines" / "benchmark.asl.json")
+LEVELS = {level.where: level for level in asl.levels(MACHINE)}
+RUN, CELL = LEVELS[""], LEVELS["Cells/"]
+STATES = dict(asl.states(MACHINE))
+
+LONGEST_RUN = 24 * 3600
+MOST_PHASES = 50
+START = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def _reached(level: asl.Level, without: str = "") -> set[str]:
+    """The states that can be come to without passing one."""
+    found: set[str] = set()
+    todo = [level.start]
+    while todo:
+        name = todo.pop()
+        if name not in found and name != without:
+            found.add(name)
+            todo += asl.following(level.states[name])
+    return found
+
+
+def _ends(level: asl.Level) -> set[str]:
+    return {name for name, state in level.states.items() if state.get("End") or state["Type"] in ("Succeed", "Fail")}
+
+
+# Where it leads
+
+
+@pytest.mark.parametrize(("level", "teardown"), [(CELL, "TearDownCell"), (RUN, "TearDown")])
+def test_no_way_leads_past_teardown(level: asl.Level, teardown: str) -> None:
+    assert _ends(level)
+    assert not _ends(level) & _reached(level, without=teardown)
+
+
+def test_whatever_a_step_of_a_cell_fails_of_is_recorded_before_teardown() -> None:
+    for name, state in CELL.states.items():
+        for rule in state.get("Catch", []):
+            assert rule["ErrorEquals"] == ["States.ALL"], name
+            expected = {"FailCell": "TearDownCell", "TearDownCell": "CellIsLeftOver"}.get(name, "FailCell")
+            assert rule["Next"] == expected, name
+        if state["Type"] == "Choice":
+            assert state["Default"] == "FailCell", name
+
+
+def test_a_cell_that_fails_is_settled_as_one_that_does_not() -> None:
+    cells = STATES["Cells"]
+    assert cells["ToleratedFailurePercentage"] == 100
+    assert cells["Next"] == cells["Catch"][0]["Next"] == "Settle"
+    assert cells["ItemProcessor"]["ProcessorConfig"] == {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+
+
+def test_only_a_run_that_succeeded_ends_well() -> None:
+    (good,) = STATES["WasGood"]["Choices"]
+    assert (good["StringEquals"], good["Next"]) == (RunStatus.SUCCEEDED, "RunSucceeded")
+    assert STATES[STATES["WasGood"]["Default"]]["Type"] == "Fail"
+    assert STATES["NotSettled"]["Result"]["status"] == RunStatus.FAILED
+    assert [name for name, state in RUN.states.items() if state["Type"] == "Succeed"] == ["RunSucceeded"]
+
+
+def test_every_answer_of_a_step_has_its_way() -> None:
+    def ways(choice: str) -> dict[str, str]:
+        return {rule["StringEquals"]: rule["Next"] for rule in STATES[f"Cells/{choice}"]["Choices"]}
+
+    assert ways("AreAllThere") == {State.WAITING: "BeforeGather", State.READY: "Release"}
+    assert ways("HowIsThePhase") == {State.WAITING: "BeforeCheck", State.NEXT: "Release", State.DONE: "Collect"}
+
+
+def test_what_cannot_get_better_is_not_tried_again() -> None:
+    def at_once(name: str) -> set[str]:
+        return {e for r in STATES[name]["Retry"] if r.get("MaxAttempts") == 0 for e in r["ErrorEquals"]}
+
+    assert at_once("Cells/Launch") >= {"RunClosedError", "LaunchImpossibleError", "DefinitionError"}
+    assert "RunClosedError" in at_once("Cells/Release")
+    assert "SummaryError" in at_once("Cells/Collect")
+
+
+def test_each_execution_that_is_waited_for_names_its_starter() -> None:
+    """So that the console shows which run a teardown belongs to."""
+    found = dict(asl.executions(MACHINE))
+    assert set(found) == {"TearDown", "Cells/TearDownCell"}
+    for task in found.values():
+        given = task["Parameters"]["Input"]
+        assert given["AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID.$"] == "$$.Execution.Id"
+        assert given["run.$"] == "$.run"
+    assert "cell.$" not in found["TearDown"]["Parameters"]["Input"]
+
+
+# Time
+
+
+def test_the_right_to_create_outlives_the_function_that_has_it() -> None:
+    assert LONGEST.total_seconds() >= asl.function_timeouts()["launch"]
+    assert STATES["Cells/Launch"]["TimeoutSeconds"] > LONGEST.total_seconds()
+
+
+def _worst(task: Mapping[str, Any]) -> float:
+    """Seconds that a task takes at most, with all its retries."""
+    (retrier,) = [r for r in task["Retry"] if r.get("MaxAttempts") != 0]
+    tries = retrier["MaxAttempts"]
+    pauses = sum(
+        min(retrier["IntervalSeconds"] * retrier["BackoffRate"] ** n, retrier["MaxDelaySeconds"]) for n in range(tries)
+    )
+    return float((tries + 1) * task["TimeoutSeconds"] + pauses)
+
+
+def test_the_machine_outlives_the_longest_run() -> None:
+    around = ["Open", "Settle", "TearDown", "Cells/FailCell", "Cells/TearDownCell"]
+    # A run ends by itself at its expiry; a step that is at work then may still take its time.
+    last = max(_worst(STATES[name]) for name in ("Cells/Launch", "Cells/Gather", "Cells/Check", "Cells/Collect"))
+    assert MACHINE["TimeoutSeconds"] > LONGEST_RUN + last + sum(_worst(STATES[name]) for name in around)
+
+
+# Events
+
+
+def _looks(phases: int, seconds: float) -> int:
+    """Looks at a cell that takes its time: it boots, and then does phases of equal length, each to its last moment."""
+    each = seconds / (phases + 1)
+    looks, elapsed = 0, 0.0
+    while elapsed < each:
+        elapsed += wait(elapsed)
+        looks += 1
+    for measured in (False, True) * (phases // 2) + (False,) * (phases % 2):
+        length = int(each) - GRACE - 1
+        phase = Phase("p", ("r",), "s", length, measured=length // 2 if measured else 0)
+        now = began = START + timedelta(seconds=5 if measured else 0)
+        while now - began < timedelta(seconds=each):
+            now += timedelta(seconds=wait_in_phase(phase, began, now))
+            looks += 1
+    return looks
+
+
+@pytest.mark.parametrize("phases", [1, 2, 5, MOST_PHASES])
+def test_the_longest_cell_fits_into_one_execution_history(phases: int) -> None:
+    """Each look may fail and be tried again, up to its last try: the worst number of failures a look is sought."""
+    looks = _looks(phases, LONGEST_RUN)
+    assert looks >= LONGEST_RUN / LONGEST_WAIT
+    (retrier,) = [r for r in STATES["Cells/Check"]["Retry"] if r.get("MaxAttempts") != 0]
+    worst = 0.0
+    for failures in range(retrier["MaxAttempts"] + 1):
+        pauses = sum(
+            min(retrier["IntervalSeconds"] * retrier["BackoffRate"] ** n, retrier["MaxDelaySeconds"]) / 2
+            for n in range(failures)
+        )
+        # Wait and Choice: entered and exited. The task: entered, exited, and for each try scheduled, started, ended.
+        events = 2 + 2 + 2 + 3 * (1 + failures)
+        worst = max(worst, events * looks / (1 + looks * pauses / LONGEST_RUN))
+    releases = phases * (2 + 3 * 6)
+    around = 2 + 4 * (2 + 3 * 6) + 2
+    assert worst + releases + around < HISTORY
+
+
+def test_no_more_phases_are_admitted_than_fit() -> None:
+    schema = json.loads((asl.ROOT / "benchmarks" / "benchmark.schema.json").read_text())
+    assert schema["properties"]["phases"]["maxItems"] <= MOST_PHASES
+
+
+def test_waits_grow_from_two_seconds_to_a_minute() -> None:
+    elapsed, waits = 0.0, []
+    while elapsed < 3600:
+        waits.append(wait(elapsed))
+        elapsed += waits[-1]
+    assert waits == sorted(waits)
+    assert (waits[0], waits[-1]) == (FIRST_WAIT, LONGEST_WAIT) == (2, 60)
+
+
+# Payloads
+
+
+def test_nothing_but_small_fields_is_passed_on() -> None:
+    """Lists of nodes, documents and results travel through S3; the workflow hands on ids, numbers and short words."""
+    for name, task in asl.calls(MACHINE):
+        assert "ResultPath" not in task or task["ResultPath"] in ("$.at", "$.end"), name
+        fields = {key.removesuffix(".$") for key in task["ResultSelector"]}
+        assert fields <= {"run", "bucket", "key", "error", "phase_index", "state", "wait_seconds", "status", "reason"}
+
+
+def test_the_largest_payload_fits() -> None:
+    cause = "c" * 32_768
+    run, cell = "20261121-150312-1f0c9b2e", "c001"
+    state = {
+        "run": run, "cell": cell, "error": {"Error": "E" * 256, "Cause": cause}, "torn_down": {"status": "SUCCEEDED"},
+        "fail_error": {"Error": "E" * 256, "Cause": cause},
+        "at": {"phase_index": MOST_PHASES, "state": max(State, key=len), "wait_seconds": LONGEST_WAIT},
+        "end": {"status": max(RunStatus, key=len), "reason": "r" * LONGEST_REASON},
+    }  # fmt: skip
+    assert len(json.dumps(state)) < PAYLOAD
+
+
+def test_what_all_children_say_fits_into_a_payload() -> None:
+    ends = [state for state in CELL.states.values() if state.get("End")]
+    assert [(end["Type"], end["InputPath"]) for end in ends] == [("Pass", "$.cell")]
+    assert len(json.dumps(["c001"] * 10_000)) < PAYLOAD
+
+
+def test_the_machine_asks_for_no_intrinsic_functions() -> None:
+    """Not all that emulates Step Functions has them."""
+    found: Iterable[str] = expressions(MACHINE)
+    assert not [e for e in found if e.startswith(("States.", "{%"))]
+
+
+def test_no_status_of_a_cell_is_unknown_to_the_run() -> None:
+    assert set(CellStatus) - {"PENDING", "RUNNING", "INVALID"} <= set(RunStatus)

@@ -1,0 +1,56 @@
+"""The workflow that tears down, against its own time limit and the service's quotas."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from tests.machines import asl
+from troop.bench.reaping import TEARDOWN_TIME
+from troop.bench.teardown import Look, TeardownIncompleteError, after
+
+HISTORY = 25_000
+
+MACHINE = asl.load(asl.ROOT / "statemachines" / "teardown.asl.json")
+STATES = dict(asl.states(MACHINE))
+
+
+def _longest() -> tuple[int, int]:
+    """Looks of a teardown that has to give up, and the seconds between them."""
+    look, waited = Look(0, 0), 0
+    for looks in count(1):
+        try:
+            look = after(look.looks, look.quiet, ["something"])
+        except TeardownIncompleteError:
+            return looks, waited
+        waited += look.wait_seconds
+    raise AssertionError("it gives up")
+
+
+def test_it_gives_up_after_about_an_hour() -> None:
+    _, waited = _longest()
+    assert 45 * 60 < waited < 75 * 60
+
+
+def test_the_longest_one_fits_its_time_limit_and_the_history() -> None:
+    looks, waited = _longest()
+    assert MACHINE["TimeoutSeconds"] == TEARDOWN_TIME.total_seconds()
+    assert waited + looks * 30 < MACHINE["TimeoutSeconds"], "half a minute for each look"
+    tries = 1 + STATES["Remove"]["Retry"][-1]["MaxAttempts"]
+    assert looks * (2 + 2 + 2 + 3 * tries) < HISTORY
+
+
+@pytest.mark.parametrize("name", ["Close", "Remove", "Conclude"])
+def test_what_another_try_cannot_mend_is_not_tried_again(name: str) -> None:
+    hopeless = STATES[name]["Retry"][0]
+    assert "MissingRunError" in hopeless["ErrorEquals"]
+    assert hopeless["MaxAttempts"] == 0
+    if name != "Close":
+        assert "TeardownIncompleteError" in hopeless["ErrorEquals"]
+
+
+def test_it_succeeds_only_after_it_has_concluded() -> None:
+    assert [name for name, state in STATES.items() if "Over" in asl.following(state)] == ["Conclude"]
+    assert [name for name, state in STATES.items() if "Conclude" in asl.following(state)] == ["IsNothingLeft"]
+    assert STATES["Incomplete"]["Type"] == "Fail"

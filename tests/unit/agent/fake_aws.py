@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Stands in for the AWS CLI on a node, against a fake account: what the agent and the benchmarks' scripts use of it.
+
+Python 3.9, no packages.
+"""
+
+import argparse
+import json
+import os
+import sys
+import urllib.request
+from pathlib import Path
+
+
+def main():
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("words", nargs="+")
+    parser.add_argument("--only-show-errors", action="store_true")
+    for option in ("--region", "--expires-in", "--cli-connect-timeout", "--cli-read-timeout", "--output"):
+        parser.add_argument(option)
+    for option in ("--bucket", "--prefix", "--key", "--max-items"):
+        parser.add_argument(option)
+    options = parser.parse_intermixed_args()
+    words = options.words
+    if words[:2] == ["s3", "presign"]:
+        sys.stdout.write(ask("POST", "presign/" + key(words[2])).decode() + "\n")
+    elif words[:2] == ["s3", "cp"] and words[2].startswith("s3://"):
+        Path(words[3]).write_bytes(ask("GET", key(words[2])))
+    elif words[:2] == ["s3", "cp"]:
+        ask("PUT", key(words[3]), Path(words[2]).read_bytes())
+    elif words == ["s3api", "list-objects-v2"]:
+        sys.stdout.write(ask("POST", f"list/{options.bucket}/{options.prefix}").decode())
+    elif words == ["s3api", "head-object"]:
+        sys.stdout.write(json.dumps({"ContentLength": len(ask("GET", f"{options.bucket}/{options.key}"))}))
+    else:
+        sys.exit(f"the fake knows nothing of {words}")
+
+
+def key(address):
+    return address[len("s3://") :]
+
+
+def ask(method, path, body=None):
+    url, headers = f"{os.environ['AWS_ENDPOINT_URL']}/{path}", {"Authorization": "the fake CLI"}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers, method=method), timeout=20) as answer:
+            return answer.read()
+    except OSError as error:
+        sys.exit(f"fatal error: {error}")
+
+
+if __name__ == "__main__":
+    main()

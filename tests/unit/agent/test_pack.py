@@ -1,0 +1,84 @@
+"""The packed agent: the same bytes each time, nothing in it but its own, and nothing an old Python lacks."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from agent.pack import pack
+from infra import ROOT
+from tests.unit.agent.pythons import python39
+
+SOURCES = sorted([*(ROOT / "agent").glob("*.py"), *(ROOT / "functions/troop/measure").glob("*.py")])
+BENCHMARKS = sorted((ROOT / "benchmarks").glob("*/*.py"))
+
+
+def test_the_same_sources_make_the_same_bytes(tmp_path: Path) -> None:
+    first = pack(tmp_path / "one.pyz")
+    for source in SOURCES:
+        source.touch()
+    assert pack(tmp_path / "two.pyz") == first
+    assert (tmp_path / "one.pyz").read_bytes() == (tmp_path / "two.pyz").read_bytes()
+
+
+def test_it_holds_the_agent_and_what_measures_and_nothing_else(tmp_path: Path) -> None:
+    pack(tmp_path / "agent.pyz")
+    names = zipfile.ZipFile(tmp_path / "agent.pyz").namelist()
+    packages = {name.rsplit("/", 1)[0] for name in names}
+    assert packages == {"__main__.py", "agent", "troop", "troop/measure"}
+    assert "agent/pack.py" not in names
+    assert [name for name in names if name.startswith("troop/") and name.count("/") == 1] == ["troop/__init__.py"]
+
+
+@pytest.mark.parametrize("source", [*SOURCES, *BENCHMARKS], ids=lambda path: str(path.relative_to(ROOT)))
+def test_it_is_written_in_python_3_9(source: Path) -> None:
+    tree = ast.parse(source.read_text(), feature_version=(3, 9))
+    for found in ast.walk(tree):
+        assert not isinstance(found, ast.Match), f"match in line {found.lineno}"
+    imports = {
+        name.split(".")[0]
+        for found in ast.walk(tree)
+        for name in (
+            [alias.name for alias in found.names]
+            if isinstance(found, ast.Import)
+            else [found.module or ""]
+            if isinstance(found, ast.ImportFrom)
+            else []
+        )
+    }
+    assert imports - {"agent", "troop"} <= sys.stdlib_module_names
+
+
+@pytest.mark.skipif(find_spec("vermin") is None, reason="vermin is not installed: it belongs to requirements-dev.txt")
+def test_it_calls_nothing_that_python_3_9_lacks() -> None:
+    line = [
+        sys.executable,
+        "-c",
+        "from vermin import main; main()",
+        "--target=3.9-",
+        "--violations",
+        "--no-eval-annotations",
+        "--no-tips",
+    ]
+    done = subprocess.run([*line, *map(str, [*SOURCES, *BENCHMARKS])], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.skipif(python39() is None, reason="there is no Python 3.9 here; `make agent-boot` makes one")
+def test_all_of_it_can_be_imported_by_python_3_9(tmp_path: Path) -> None:
+    pack(tmp_path / "agent.pyz")
+    names = [name for name in zipfile.ZipFile(tmp_path / "agent.pyz").namelist() if name != "__main__.py"]
+    modules = sorted(name.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for name in names)
+    script = (
+        f"import sys, importlib; sys.path.insert(0, 'agent.pyz'); [importlib.import_module(m) for m in {modules!r}]"
+    )
+    done = subprocess.run(
+        [str(python39()), "-I", "-W", "error", "-c", script], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,195 @@
+"""The benchmark s3-range-read: what its scripts choose, read and record, and what they say when they cannot."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from infra import ROOT
+from tests.unit.agent.fake_account import FakeAccount
+from troop.measure import operations
+from troop.measure.operations import Operation, Operations, add_all
+
+FOLDER = ROOT / "benchmarks" / "s3-range-read"
+PARAMETERS = {"bucket": "data", "prefix": "", "min_bytes": 100, "max_bytes": 1000, "threads": 4, "timeout_seconds": 5}
+
+
+def module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"s3_range_read_{name}", FOLDER / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+class Scripts:
+    """Runs the scripts as the agent does."""
+
+    def __init__(self, account: FakeAccount, folder: Path) -> None:
+        self.account, self.folder = account, folder
+        (folder / "bin").mkdir()
+        aws = folder / "bin" / "aws"
+        aws.write_text(f'#!/bin/sh\nexec {sys.executable} {Path(__file__).parent / "fake_aws.py"} "$@"\n')
+        aws.chmod(0o755)
+
+    def run(self, script: str, seconds: float = 1.5, **parameters: Any) -> subprocess.CompletedProcess[str]:
+        """With so many measured seconds, after a second of warm-up."""
+        (self.folder / "parameters.json").write_text(json.dumps({**PARAMETERS, **parameters}))
+        told = {
+            "NODE": "i-1",
+            "PARAMETERS": self.folder / "parameters.json",
+            "SHARED": self.folder,
+            "RESULTS": self.folder,
+            "MEASURED_FROM": time.time() + 1,
+            "MEASURED_SECONDS": seconds,
+        }
+        environment = {
+            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT / "functions"),
+            "AWS_ENDPOINT_URL": self.account.url,
+            **{f"TROOP_{name}": str(value) for name, value in told.items()},
+        }
+        line = [sys.executable, str(FOLDER / script)]
+        return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+    def prepared(self, **parameters: Any) -> list[dict[str, Any]]:
+        done = self.run("prepare.py", **parameters)
+        assert done.returncode == 0, done.stderr
+        chosen: list[dict[str, Any]] = json.loads((self.folder / "objects.json").read_text())
+        return chosen
+
+    def read(self) -> Operation:
+        """All that was recorded, of all processes."""
+        total: Operations = {}
+        for path in self.folder.glob("operations*.json"):
+            add_all(total, operations.parse(json.loads(path.read_text())["operations"]))
+        return total["read"]
+
+
+@pytest.fixture
+def scripts(account: FakeAccount, tmp_path: Path) -> Scripts:
+    for name, size in {"a/1": 5000, "a/2": 999, "a/3": 1000, "b/4": 70_000}.items():
+        account.put(f"data/{name}", bytes(size))
+    return Scripts(account, tmp_path)
+
+
+# ------------------------------------------------------------------ prepare
+
+
+@pytest.mark.parametrize(
+    ("parameters", "keys"),
+    [
+        ({}, ["a/1", "a/3", "b/4"]),
+        ({"prefix": "a/"}, ["a/1", "a/3"]),
+        ({"objects": 2}, ["a/1", "a/3"]),
+        ({"keys": ["b/4"]}, ["b/4"]),
+    ],
+)
+def test_objects_that_are_large_enough_are_chosen(
+    scripts: Scripts, parameters: dict[str, Any], keys: list[str]
+) -> None:
+    chosen = scripts.prepared(**parameters)
+    assert [one["key"] for one in chosen] == keys
+    assert all(one["size"] == len(scripts.account.objects[f"data/{one['key']}"]) for one in chosen)
+    assert all("X-Amz-Signature" in one["url"] for one in chosen)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"max_bytes": 10**6}, "nothing to read: no object in data has max_bytes = 1000000 bytes"),
+        ({"prefix": "none/"}, "nothing to read"),
+        ({"min_bytes": 2000}, "min_bytes is 2000 and max_bytes 1000"),
+        ({"min_bytes": 0}, "min_bytes is 0"),
+        ({"keys": ["missing"]}, "aws s3api head-object ended with 1"),
+    ],
+)
+def test_what_cannot_be_read_ends_the_preparation(scripts: Scripts, parameters: dict[str, Any], message: str) -> None:
+    done = scripts.run("prepare.py", **parameters)
+    assert done.returncode == 1
+    assert message in done.stderr
+
+
+def test_chosen_objects_are_spread_over_all() -> None:
+    spread = module("prepare").spread
+    keys = [f"{n:03d}" for n in range(100)]
+    assert spread(keys, 4) == ["000", "025", "050", "075"]
+    assert spread(keys[:3], 8) == keys[:3]
+
+
+# ------------------------------------------------------------------ read
+
+
+def test_ranges_are_read_and_recorded(scripts: Scripts) -> None:
+    scripts.prepared()
+    done = scripts.run("read.py")
+    assert done.returncode == 0, done.stderr
+    read = scripts.read()
+    assert read.times.count > 20
+    assert read.errors == {}
+    assert 100 <= read.bytes / read.times.count <= 1000
+    assert len(scripts.account.ranges) > read.times.count, "the warm-up has read, too"
+    lengths = {1 + int(last) - int(first) for first, last in (r[6:].split("-") for r in scripts.account.ranges)}
+    assert min(lengths) >= 100
+    assert max(lengths) <= 1000
+    assert len(lengths) > 10
+
+
+def test_a_read_that_takes_too_long_is_a_time_out(scripts: Scripts) -> None:
+    scripts.prepared()
+    scripts.account.slowness = 0.5
+    done = scripts.run("read.py", timeout_seconds=0.2)
+    assert "no read succeeded in the measured time" in done.stderr
+    assert done.returncode == 1
+    assert scripts.read().errors.keys() == {"timeout"}
+
+
+def test_errors_are_told_by_their_kind(scripts: Scripts) -> None:
+    scripts.prepared()
+    scripts.account.refuse = 10**9
+    assert scripts.run("read.py").returncode == 1
+    assert scripts.read().errors.keys() == {"http-503"}
+
+
+def test_less_than_was_asked_for_is_an_error(scripts: Scripts) -> None:
+    chosen = scripts.prepared()
+    for one in chosen:
+        one["size"] = 10**6  # they have shrunk since
+    (scripts.folder / "objects.json").write_text(json.dumps(chosen))
+    scripts.run("read.py")
+    assert scripts.read().errors["short"] > 0
+
+
+def test_nobody_there_is_an_error_of_the_connection(scripts: Scripts) -> None:
+    objects = [{"key": "a", "size": 5000, "url": "http://127.0.0.1:9/a?b"}]
+    (scripts.folder / "objects.json").write_text(json.dumps(objects))
+    assert scripts.run("read.py").returncode == 1
+    assert scripts.read().errors.keys() == {"connection"}
+
+
+def test_one_connection_serves_many_reads(account: FakeAccount) -> None:
+    account.put("data/a", bytes(5000))
+    account.signatures.add("s")
+    reader = module("read").Reader(None, 5)
+    reader.read(f"{account.url}/data/a?X-Amz-Signature=s", 0, 100)
+    kept = reader._connection.sock
+    assert reader.read(f"{account.url}/data/a?X-Amz-Signature=s", 10, 200) == 200
+    assert reader._connection.sock is kept
+    reader.close()
+
+
+@pytest.mark.parametrize(
+    ("threads", "processors", "each"), [(1, 8, [1]), (4, 2, [2, 2]), (7, 3, [3, 2, 2]), (400, 2, [200, 200])]
+)
+def test_threads_are_spread_over_processes(threads: int, processors: int, each: list[int]) -> None:
+    assert module("read").shares(threads, processors) == each

@@ -1,0 +1,135 @@
+"""User data: fetches the very agent its run began with, whatever it takes, and arranges the node's end."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from agent import boot as agents_boot
+from agent import keys as agents_keys
+from agent.errors import AgentError
+from tests.unit.agent.node import BOOT, BUCKET, CELL, ID, RUN, Node, key
+from troop.bench import names
+from troop.bench.user_data import LONGEST, user_data
+
+
+def tell_only(node: Node) -> None:
+    """In place of Python: says that it was called, and by what."""
+    node.tool(
+        "python3",
+        f'#!/bin/sh\necho "started: $* in $PWD, home $HOME, $AWS_DEFAULT_REGION" >> {node.home.parent}/told\n',
+    )
+
+
+def told(node: Node) -> str:
+    path = node.home.parent / "told"
+    return path.read_text() if path.exists() else ""
+
+
+@pytest.fixture
+def aws(node: Node) -> Node:
+    """A node that neither sleeps nor starts the agent."""
+    node.tool("sleep", f'#!/bin/sh\necho "sleep $1" >> {node.home.parent}/told\n')
+    tell_only(node)
+    node.account.put(f"{BUCKET}/{names.definition_key(RUN)}", {})
+    return node
+
+
+def test_it_becomes_the_agent(aws: Node) -> None:
+    aws.boot()
+    assert aws.over() == 0, aws.console()
+    assert told(aws) == f"started: agent.pyz boot.json in {aws.home}, home {aws.home}, us-west-2\n"
+
+
+def test_it_tries_again_until_the_agent_can_be_fetched(aws: Node) -> None:
+    aws.account.refuse = 4
+    aws.boot()
+    assert aws.over() == 0
+    assert told(aws).count("sleep") == 4
+    assert "started" in told(aws)
+
+
+def test_another_agent_than_the_runs_is_never_started(aws: Node) -> None:
+    aws.boot(agent_sha256="0" * 64)
+    assert aws.over() == 1
+    assert "started" not in told(aws)
+    assert told(aws).count("sleep") == 30
+    assert "is not the agent this run began with" in aws.console()
+    assert "could not be fetched" in aws.console()
+
+
+def test_the_node_is_readable_by_its_user_alone(aws: Node) -> None:
+    aws.boot()
+    aws.over()
+    assert aws.home.stat().st_mode & 0o077 == 0
+
+
+# ------------------------------------------------------------------ its end
+
+
+def test_on_ec2_a_shutdown_is_arranged_before_anything_else(aws: Node) -> None:
+    del aws.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"]
+    aws.tool("shutdown", f'#!/bin/sh\necho "shutdown $*" >> {aws.home.parent}/told\n')
+    aws.boot(expires_at=int(time.time()) + 3600)
+    aws.over()
+    first = told(aws).splitlines()[0]
+    assert first in ("shutdown -h +65", "shutdown -h +66")
+
+
+def test_a_node_that_boots_after_its_runs_expiry_ends_at_once(aws: Node) -> None:
+    del aws.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"]
+    aws.tool("shutdown", f'#!/bin/sh\necho "shutdown $*" >> {aws.home.parent}/told\n')
+    aws.boot(expires_at=int(time.time()) - 3600)
+    aws.over()
+    assert told(aws).startswith("shutdown -h +1\n")
+
+
+def test_a_machine_that_only_plays_a_node_is_left_running(aws: Node) -> None:
+    aws.tool("shutdown", f'#!/bin/sh\necho "shutdown $*" >> {aws.home.parent}/told\n')
+    aws.boot(expires_at=int(time.time()) - 3600)
+    aws.over()
+    assert "shutdown" not in told(aws)
+
+
+# ------------------------------------------------------------------ what the two sides agree on
+
+
+def test_the_agent_reads_what_user_data_writes(aws: Node) -> None:
+    aws.boot(expires_at=1_790_000_000)
+    aws.over()
+    read = agents_boot.read(aws.home / "boot.json")
+    assert {"format": "troop.boot/1", **read.__dict__} == {**BOOT, "agent_sha256": aws.sha256}
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"format": "troop.boot/2"}', json.dumps({"format": "troop.boot/1"})])
+def test_a_boot_file_of_another_kind_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "boot.json"
+    path.write_text(content)
+    with pytest.raises(AgentError, match=r"boot\.json cannot be read"):
+        agents_boot.read(path)
+
+
+def test_both_sides_have_the_same_keys() -> None:
+    keys = agents_keys.Keys(RUN, CELL)
+    assert keys.definition == names.definition_key(RUN)
+    assert keys.file("read.py") == names.file_key(RUN, "read.py")
+    assert keys.artifact("00ff") == names.artifact_key("00ff")
+    assert keys.roster == names.roster_key(RUN, CELL)
+    assert keys.barrier("measure") == names.barrier_key(RUN, CELL, "measure")
+    assert keys.node(ID) == f"{names.nodes_prefix(RUN, CELL)}{ID}.json"
+    assert keys.summary("measure", ID) == f"{names.phase_prefix(RUN, CELL, 'measure')}{ID}.json"
+    assert keys.output("measure", ID) == f"{names.output_prefix(RUN, CELL, 'measure')}{ID}.log.gz"
+    assert key("roster.json") == f"{BUCKET}/{keys.roster}"
+
+
+def test_it_is_small_enough_for_ec2() -> None:
+    widest = {**BOOT, "bucket": "b" * 63, "region": "ap-southeast-99", "role": "r" * 21}
+    assert len(user_data(widest).encode()) < LONGEST / 2
+
+
+def test_values_stay_values() -> None:
+    text = user_data({**BOOT, "role": "it's; reboot"})
+    assert "it'\"'\"'s; reboot" in text

@@ -1,0 +1,263 @@
+"""A node from its first boot to its last phase, by what it leaves in the results bucket."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.unit.agent.fake_account import METADATA, FakeAccount
+from tests.unit.agent.node import BUCKET, CELL, ID, ROLE, RUN, Node, alive, key
+from tests.unit.agent.pythons import python39
+from troop.bench import names
+from troop.measure import summary as summaries
+
+READER = """
+import json, os, time
+from troop.measure.recorder import Recorder
+
+with Recorder.of_this_phase() as recorder:
+    while recorder.now() < recorder.measured_until:
+        recorder.ok("read", 0.002, 100)
+        time.sleep(0.01)
+    recorder.error("late", "timeout")
+print(json.dumps({name: value for name, value in os.environ.items() if name.startswith("TROOP_")}))
+print(json.load(open(os.environ["TROOP_PARAMETERS"])), os.getcwd())
+"""
+MEASURE = {"script": "read.py", "warm_up_seconds": 0.5, "measured_seconds": 2}
+
+
+def begin(node: Node, *phases: str, files: dict[str, str]) -> None:
+    """Boots it, and lets it through no barrier."""
+    node.benchmark(*({"name": phase} for phase in phases), files=files)
+    node.boot()
+    node.registration()
+    node.roster()
+
+
+def pythons() -> list[str]:
+    return [sys.executable, *filter(None, [python39()])]
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_it_registers_waits_measures_and_ends(account: FakeAccount, tmp_path: Path, python: str) -> None:
+    node = Node(account, tmp_path, python)
+    try:
+        begin(
+            node,
+            "prepare",
+            "measure",
+            files={"prepare.sh": "#!/bin/sh\necho prepared $TROOP_RANK\n", "read.py": READER},
+        )
+        registered = node.registration()
+        node.barrier("prepare", script="prepare.sh")
+        prepared = summaries.parse(node.summary("prepare"))
+        start_at = time.time() + 3
+        node.barrier("measure", start_at=start_at, **MEASURE)
+        measured = summaries.parse(node.summary("measure"))
+        code = node.over()
+    finally:
+        node.end()
+
+    assert code == 0, node.console()
+    assert {
+        name: registered[name] for name in ("format", "id", "role", "zone", "address", "instance_type", "image")
+    } == {
+        "format": "troop.node/1",
+        "id": ID,
+        "role": ROLE,
+        "zone": METADATA["placement/availability-zone"],
+        "address": "127.0.0.1",
+        "instance_type": "c7g.large",
+        "image": METADATA["ami-id"],
+    }
+    assert abs(registered["clock"]["offset_seconds"]) <= registered["clock"]["uncertainty_seconds"] < 0.5
+    assert (prepared.outcome, prepared.rank, prepared.measured_from) == ("ok", 3, None)
+    assert gzip.decompress(node.output("prepare")) == b"prepared 3\n"
+
+    assert (measured.outcome, measured.reason, measured.exit_code) == ("ok", None, 0)
+    assert measured.started_at >= start_at
+    assert measured.measured_from == pytest.approx(start_at + 0.5, abs=1e-3)
+    read = measured.operations["read"]
+    assert read.times.count == sum(read.per_second.count) > 10
+    assert read.bytes == 100 * read.times.count
+    assert "late" not in measured.operations
+    assert measured.samples is not None
+    assert any(measured.samples.series["memory_used"])
+    assert measured.clock is not None
+
+    told, rest = gzip.decompress(node.output("measure")).decode().splitlines()
+    environment = json.loads(told)
+    expected = {
+        "RUN": RUN,
+        "CELL": CELL,
+        "ROLE": ROLE,
+        "RANK": "3",
+        "NODE": ID,
+        "ADDRESS": "127.0.0.1",
+        "PHASE": "measure",
+    }
+    assert {name: environment[f"TROOP_{name}"] for name in expected} == expected
+    assert float(environment["TROOP_START_AT"]) == pytest.approx(start_at, abs=1e-3)
+    assert float(environment["TROOP_MEASURED_SECONDS"]) == 2
+    assert environment["TROOP_FILES"] == str(node.home / "files")
+    assert rest.startswith("{'threads': 4, 'keys': ['a', 'b']}")
+
+
+def test_only_the_phases_of_its_role_are_its_own(node: Node) -> None:
+    node.benchmark({"name": "serve", "roles": ["servers"]}, {"name": "prepare"}, files={"run.py": ""})
+    node.boot()
+    node.registration()
+    node.roster()
+    node.barrier("prepare")
+    assert node.summary("prepare")["outcome"] == "ok"
+    assert node.over() == 0
+    assert not [name for name in node.account.objects if "phases/serve" in name]
+
+
+def test_the_end_is_the_end(node: Node) -> None:
+    begin(node, "prepare", files={"run.py": ""})
+    node.barrier("prepare", "end")
+    assert node.over() == 0
+    assert not [name for name in node.account.objects if "/phases/" in name]
+
+
+# ------------------------------------------------------------------ faults
+
+
+HANGS = "print('going on', flush=True); import time; time.sleep(60)"
+LEAVES_RUBBISH = "import os; open(os.environ['TROOP_RESULTS'] + '/operations.json', 'w').write('{}')"
+
+
+@pytest.mark.parametrize(
+    ("script", "barrier", "outcome", "reason"),
+    [
+        ("raise SystemExit('no bucket')", {}, "failed", "run.py ended with exit code 1; it last printed: no bucket"),
+        ("import os; os.kill(os.getpid(), 9)", {}, "failed", "run.py was ended by signal 9"),
+        (
+            HANGS,
+            {"timeout_seconds": 0.7},
+            "timed-out",
+            "run.py took longer than 0.7 s and was ended; it last printed: g",
+        ),
+        ("", {"script": "missing.sh"}, "failed", "missing.sh cannot be run: "),
+        (LEAVES_RUBBISH, {}, "failed", "operations.json of the script's results cannot be read: "),
+        ("", {"start_at": 1.0}, "failed", "s after the common start"),
+    ],
+    ids=["fails", "crashes", "hangs", "missing", "unreadable", "late"],
+)
+def test_a_phase_that_fails_has_a_summary_with_the_reason(
+    node: Node, script: str, barrier: dict[str, object], outcome: str, reason: str
+) -> None:
+    begin(node, "prepare", files={"run.py": script})
+    node.barrier("prepare", **barrier)
+    found = summaries.parse(node.summary("prepare"))
+    assert (found.outcome, found.rank) == (outcome, 3)
+    assert reason in str(found.reason)
+    assert gzip.decompress(node.output("prepare")) is not None
+
+
+def test_what_was_recorded_before_a_script_failed_is_kept(node: Node) -> None:
+    begin(node, "measure", files={"read.py": READER + "raise SystemExit(3)\n"})
+    node.barrier("measure", start_at=time.time() + 2.5, **MEASURE)
+    found = summaries.parse(node.summary("measure"))
+    assert (found.outcome, found.exit_code) == ("failed", 3)
+    assert found.operations["read"].times.count > 10
+
+
+def test_a_node_that_is_shut_down_while_it_measures_says_that_it_is_lost(node: Node) -> None:
+    begin(
+        node, "prepare", files={"run.py": "import os, time\nopen('pid', 'x').write(str(os.getpid()))\ntime.sleep(60)\n"}
+    )
+    node.barrier("prepare")
+    pid = node.home / "phases/prepare/pid"
+    wait_for(lambda: pid.exists() and pid.read_text())
+    node.terminate()
+    found = summaries.parse(node.summary("prepare"))
+    assert (found.outcome, found.exit_code) == ("lost", None)
+    assert "shutting down" in str(found.reason)
+    assert not alive(int(pid.read_text()))
+    assert node.over() == 1
+
+
+def test_a_node_that_is_shut_down_while_it_waits_says_so_too(node: Node) -> None:
+    begin(node, "prepare", files={"run.py": ""})
+    wait_for(lambda: "waiting for the release" in node.console())
+    node.terminate()
+    assert node.summary("prepare")["outcome"] == "lost"
+
+
+def test_what_a_node_lacks_before_it_registers_is_its_registration(node: Node) -> None:
+    artifact = {"name": "data.bin", "sha256": hashlib.sha256(b"as staged").hexdigest()}
+    node.benchmark({"name": "prepare"}, files={"run.py": ""}, artifacts=[artifact])
+    node.account.put(f"{BUCKET}/{names.artifact_key(artifact['sha256'])}", b"as changed")
+    node.boot()
+    registered = node.registration()
+    assert (registered["format"], registered["id"], registered["role"]) == ("troop.node/1", ID, ROLE)
+    assert "artifact data.bin is not what was staged" in registered["error"]
+    assert node.over() == 1
+
+
+def test_a_node_that_is_not_on_the_roster_does_nothing(node: Node) -> None:
+    begin(node, "prepare", files={"run.py": ""})
+    node.roster(node="i-of-another")
+    node.barrier("prepare")
+    found = node.summary("prepare")
+    assert (found["outcome"], found["reason"]) == ("failed", f"{ID} is not on the roster")
+
+
+def test_artifacts_are_there_by_name(node: Node) -> None:
+    content = b"many bytes"
+    sha256 = hashlib.sha256(content).hexdigest()
+    script = "import os; print(open(os.environ['TROOP_ARTIFACTS'] + '/tools/data.bin').read())"
+    node.benchmark(
+        {"name": "prepare"}, files={"run.py": script}, artifacts=[{"name": "tools/data.bin", "sha256": sha256}]
+    )
+    node.account.put(f"{BUCKET}/{names.artifact_key(sha256)}", content)
+    node.boot()
+    node.roster()
+    node.barrier("prepare")
+    assert node.summary("prepare")["outcome"] == "ok"
+    assert gzip.decompress(node.output("prepare")) == content + b"\n"
+
+
+def test_a_busy_bucket_is_asked_again(node: Node) -> None:
+    node.benchmark({"name": "prepare"}, files={"run.py": ""})
+    node.account.refuse = 3
+    node.boot()
+    assert "error" not in node.registration()
+
+
+def test_a_clock_that_is_wrong_starts_at_the_common_instant_all_the_same(node: Node) -> None:
+    node.account.clock_ahead = 7200.0
+    begin(node, "prepare", files={"run.py": ""})
+    assert node.registration()["clock"]["offset_seconds"] == pytest.approx(-7200, abs=0.6)
+    start_at = time.time() + 7200 + 3
+    node.barrier("prepare", start_at=start_at)
+    found = summaries.parse(node.summary("prepare"))
+    assert found.outcome == "ok", found.reason
+    assert found.clock is not None
+    assert found.started_at == pytest.approx(start_at - 7200, abs=found.clock.uncertainty_seconds + 1)
+
+
+def test_a_run_that_expires_takes_its_nodes_along(node: Node) -> None:
+    node.benchmark({"name": "prepare"}, files={"run.py": ""})
+    node.boot(expires_at=int(time.time()) - 299 + 3)
+    node.registration()
+    assert node.over(60) == 1
+    assert "has expired" in node.console()
+    told = {**node.registration(), **json.loads(node.account.objects.get(key(f"phases/prepare/{ID}.json"), b"{}"))}
+    assert "shutting down" in (told.get("reason") or told.get("error") or ""), "it may have come before the first phase"
+
+
+def wait_for(condition: object, seconds: float = 20) -> None:
+    assert callable(condition)
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)

@@ -1,0 +1,77 @@
+"""Where fleets go, and on what."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.bench.build import DRIVERS, SERVERS
+from troop.bench.fleet_requests import (
+    Image,
+    LaunchImpossibleError,
+    Subnet,
+    architecture,
+    choose_subnets,
+    group_request,
+    is_ours,
+    template_data,
+)
+from troop.bench.names import of_fleet, tags
+
+SUBNETS = [Subnet("s-c", "zc"), Subnet("s-a1", "za"), Subnet("s-b", "zb"), Subnet("s-a2", "za")]
+TAGS = of_fleet(tags("Troop", "r", "c001", "2026"), "drivers")
+
+
+@pytest.mark.parametrize(
+    ("supported", "found"),
+    [({"arm64"}, "arm64"), ({"x86_64"}, "x86_64"), ({"i386", "x86_64"}, "x86_64")],
+)
+def test_an_architecture_is_one_there_is_an_image_of(supported: set[str], found: str) -> None:
+    assert architecture("t", supported) == found
+
+
+@pytest.mark.parametrize("supported", [{"i386"}, {"arm64_mac"}, set()])
+def test_a_type_without_an_image_is_refused(supported: set[str]) -> None:
+    with pytest.raises(LaunchImpossibleError, match="mac1"):
+        architecture("mac1", supported)
+
+
+@pytest.mark.parametrize(
+    ("zones", "offered", "chosen"),
+    [
+        (1, {"za", "zb", "zc"}, ("s-a1", "s-a2")),
+        (2, {"za", "zb", "zc"}, ("s-a1", "s-a2", "s-b")),
+        (1, {"zb", "zc", "zd"}, ("s-b",)),
+        (2, {"zc", "zb"}, ("s-b", "s-c")),
+    ],
+)
+def test_fleets_take_the_first_zones_that_have_their_type(zones: int, offered: set[str], chosen: tuple[str]) -> None:
+    assert choose_subnets(replace(DRIVERS, zones=zones), SUBNETS, offered) == chosen
+    assert choose_subnets(replace(DRIVERS, zones=zones), SUBNETS[::-1], offered) == chosen
+
+
+@pytest.mark.parametrize(("zones", "offered"), [(1, set()), (1, {"zd"}), (4, {"za", "zb", "zc", "zd"})])
+def test_too_few_zones_are_told(zones: int, offered: set[str]) -> None:
+    with pytest.raises(LaunchImpossibleError, match="take fewer zones or another instance type"):
+        choose_subnets(replace(DRIVERS, zones=zones), SUBNETS, offered)
+
+
+def test_user_data_that_ec2_would_refuse_is_refused_first() -> None:
+    image = Image("ami-1", "/dev/xvda")
+    template_data(SERVERS, image, "sg-1", "arn", "x" * 16_384, TAGS)
+    with pytest.raises(LaunchImpossibleError, match="16385 bytes"):
+        template_data(SERVERS, image, "sg-1", "arn", "x" * 16_385, TAGS)
+
+
+def test_a_group_launches_from_the_template_that_was_made_for_it() -> None:
+    request = group_request(DRIVERS, "name", "lt-1", ["s-1", "s-2"], TAGS)
+    assert request["LaunchTemplate"] == {"LaunchTemplateId": "lt-1", "Version": "1"}
+    assert request["VPCZoneIdentifier"] == "s-1,s-2"
+
+
+@pytest.mark.parametrize("key", ["troop:deployment", "troop:run", "troop:cell"])
+def test_ours_is_what_carries_all_of_deployment_run_and_cell(key: str) -> None:
+    assert is_ours(TAGS | {"more": "x"}, TAGS)
+    assert not is_ours(TAGS | {key: "other"}, TAGS)
+    assert not is_ours({k: v for k, v in TAGS.items() if k != key}, TAGS)

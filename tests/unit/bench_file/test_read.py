@@ -1,0 +1,242 @@
+"""A benchmark's file: what it becomes, and what is refused, where, and with what would be allowed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.bench_file.documents import FILE, FILES, changed, files, problems
+from troop.bench.definition import Artifact, Benchmark, Fleet, Phase, Volume, from_document, to_document
+from troop.bench.problems import BadBenchmarkError
+from troop.bench_file import models
+from troop.bench_file.fields import seconds, written
+from troop.bench_file.read import read
+
+
+def test_what_is_left_out_is_filled_in() -> None:
+    assert read(FILE, FILES[::-1]) == Benchmark(
+        name="reads",
+        description="",
+        expires_after=7200,
+        fleets=(
+            Fleet("servers", 3, "m7g.large", 3, 600, 8, (Volume("/dev/sdf", 100, "gp3", None, None),)),
+            Fleet("drivers", 2, "c7g.large", 1, 600, 8),
+        ),
+        phases=(
+            Phase("prepare", ("servers", "drivers"), "prepare.sh", 600),
+            Phase("measure", ("drivers",), "read.py", 600, start_together=True, warm_up=30, measured=300),
+        ),
+        parameters={"bucket": "my-data", "threads": 32, "sizes": (1024, 10240)},
+        artifacts=(Artifact("data.tar.gz", "0f" * 32, "./data.tar.gz"),),
+        buckets=("my-data",),
+        files=("prepare.sh", "read.py"),
+    )
+
+
+@given(files())
+def test_what_is_stored_is_itself_a_file_and_means_the_same(document: dict[str, Any]) -> None:
+    benchmark = read(document, FILES)
+    stored = json.loads(json.dumps(to_document(benchmark)))
+    assert from_document(stored) == benchmark
+    again = {key: value for key, value in stored.items() if key not in ("format", "size", "files")}
+    assert read(again, FILES) == benchmark
+
+
+@given(files())
+def test_reading_leaves_the_document_alone(document: dict[str, Any]) -> None:
+    before = json.dumps(document)
+    read(document | {"sizes": {"s": {"expires_after": "20h"}}}, FILES, "s", {"expires_after": "21h"})
+    assert json.dumps(document) == before
+
+
+_JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(files(), st.data())
+def test_whatever_stands_there_is_taken_or_refused_at_its_place(document: dict[str, Any], data: st.DataObject) -> None:
+    way: list[Any] = []
+    inner: Any = document
+    while isinstance(inner, (dict, list)) and inner and (not way or data.draw(st.booleans())):
+        step = data.draw(st.sampled_from(sorted(inner) if isinstance(inner, dict) else range(len(inner))))
+        way.append(step)
+        outer, inner = inner, inner[step]
+    outer[way[-1]] = data.draw(_JUNK)
+    try:
+        read(document, FILES)
+    except BadBenchmarkError as bad:
+        for problem in bad.problems:
+            assert problem.message
+            assert problem.allowed
+            # What is wrong is there, or does not fit what is there any more.
+            assert problem.place[:1] == tuple(way[:1]) or problem.place[0] in ("phases", "expires_after")
+
+
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    ({"name": "Reads"}, "name", "is 'Reads': must be a lower-case letter"),
+    ({"name": ...}, "name", "is missing: must be given (What it is called: a lower-case letter"),
+    ({"nmae": "x"}, "nmae", "is not known: must be spelled name"),
+    ({"colour": "x"}, "colour", "is not known: must be one of name, description, expires_after"),
+    ({"expires_after": "25h"}, "expires_after", "is '25h': must be a duration from 10m to 24h"),
+    ({"expires_after": "2 days"}, "expires_after", "is '2 days': must be a duration"),
+    ({"expires_after": True}, "expires_after", "is true: must be a duration"),
+    ({"expires_after": float("inf")}, "expires_after", "is inf: must be a duration"),
+    ({"expires_after": 7200.5}, "expires_after", "is 7200.5: must be a duration"),
+    ({"expires_after": "36m"}, "expires_after", "is 36m: must be at least 37m: the longest boot_timeout and all"),
+    ({"fleets": {}}, "fleets", "is empty: must be given (Nodes by role"),
+    ({"fleets": []}, "fleets", "is []: must be a mapping of keys to values"),
+    ({"fleets__Drivers": {}}, "fleets.Drivers", "is no name that can be used: must be a lower-case letter"),
+    ({"fleets__drivers": None}, "fleets.drivers", "is null: must be a mapping of keys to values"),
+    ({"fleets__drivers__count": 0}, "fleets.drivers.count", "is 0: must be a whole number from 1 to 10000"),
+    ({"fleets__drivers__count": "2"}, "fleets.drivers.count", "is '2': must be a whole number"),
+    ({"fleets__drivers__count": 2.5}, "fleets.drivers.count", "is 2.5: must be a whole number"),
+    ({"fleets__drivers__count": 10**400}, "fleets.drivers.count", "is 1000000000"),
+    ({"fleets__drivers__count": float("nan")}, "fleets.drivers.count", "is nan: must be a whole number"),
+    ({"fleets__drivers__count": True}, "fleets.drivers.count", "is true: must be a whole number"),
+    ({"fleets__drivers__zones": 3}, "fleets.drivers.zones", "is 3: must be at most 2, which is its count"),
+    ({"fleets__drivers__instance_type": "large"}, "fleets.drivers.instance_type", "must be an EC2 instance type"),
+    ({"fleets__servers__volumes__0__device": "/dev/sda"}, "fleets.servers.volumes.0.device", "/dev/sdf to /dev/sdp"),
+    (
+        {"fleets__servers__volumes": [{"device": "/dev/sdf", "size_gib": 9}] * 2},
+        "fleets.servers.volumes.1.device",
+        "is '/dev/sdf': must be given once: another volume has it",
+    ),
+    ({"fleets__servers__volumes__0__iops": 2999}, "fleets.servers.volumes.0.iops", "from 3000 to 50000, for gp3 of"),
+    ({"fleets__servers__volumes__0__iops": 50_001}, "fleets.servers.volumes.0.iops", "from 3000 to 50000, for gp3"),
+    ({"fleets__servers__volumes__0__throughput_mib": 751}, "fleets.servers.volumes.0.throughput_mib", "at most 750"),
+    ({"fleets__servers__volumes__0__type": "io2"}, "fleets.servers.volumes.0.iops", "is missing: must be given for"),
+    (
+        {"fleets__servers__volumes__0": {"device": "/dev/sdf", "size_gib": 4, "type": "io2", "iops": 4001}},
+        "fleets.servers.volumes.0.iops",
+        "is 4001: must be at most 4000, for io2 of 4 GiB",
+    ),
+    (
+        {"fleets__servers__volumes__0": {"device": "/dev/sdf", "size_gib": 3, "type": "io2", "iops": 100}},
+        "fleets.servers.volumes.0.size_gib",
+        "is 3: must be at least 4, for io2",
+    ),
+    (
+        {
+            "fleets__servers__volumes__0__type": "io2",
+            "fleets__servers__volumes__0__iops": 100,
+            "fleets__servers__volumes__0__throughput_mib": 125,
+        },
+        "fleets.servers.volumes.0.throughput_mib",
+        "must be left out, for io2",
+    ),
+    ({"phases": []}, "phases", "is empty: must be given (What is done"),
+    ({"phases": [FILE["phases"][0]] * 51}, "phases", "has 51 entries: must be shorter"),
+    ({"phases__1__name": "prepare"}, "phases.1.name", "is 'prepare': must be given once: another phase has it"),
+    ({"phases__1__name": "boot"}, "phases.1.name", "is 'boot': must be none of launch, boot, collect, teardown, over"),
+    ({"phases__1__roles": ["clients"]}, "phases.1.roles.0", "is 'clients': must be one of servers, drivers"),
+    ({"phases__0__roles": ["drivers", "drivers"]}, "phases.0.roles.1", "is 'drivers': must be given once"),
+    ({"phases__1__roles": []}, "phases.1.roles", "is empty: must be given (Whose nodes do it"),
+    ({"phases__1__script": "reed.py"}, "phases.1.script", "a file beside the benchmark's: prepare.sh, read.py"),
+    ({"phases__1__script": "../read.py"}, "phases.1.script", "must be a file's name"),
+    ({"phases__1__timeout": "330s"}, "phases.1.timeout", "is 330s: must be longer than 330s, its warm-up and measured"),
+    ({"phases__0__warm_up": "1m"}, "phases.0.warm_up", "is 1m: must be left out where nothing is measured"),
+    ({"phases__1__start_together": "yes"}, "phases.1.start_together", "is 'yes': must be true or false"),
+    ({"parameters__Threads": 1}, "parameters.Threads", "is no name that can be used"),
+    ({"parameters__threads": None}, "parameters.threads", "is null: must be text"),
+    ({"parameters__threads": {"a": 1}}, "parameters.threads", "must be text"),
+    ({"parameters__threads": [[1]]}, "parameters.threads", "is [[1]]: must be text"),
+    ({"parameters__bucket": 10**400}, "parameters.bucket", "is 1000000000"),
+    ({"parameters__threads": float("inf")}, "parameters.threads", "is inf: must be text"),
+    ({"artifacts__0__sha256": "0F" * 32}, "artifacts.0.sha256", "64 lower-case hexadecimal digits"),
+    ({"artifacts__0__source": "http://x/y"}, "artifacts.0.source", "must be https://..., s3://BUCKET/KEY, or a path"),
+    ({"artifacts": FILE["artifacts"] * 2}, "artifacts.1.name", "must be given once: another artifact has it"),
+    ({"buckets": ["s3://my-data"]}, "buckets.0", "an S3 bucket's name, without s3://"),
+    ({"buckets": ["my-data", "my-data"]}, "buckets.1", "must be given once"),
+    ({"sizes__smoke": 3}, "sizes.smoke", "is 3: must be a mapping"),
+    ({"sizes__Smoke": {}}, "sizes.Smoke", "is no name that can be used"),
+    ({"sizes__smoke": {"fleets.clients.count": 1}}, "sizes.smoke.fleets.clients.count", "there is no 'clients'"),
+    ({"sizes__smoke": {"fleets.clients": {}}}, "sizes.smoke.fleets.clients", "must be one of servers, drivers"),
+    ({"sizes__smoke": {"parameters.treads": 1}}, "sizes.smoke.parameters.treads", "bucket, threads, sizes"),
+    ({"sizes__smoke": {"phases.measure.measure": 1}}, "sizes.smoke.phases.measure.measure", "must be spelled measured"),
+    ({"sizes__smoke": {"phases.2.timeout": 1}}, "sizes.smoke.phases.2.timeout", "must be one of prepare, measure"),
+    ({"sizes__smoke": {"fleets.drivers.count": 0}}, "sizes.smoke.fleets.drivers.count", "is 0: must be a whole"),
+    ({"sizes__smoke": {"fleets.servers.count": 1}}, "sizes.smoke", "makes a file in which fleets.servers.zones is 3"),
+    ({"sizes__smoke": {"fleets.servers.volumes.0.iops": 0}}, "sizes.smoke.fleets.servers.volumes.0.iops", "is 0"),
+    ({"sizes__smoke": {"name": "x"}}, "sizes.smoke.name", "cannot be changed"),
+    ({"sizes__smoke": {"buckets.0": "x"}}, "sizes.smoke.buckets.0", "leads into ['my-data']"),
+    ({"sizes__smoke": {"name.x": "x"}}, "sizes.smoke.name.x", "leads into 'reads'"),
+    ({"sizes__smoke": {"phases": {}}}, "sizes.smoke.phases", "is {}: must be a list"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "where", "said"), REFUSED, ids=[f"{w}-{n}" for n, (_, w, _) in enumerate(REFUSED)])
+def test_what_is_refused_is_named_with_what_is_allowed(change: dict[str, Any], where: str, said: str) -> None:
+    found = [str(problem) for problem in problems(changed(**change), files=FILES) if problem.where == where]
+    assert [text for text in found if said in text], found
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    document = changed(name="X", fleets__drivers__count=0, phases__0__timeout="1x", parameters__A=1)
+    assert [p.where for p in problems(document)] == [
+        "name",
+        "fleets.drivers.count",
+        "phases.0.timeout",
+        "parameters.A",
+    ]
+
+
+@pytest.mark.parametrize("document", [None, [], "text", 5])
+def test_a_document_that_is_none(document: Any) -> None:
+    (problem,) = problems(document)
+    assert str(problem).startswith("the file is ")
+
+
+def test_a_document_that_is_nested_without_end() -> None:
+    document: Any = []
+    for _ in range(100_000):
+        document = [document]
+    (problem,) = problems(changed(parameters__threads=document))
+    assert "nested deeper" in problem.message
+
+
+def test_a_size_and_single_changes_on_top_of_it() -> None:
+    chosen = read(FILE, FILES, "smoke", {"parameters.threads": 8, "phases.prepare.roles": ["drivers"]})
+    assert (chosen.size, chosen.fleet("drivers").count, chosen.phase("measure").measured) == ("smoke", 1, 5)
+    assert (chosen.parameters["threads"], chosen.phase("prepare").roles) == (8, ("drivers",))
+    assert read(FILE, FILES).parameters["threads"] == 32
+
+
+@pytest.mark.parametrize(
+    ("document", "how", "said"),
+    [
+        (FILE, {"size": "big"}, "size is 'big': must be one of smoke"),
+        (changed(sizes=...), {"size": "big"}, "must be left out: the file has no sizes"),
+        (FILE, {"changes": {"parameters.treads": 1}}, "set.parameters.treads leads nowhere"),
+        (FILE, {"changes": {"fleets.drivers.count": 0}}, "set.fleets.drivers.count is 0: must be a whole number"),
+        (FILE, {"size": "smoke", "changes": {"fleets.drivers.zones": 2}}, "set.fleets.drivers.zones is 2: must be at"),
+        (FILE, {"changes": {"sizes": {}}}, "set.sizes cannot be changed"),
+    ],
+)  # fmt: skip
+def test_a_size_or_a_change_that_cannot_be(document: Any, how: dict[str, Any], said: str) -> None:
+    (problem,) = problems(document, **how)
+    assert said in str(problem)
+
+
+def test_files_that_are_not_known_are_not_missed() -> None:
+    assert read(FILE).files == ()
+
+
+@given(st.integers(0, 90_000))
+def test_durations_are_written_as_they_are_read(duration: int) -> None:
+    assert seconds(written(duration)) == duration
+
+
+def test_names_are_long_enough_for_what_is_made_of_them() -> None:
+    from troop.bench import names
+
+    role = "r" * 21
+    models.ROLE.parse(role)
+    name = names.fleet_name("20261121-150312-1f0c9b2e", "c001", role)
+    assert len(name) <= 128  # a launch template's, the shortest limit of what is named so

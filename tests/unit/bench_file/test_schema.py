@@ -1,0 +1,69 @@
+"""The committed JSON Schema: current, and in agreement with what is accepted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+
+from cli import yaml_files
+from infra import ROOT, bench_schema
+from tests.unit.bench_file.documents import FILE, FILES, changed, files
+from tests.unit.bench_file.test_read import REFUSED
+from troop.bench_file.read import read
+from troop.bench_file.schema import document
+
+SCHEMA = jsonschema_rs.Draft202012Validator(document())
+
+
+def test_the_schema_is_the_committed_one() -> None:
+    assert bench_schema.PATH.read_text(encoding="utf-8") == bench_schema.text(), "run: python -m infra.bench_schema"
+
+
+@given(files())
+def test_what_is_accepted_the_schema_accepts(document: dict[str, Any]) -> None:
+    read(document, FILES)
+    SCHEMA.validate(document)
+
+
+KNOWN_TO_THE_SCHEMA = [
+    *(
+        "name",
+        "nmae",
+        "colour",
+        "fleets",
+        "fleets.drivers.count",
+        "fleets.Drivers",
+        "phases",
+        "phases.1.start_together",
+    ),
+    *("parameters.Threads", "parameters.threads", "artifacts.0.sha256", "artifacts.0.source", "buckets.0"),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [(change, where) for change, where, _ in REFUSED if where in KNOWN_TO_THE_SCHEMA],
+)
+def test_what_is_wrong_by_itself_the_schema_refuses(change: dict[str, Any], where: str) -> None:
+    assert SCHEMA.is_valid(FILE)
+    assert not SCHEMA.is_valid(changed(**change))
+
+
+def test_the_documentation_names_every_key_and_its_example_is_in_order() -> None:
+    text = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    schema = document()
+    for part in (schema, *schema["$defs"].values()):
+        for key in part["properties"]:
+            assert f"`{key}`" in text, key
+    example = text.partition("```yaml\n")[2].partition("```")[0]
+    found = read(yaml_files.parse(example, "the example"), ("prepare.py", "read.py"), "smoke")
+    assert found.phase("measure").measured == 5
+
+
+def test_an_editor_finds_the_schema() -> None:
+    for path in (ROOT / "benchmarks").glob("*/benchmark.yaml"):
+        first = path.read_text(encoding="utf-8").splitlines()[0]
+        assert first == "# yaml-language-server: $schema=../benchmark.schema.json", path

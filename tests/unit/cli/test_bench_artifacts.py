@@ -1,0 +1,162 @@
+"""Artifacts of a benchmark: held against their hash, and uploaded where the API says, once."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from cli.bench_artifacts import Staging
+from cli.errors import CliError, Exit
+from troop.bench.definition import Artifact
+
+CONTENT = b"data" * 1000
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+@dataclass
+class Bucket:
+    """Where presigned addresses lead to, and the API that gives them.
+
+    Attributes:
+        puts: (headers, body) of each upload.
+        statuses: to be answered one by one; 200 after that.
+    """
+
+    url: str
+    puts: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+    statuses: list[int] = field(default_factory=list)
+    staged: set[str] = field(default_factory=set)
+    asked: list[int | None] = field(default_factory=list)
+
+    def stage(self, sha256: str, size: int | None = None) -> dict[str, Any]:
+        self.asked.append(size)
+        if sha256 in self.staged:
+            return {"staged": True, "upload_url": None, "headers": {}}
+        headers = {"content-length": str(size), "x-amz-checksum-sha256": "signed"}
+        return {
+            "staged": False,
+            "upload_url": f"{self.url}/artifacts/{sha256}?X-Amz-Signature=s%2B",
+            "headers": headers,
+        }
+
+
+@pytest.fixture
+def bucket() -> Iterator[Bucket]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            assert self.path == f"/artifacts/{SHA256}?X-Amz-Signature=s%2B"
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            found.puts.append(({name.lower(): value for name, value in self.headers.items()}, body))
+            self._answer(found.statuses.pop(0) if found.statuses else 200)
+
+        def do_GET(self) -> None:
+            self._answer(200 if self.path == "/data" else 404, CONTENT)
+
+        def _answer(self, status: int, body: bytes = b"<Error/>") -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    found = Bucket(f"http://127.0.0.1:{server.server_address[1]}")
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield found
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def staging(bucket: Bucket, folder: Path, said: list[str] | None = None) -> Staging:
+    tell = (said if said is not None else []).append
+    return Staging(bucket, folder, boto3.Session, tell, sleep=lambda seconds: None)
+
+
+def artifact(source: str, sha256: str = SHA256) -> Artifact:
+    return Artifact("d", sha256, source)
+
+
+def test_a_file_is_uploaded_as_the_address_wants_it(bucket: Bucket, tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(CONTENT)
+    staging(bucket, tmp_path).stage(artifact("./data"))
+    ((headers, body),) = bucket.puts
+    assert body == CONTENT
+    assert (headers["content-length"], headers["x-amz-checksum-sha256"]) == (str(len(CONTENT)), "signed")
+    assert not [name for name in headers if name in ("authorization", "transfer-encoding", "content-type")]
+    assert bucket.asked == [None, len(CONTENT)]
+
+
+def test_what_is_there_is_neither_fetched_nor_read(bucket: Bucket, tmp_path: Path) -> None:
+    bucket.staged.add(SHA256)
+    said: list[str] = []
+    staging(bucket, tmp_path, said).stage(artifact("https://nowhere.invalid/data"))
+    assert said == ["d: staged already"]
+    assert bucket.puts == []
+
+
+@pytest.mark.parametrize("source", ["./data", "s3://my-data/a/key"])
+def test_another_content_is_refused_before_it_is_uploaded(bucket: Bucket, tmp_path: Path, source: str) -> None:
+    (tmp_path / "data").write_bytes(CONTENT)
+    with mock_aws():
+        s3 = boto3.client("s3", region_name="us-east-1")
+        s3.create_bucket(Bucket="my-data")
+        s3.put_object(Bucket="my-data", Key="a/key", Body=CONTENT)
+        with pytest.raises(CliError, match=f"has the sha256 {SHA256}, not {'0f' * 32}") as refused:
+            staging(bucket, tmp_path).stage(artifact(source, "0f" * 32))
+    assert refused.value.code is Exit.USAGE
+    assert bucket.puts == []
+
+
+def test_a_source_on_the_web(bucket: Bucket, tmp_path: Path) -> None:
+    staging(bucket, tmp_path).stage(artifact(f"{bucket.url}/data"))
+    assert [body for _, body in bucket.puts] == [CONTENT]
+
+
+def test_a_source_in_a_bucket(bucket: Bucket, tmp_path: Path) -> None:
+    with mock_aws():
+        s3 = boto3.client("s3", region_name="us-east-1")
+        s3.create_bucket(Bucket="my-data")
+        s3.put_object(Bucket="my-data", Key="a/key", Body=CONTENT)
+        made = staging(bucket, tmp_path)
+        with made._opened(artifact("s3://my-data/a/key")) as file:
+            file.seek(0)
+            assert file.read() == CONTENT
+        with pytest.raises(CliError) as refused, made._opened(artifact("s3://my-data/other")):
+            pass
+    assert "s3:" in str(refused.value)
+
+
+@pytest.mark.parametrize("source", ["./missing", "/missing", "WEB/missing"])
+def test_a_source_that_is_not_there(bucket: Bucket, tmp_path: Path, source: str) -> None:
+    with pytest.raises(CliError, match="the artifact d cannot be had from") as refused:
+        staging(bucket, tmp_path).stage(artifact(source.replace("WEB", bucket.url)))
+    assert refused.value.code is Exit.FAILED
+
+
+def test_an_upload_that_fails_is_made_again_from_its_beginning(bucket: Bucket, tmp_path: Path) -> None:
+    (tmp_path / "data").write_bytes(CONTENT)
+    bucket.statuses = [503, 500]
+    staging(bucket, tmp_path).stage(artifact("data"))
+    assert [body for _, body in bucket.puts] == [CONTENT] * 3
+
+
+@pytest.mark.parametrize(("statuses", "tries"), [([403], 1), ([503] * 3, 3)])
+def test_an_upload_that_is_refused(bucket: Bucket, tmp_path: Path, statuses: list[int], tries: int) -> None:
+    (tmp_path / "data").write_bytes(CONTENT)
+    bucket.statuses = list(statuses)
+    with pytest.raises(CliError, match=rf"could not be uploaded \({statuses[0]}\)"):
+        staging(bucket, tmp_path).stage(artifact("data"))
+    assert len(bucket.puts) == tries

@@ -1,0 +1,94 @@
+"""What a deployment has for benchmarks, in moto, and requests to run one."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.unit.edge.account import Account
+from tests.unit.edge.asking import ANNA, ask
+from tests.unit.teardown.tables import make_runs_table
+from troop.aws.clients import client
+from troop.aws.runs import RunTable
+
+BUCKET = "results-bucket"
+MACHINES = "arn:aws:states:eu-central-1:123456789012:stateMachine:"
+
+FILE: dict[str, Any] = {
+    "name": "reads",
+    "expires_after": "2h",
+    "fleets": {"drivers": {"count": 2, "instance_type": "c7g.large"}},
+    "phases": [
+        {"name": "measure", "roles": ["drivers"], "script": "read.py", "measured": "5m", "timeout": "10m"},
+    ],
+    "parameters": {"threads": 32},
+    "sizes": {"smoke": {"fleets.drivers.count": 1, "parameters.threads": 4}},
+}
+FILES = {"read.py": b"print('read')\n", "ranges.csv": b"\x00\xff"}
+KEYS = ("RESULTS_BUCKET", "RUNS_TABLE", "BENCHMARK_MACHINE", "TEARDOWN_MACHINE", "NETWORK_SUBNETS")
+
+
+@dataclass
+class Half:
+    """The deployment's half for benchmarks."""
+
+    account: Account
+    zones: list[str]
+
+    def environment(self) -> dict[str, str]:
+        values = (BUCKET, "Runs", f"{MACHINES}benchmark", f"{MACHINES}teardown", ",".join(self.subnets))
+        return {f"TROOP_{key}": value for key, value in zip(KEYS, values, strict=True)}
+
+    def deploy(self) -> None:
+        where: Any = {"LocationConstraint": "eu-central-1"}
+        self.s3 = client("s3")
+        self.s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration=where)
+        make_runs_table(self.account.dynamodb)
+        role = client("iam").create_role(RoleName="machines", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
+        for name in ("benchmark", "teardown"):
+            client("stepfunctions").create_state_machine(name=name, definition="{}", roleArn=role)
+        vpc = self.account.ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+        self.subnets = [
+            self.account.ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.0.{n}.0/24", AvailabilityZone=zone)["Subnet"][
+                "SubnetId"
+            ]
+            for n, zone in enumerate(self.zones)
+        ]
+
+    @property
+    def runs(self) -> RunTable:
+        return RunTable(self.account.dynamodb, "Runs", sleep=lambda seconds: None)
+
+    def started(self, machine: str = "benchmark") -> dict[str, Any]:
+        """Inputs of the executions that were started, by their name."""
+        states = client("stepfunctions")
+        found = states.list_executions(stateMachineArn=MACHINES + machine)["executions"]
+        return {
+            e["name"]: json.loads(states.describe_execution(executionArn=e["executionArn"])["input"]) for e in found
+        }
+
+    def objects(self) -> dict[str, bytes]:
+        """What is in the bucket, by key."""
+        listed = self.s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])
+        return {o["Key"]: self.s3.get_object(Bucket=BUCKET, Key=o["Key"])["Body"].read() for o in listed}
+
+    def stage(self, content: bytes) -> str:
+        """Puts an artifact; its hash."""
+        sha256 = hashlib.sha256(content).hexdigest()
+        self.s3.put_object(Bucket=BUCKET, Key=f"artifacts/{sha256}", Body=content)
+        return sha256
+
+
+def request(key: str = "k1", files: Mapping[str, bytes] = FILES, **more: Any) -> dict[str, Any]:
+    """A body of POST /benchmarks; ``more`` replaces its parts."""
+    coded = {name: base64.b64encode(content).decode() for name, content in files.items()}
+    return {"definition": copy.deepcopy(FILE), "files": coded, "key": key, **more}
+
+
+def post(caller: str = ANNA, **how: Any) -> tuple[int, Any]:
+    return ask("POST", "/benchmarks", request(**how), caller)

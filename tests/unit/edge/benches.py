@@ -1,0 +1,295 @@
+"""A run of a benchmark in moto: what the API leaves behind, the workflow's steps, and what nodes write."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.client import BaseClient
+from botocore.exceptions import ClientError
+
+from handlers import cell as cell_handler
+from handlers import launch as launch_handler
+from tests.unit.edge.account import CONTEXT, Account
+from troop.aws.clients import client
+from troop.aws.runs import RunTable
+from troop.bench import names
+from troop.bench.definition import Benchmark, Fleet, Phase, Volume, to_document
+from troop.bench.record import Cell, Run
+from troop.measure.histogram import Histogram
+from troop.measure.operations import Operation
+from troop.measure.summary import Summary
+
+BUCKET = "results-bucket"
+CELL = "c001"
+AGENT = b"the agent"
+PROFILE = "arn:aws:iam::123456789012:instance-profile/node"
+
+BENCHMARK = Benchmark(
+    name="ranges",
+    description="",
+    expires_after=7200,
+    fleets=(
+        Fleet("servers", 2, "c7g.large", 2, 600, 8, (Volume("/dev/sdf", 100, "gp3", 4000, 250),)),
+        Fleet("drivers", 3, "c5.large", 1, 300, 8),
+    ),
+    phases=(
+        Phase("prepare", ("servers", "drivers"), "prepare.sh", 600),
+        Phase("measure", ("drivers",), "read.py", 600, start_together=True, warm_up=30, measured=300),
+    ),
+    parameters={"threads": 4},
+    files=("prepare.sh", "read.py"),
+)
+
+
+@dataclass
+class Bench:
+    """One run, and the account it is in."""
+
+    account: Account
+    benchmark: Benchmark = BENCHMARK
+    images: dict[str, str] = field(default_factory=dict)
+    run: str = ""
+    roles: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.s3, self.ec2, self.autoscaling = client("s3"), client("ec2"), client("autoscaling")
+        self.runs = RunTable(client("dynamodb"), "Runs", sleep=lambda seconds: None)
+
+    def admit(self, benchmark: Benchmark | None = None, key: str = "k") -> Bench:
+        """What ``POST /benchmarks`` does; this, with the run."""
+        self.benchmark = benchmark or self.benchmark
+        now = self.account.clock()
+        self.run = names.run_id(now, key)
+        expires = now + timedelta(seconds=self.benchmark.expires_after)
+        run = Run(self.run, self.benchmark.name, now, expires, "arn:me", 1, self.benchmark.nodes)
+        self.put(names.definition_key(self.run), to_document(self.benchmark))
+        assert self.runs.create(run, [Cell(self.run, CELL)])
+        return self
+
+    def again(self, key: str, benchmark: Benchmark | None = None) -> Bench:
+        """Another run in the same account."""
+        return replace(self, run="").admit(benchmark, key)
+
+    # The workflow's steps
+
+    def step(self, name: str, **more: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = cell_handler.handler({"step": name, "run": self.run, "cell": CELL, **more}, CONTEXT)
+        return answer
+
+    def open(self) -> list[dict[str, str]]:
+        answer = self.step("open", execution="arn:execution")
+        items: list[dict[str, str]] = self.get(answer["key"])
+        return items
+
+    def launch(self) -> dict[str, Any]:
+        answer: dict[str, Any] = launch_handler.handler({"run": self.run, "cell": CELL}, CONTEXT)
+        return answer
+
+    def gather(self) -> str:
+        return str(self.step("gather")["state"])
+
+    def check(self, phase: int) -> str:
+        return str(self.step("check", phase_index=phase)["state"])
+
+    def launched(self) -> Bench:
+        """A cell that is launched, without a node that has registered."""
+        self.open()
+        self.launch()
+        return self
+
+    def gathered(self) -> Bench:
+        """A cell whose nodes are all on the roster."""
+        self.launched()
+        self.register(self.nodes())
+        assert self.gather() == "ready"
+        return self
+
+    def measuring(self) -> Bench:
+        """A cell whose first phase is over, and whose second has begun a minute ago."""
+        self.gathered()
+        self.step("release", phase_index=0)
+        self.finish("prepare", self.nodes())
+        assert self.check(0) == "next"
+        self.step("release", phase_index=1)
+        self.account.clock.forward(minutes=1)
+        return self
+
+    # What nodes do
+
+    def nodes(self, role: str | None = None) -> list[str]:
+        """Ids of a fleet's instances, or of all."""
+        roles = [role] if role else [fleet.role for fleet in self.benchmark.fleets]
+        found = {i: r for r in roles for i in self.account.instances(names.fleet_name(self.run, CELL, r))}
+        self.roles |= found
+        return sorted(found)
+
+    def role_of(self, node: str) -> str:
+        """Also of one that is gone."""
+        if node not in self.roles:
+            self.nodes()
+        return self.roles[node]
+
+    def register(self, nodes: Iterable[str], **more: Any) -> None:
+        described = {
+            i["InstanceId"]: i
+            for page in self.ec2.get_paginator("describe_instances").paginate()
+            for r in page["Reservations"]
+            for i in r["Instances"]
+        }
+        for node in nodes:
+            instance = described[node]
+            self.put(
+                f"{names.nodes_prefix(self.run, CELL)}{node}.json",
+                {
+                    "format": "troop.node/1",
+                    "id": node,
+                    "role": self.role_of(node),
+                    "zone": instance["Placement"]["AvailabilityZone"],
+                    "address": instance["PrivateIpAddress"],
+                    "instance_type": instance["InstanceType"],
+                    "clock": {"offset_seconds": 0.01, "uncertainty_seconds": 0.25},
+                }
+                | more,
+            )
+
+    def cannot_start(self, node: str, error: str) -> None:
+        document = {"format": "troop.node/1", "id": node, "role": self.role_of(node), "error": error}
+        self.put(f"{names.nodes_prefix(self.run, CELL)}{node}.json", document)
+
+    def finish(self, phase: str, nodes: Iterable[str], outcome: str = "ok", reason: str | None = None) -> None:
+        """Summaries of a phase; of a measured one with 1,000 reads a node, one of them slow, and 2 time-outs."""
+        measured = self.benchmark.phase(phase).measured
+        for rank, node in enumerate(nodes):
+            operations = {}
+            if measured:
+                times = Histogram()
+                for micros in (*range(100, 1099), 2_000_000 + rank):
+                    times.record(micros)
+                operations["read"] = Operation(times=times, errors={"timeout": 2}, bytes=1_000_000)
+            summary = Summary(
+                node=node, role=self.role_of(node), rank=rank, phase=phase, outcome=outcome, started_at=1.0,
+                ended_at=2.0, reason=reason, exit_code=0, measured_from=1.0 if measured else None,
+                measured_seconds=float(measured), operations=operations,
+            )  # fmt: skip
+            self.put(f"{names.phase_prefix(self.run, CELL, phase)}{node}.json", summary.document())
+
+    def printed(self, phase: str, node: str, text: str) -> None:
+        key = f"{names.output_prefix(self.run, CELL, phase)}{node}.log.gz"
+        self.s3.put_object(Bucket=BUCKET, Key=key, Body=gzip.compress(text.encode()))
+
+    def lose(self, node: str) -> None:
+        """The machine dies; nobody asked Auto Scaling."""
+        self.ec2.terminate_instances(InstanceIds=[node])
+
+    def drop(self) -> None:
+        """What teardown does, as far as another launch needs it; moto lists no more than 15 templates."""
+        for name in self.groups():
+            self.account.drop_group(name)
+        for name in self.templates():
+            self.ec2.delete_launch_template(LaunchTemplateName=name)
+
+    # What is there
+
+    def cell(self) -> Cell:
+        return self.runs.cell(self.run, CELL)
+
+    def put(self, key: str, document: Any) -> None:
+        self.s3.put_object(Bucket=BUCKET, Key=key, Body=json.dumps(document).encode())
+
+    def get(self, key: str) -> Any:
+        return json.loads(self.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read())
+
+    def objects(self) -> list[str]:
+        return [o["Key"] for o in self.s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])]
+
+    def barrier(self, phase: str) -> Any:
+        return self.get(names.barrier_key(self.run, CELL, phase))
+
+    def kept(self, key: str) -> str:
+        return gzip.decompress(self.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()).decode()
+
+    def groups(self) -> dict[str, Any]:
+        """Auto Scaling groups by their names."""
+        pages = self.autoscaling.get_paginator("describe_auto_scaling_groups").paginate()
+        return {g["AutoScalingGroupName"]: g for page in pages for g in page["AutoScalingGroups"]}
+
+    def templates(self) -> dict[str, str]:
+        """Ids of launch templates by their names, the account's own aside."""
+        pages = self.ec2.get_paginator("describe_launch_templates").paginate()
+        found = {t["LaunchTemplateName"]: t["LaunchTemplateId"] for page in pages for t in page["LaunchTemplates"]}
+        return {name: template for name, template in found.items() if name != "nodes"}
+
+    def template_data(self, name: str) -> Any:
+        versions = self.ec2.describe_launch_template_versions(LaunchTemplateName=name, Versions=["1"])
+        return versions["LaunchTemplateVersions"][0]["LaunchTemplateData"]
+
+    def security_groups(self) -> list[Any]:
+        """Those that are not a network's own."""
+        return [g for g in self.ec2.describe_security_groups()["SecurityGroups"] if g["GroupName"] != "default"]
+
+
+def deploy_benchmarks(account: Account, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bench:
+    """Adds to an account what the half of the stack that runs benchmarks makes."""
+    dynamodb, ec2 = client("dynamodb"), client("ec2")
+    indices = {"by-time": "kind", "by-open": "open"}
+    dynamodb.create_table(
+        TableName="Runs",
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": "run", "KeyType": "HASH"}, {"AttributeName": "item", "KeyType": "RANGE"}],
+        AttributeDefinitions=[
+            {"AttributeName": name, "AttributeType": "S"} for name in ("run", "item", "kind", "open", "at")
+        ],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": index,
+                "KeySchema": [{"AttributeName": key, "KeyType": "HASH"}, {"AttributeName": "at", "KeyType": "RANGE"}],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+            for index, key in indices.items()
+        ],
+    )
+    where = {"LocationConstraint": "eu-central-1"}
+    client("s3").create_bucket(Bucket=BUCKET, CreateBucketConfiguration=where)
+    vpc = ec2.create_vpc(CidrBlock="10.7.0.0/16")["Vpc"]["VpcId"]
+    subnets = [
+        ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.7.{16 * i}.0/20", AvailabilityZone=f"eu-central-1{zone}")
+        for i, zone in enumerate("cab")
+    ]
+    agent = tmp_path / "agent.pyz"
+    agent.write_bytes(AGENT)
+    environment = {
+        "TROOP_RUNS_TABLE": "Runs",
+        "TROOP_RESULTS_BUCKET": BUCKET,
+        "TROOP_NETWORK_VPC": vpc,
+        "TROOP_NETWORK_SUBNETS": ",".join(subnet["Subnet"]["SubnetId"] for subnet in subnets),
+        "TROOP_NODE_PROFILE": PROFILE,
+        "TROOP_AGENT_FILE": str(agent),
+    }
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    images = {
+        architecture: ec2.register_image(Name=f"al2023-{architecture}", RootDeviceName="/dev/xvda")["ImageId"]
+        for architecture in ("arm64", "x86_64")
+    }
+    bench = Bench(account, images=images)
+    real = BaseClient._make_api_call
+
+    def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
+        name = parameters.get("AutoScalingGroupName")
+        if operation == "CreateAutoScalingGroup" and name in bench.groups():  # moto would put another in its place
+            raise ClientError({"Error": {"Code": "AlreadyExists", "Message": f"{name} exists"}}, operation)
+        if operation != "GetParameter":  # moto knows the parameters of AWS, but not the images they name
+            return real(self, operation, parameters)
+        prefix, _, architecture = parameters["Name"].rpartition("-")
+        assert prefix == "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default"
+        return {"Parameter": {"Value": bench.images[architecture]}}
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", call)
+    return bench

@@ -1,0 +1,336 @@
+"""Launch: what a cell is made of, and that nothing is made twice, of somebody else's, or for a closed run."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.unit.edge.account import Cut, calls, cut_at
+from tests.unit.edge.benches import AGENT, BENCHMARK, BUCKET, CELL, PROFILE, Bench
+from troop import wiring
+from troop.aws.fleets import TRIES
+from troop.bench import names
+from troop.bench.definition import Fleet
+from troop.bench.fleet_requests import LaunchImpossibleError
+from troop.bench.record import CellStatus, Kind, RunStatus
+from troop.errors import RunClosedError
+from troop.flows.launch import LaunchTooLateError
+
+Call = Callable[[], Any]
+
+CREATES = ("CreateSecurityGroup", "CreateLaunchTemplate", "CreateAutoScalingGroup")
+CHANGES = (*CREATES, "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress", "SuspendProcesses")
+
+
+def refused(code: str, message: str, operation: str) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": message}}, operation)
+
+
+def _tags(described: Any) -> dict[str, str]:
+    return {tag["Key"]: tag["Value"] for tag in described["Tags"]}
+
+
+def test_a_fleet_is_a_group_of_exactly_its_nodes_that_chaos_never_touches(bench: Bench) -> None:
+    bench.launched()
+    assert len(bench.groups()) == 2
+    for fleet in BENCHMARK.fleets:
+        group = bench.groups()[names.fleet_name(bench.run, CELL, fleet.role)]
+        sizes = [group[key] for key in ("MinSize", "DesiredCapacity", "MaxSize")]
+        assert sizes == [0, fleet.count, fleet.count]
+        assert group["HealthCheckType"] == "EC2"
+        assert not group["NewInstancesProtectedFromScaleIn"]
+        assert {p["ProcessName"] for p in group["SuspendedProcesses"]} == {"AZRebalance"}
+        tags = _tags(group)
+        assert tags["troop:deployment"] == "Troop"
+        assert (tags["troop:run"], tags["troop:cell"], tags["troop:fleet"]) == (bench.run, CELL, fleet.role)
+        assert tags["troop:expires-at"] == "2026-11-21T00:46:00.000Z"
+        assert all(tag["PropagateAtLaunch"] for tag in group["Tags"])
+
+
+def test_fleets_go_to_the_first_zones_that_offer_their_type(bench: Bench) -> None:
+    subnets = {s["SubnetId"]: s["AvailabilityZone"] for s in bench.ec2.describe_subnets()["Subnets"]}
+    bench.launched()
+    zones = {
+        name.rpartition("-")[2]: sorted(subnets[s] for s in group["VPCZoneIdentifier"].split(","))
+        for name, group in bench.groups().items()
+    }
+    assert zones == {"servers": ["eu-central-1a", "eu-central-1b"], "drivers": ["eu-central-1a"]}
+
+
+def test_a_node_is_closed_encrypted_and_tagged_and_ends_for_good(bench: Bench) -> None:
+    bench.launched()
+    data = bench.template_data(names.fleet_name(bench.run, CELL, "servers"))
+    assert data["ImageId"] == bench.images["arm64"]
+    assert data["InstanceType"] == "c7g.large"
+    assert data["IamInstanceProfile"] == {"Arn": PROFILE}
+    assert data["MetadataOptions"] == {
+        "HttpEndpoint": "enabled", "HttpTokens": "required", "HttpPutResponseHopLimit": 1,
+    }  # fmt: skip
+    assert data["InstanceInitiatedShutdownBehavior"] == "terminate"
+    (interface,) = data["NetworkInterfaces"]
+    assert interface["AssociatePublicIpAddress"] is False
+    assert interface["Groups"] == [bench.security_groups()[0]["GroupId"]]
+    root, extra = data["BlockDeviceMappings"]
+    described = bench.ec2.describe_images(ImageIds=[data["ImageId"]])["Images"][0]
+    assert root["DeviceName"] == described["RootDeviceName"]
+    for device, size in ((root, 8), (extra, 100)):
+        ebs = device["Ebs"]
+        assert (ebs["Encrypted"], ebs["DeleteOnTermination"], ebs["VolumeType"]) == (True, True, "gp3")
+        assert ebs["VolumeSize"] == size
+    assert (extra["Ebs"]["Iops"], extra["Ebs"]["Throughput"]) == (4000, 250)
+    assert "Iops" not in root["Ebs"]
+    tagged = {s["ResourceType"]: _tags(s) for s in data["TagSpecifications"]}
+    for kind in ("instance", "volume", "network-interface"):
+        assert tagged[kind]["troop:run"] == bench.run
+        assert tagged[kind]["troop:fleet"] == "servers"
+    assert bench.template_data(names.fleet_name(bench.run, CELL, "drivers"))["ImageId"] == bench.images["x86_64"]
+
+
+def test_a_node_learns_where_it_belongs_and_which_agent_to_trust(bench: Bench) -> None:
+    bench.launched()
+    stored = bench.s3.get_object(Bucket=BUCKET, Key=names.agent_key(bench.run))["Body"].read()
+    assert stored == AGENT
+    data = base64.b64decode(bench.template_data(names.fleet_name(bench.run, CELL, "drivers"))["UserData"]).decode()
+    for known in (hashlib.sha256(AGENT).hexdigest(), bench.run, CELL, "drivers", BUCKET, "eu-central-1"):
+        assert known in data
+
+
+def test_nodes_reach_each_other_and_s3_and_nobody_reaches_them(bench: Bench) -> None:
+    bench.launched()
+    (group,) = bench.security_groups()
+    own = group["GroupId"]
+    (inside,) = group["IpPermissions"]
+    assert [p["GroupId"] for p in inside["UserIdGroupPairs"]] == [own]
+    assert not inside["IpRanges"]
+    lists = bench.ec2.describe_managed_prefix_lists()["PrefixLists"]
+    s3 = next(p["PrefixListId"] for p in lists if p["PrefixListName"] == "com.amazonaws.eu-central-1.s3")
+    outside = {p["IpProtocol"]: p for p in group["IpPermissionsEgress"]}
+    assert set(outside) == {"-1", "tcp"}
+    assert [p["GroupId"] for p in outside["-1"]["UserIdGroupPairs"]] == [own]
+    assert [p["PrefixListId"] for p in outside["tcp"]["PrefixListIds"]] == [s3]
+    assert (outside["tcp"]["FromPort"], outside["tcp"]["ToPort"]) == (443, 443)
+    assert not any(p["IpRanges"] or p["Ipv6Ranges"] for p in outside.values())
+
+
+def test_all_barriers_hold_before_any_node_is_there(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.open()
+
+    def look(number: int, operation: str, call: Call) -> Any:
+        if operation == "CreateAutoScalingGroup":
+            for phase in BENCHMARK.phases:
+                assert bench.barrier(phase.name)["state"] == "hold"
+        return call()
+
+    with calls(monkeypatch, look) as made:
+        bench.launch()
+    assert made.count("CreateAutoScalingGroup") == 2
+    assert bench.barrier("measure") == {
+        "format": "troop.barrier/1", "phase": "measure", "state": "hold", "script": "read.py",
+        "timeout_seconds": 600, "warm_up_seconds": 30, "measured_seconds": 300, "start_at": None,
+    }  # fmt: skip
+
+
+def test_what_will_be_created_is_on_record_before_it_is(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.open()
+    planned: dict[str, set[tuple[str, str]]] = {}
+
+    def look(number: int, operation: str, call: Call) -> Any:
+        if operation in CREATES and operation not in planned:
+            planned[operation] = {(r.kind, r.name) for r in bench.runs.resources(bench.run)}
+        return call()
+
+    with calls(monkeypatch, look):
+        bench.launch()
+    fleets = [names.fleet_name(bench.run, CELL, role) for role in ("servers", "drivers")]
+    expected = {(Kind.SECURITY_GROUP, names.security_group_name(bench.run, CELL))}
+    expected |= {(kind, name) for kind in (Kind.LAUNCH_TEMPLATE, Kind.AUTO_SCALING_GROUP) for name in fleets}
+    assert [planned[operation] for operation in CREATES] == [expected] * 3
+    assert all(r.created_at for r in bench.runs.resources(bench.run))
+    assert bench.runs.launches(bench.run) == []
+    cell = bench.cell()
+    assert (cell.status, cell.phase) == (CellStatus.RUNNING, "boot")
+
+
+def test_cut_anywhere_another_try_makes_the_same_and_nothing_twice(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = replace(BENCHMARK, fleets=(Fleet("drivers", 1, "c5.large", 1, 300, 8),), phases=BENCHMARK.phases[1:])
+    first = bench.again("first", small)
+    first.open()
+    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+        first.launch()
+    first.drop()
+    for number in [i for i, operation in enumerate(made) if not operation.startswith(("Get", "List", "Describe"))]:
+        one = bench.again(str(number), small)
+        one.open()
+        with calls(monkeypatch, cut_at(number, acted=True)), pytest.raises(Cut):
+            one.launch()
+        one.launch()
+        assert len([name for name in one.groups() if one.run in name]) == 1, made[number]
+        assert len([name for name in one.templates() if one.run in name]) == 1, made[number]
+        assert len([g for g in one.security_groups() if one.run in g["GroupName"]]) == 1, made[number]
+        assert len(one.nodes()) == 1
+        assert one.cell().phase == "boot"
+        one.drop()
+
+
+def test_a_launch_that_is_done_is_not_done_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.launched()
+    bench.register(bench.nodes())
+    bench.gather()
+    bench.step("release", phase_index=0)
+    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+        bench.launch()
+    assert not set(made) & set(CHANGES)
+    assert bench.barrier("prepare")["state"] == "release"
+
+
+def test_a_run_that_is_closed_while_it_launches_creates_no_more(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closed after any of its writes: nothing is created from then on."""
+    small = replace(BENCHMARK, fleets=(Fleet("drivers", 1, "c5.large", 1, 300, 8),), phases=BENCHMARK.phases[1:])
+    first = bench.again("first", small)
+    first.open()
+    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+        first.launch()
+    first.drop()
+    last = max(i for i, operation in enumerate(made) if operation in CREATES)
+    begun = made.index("TransactWriteItems")
+    for at in [i for i in range(begun, last) if not made[i].startswith(("Get", "List", "Describe"))]:
+        one = bench.again(str(at), small)
+        one.open()
+
+        def closing(number: int, operation: str, call: Call, at: int = at, one: Bench = one) -> Any:
+            answer = call()
+            if number == at:
+                one.runs.close(one.run, RunStatus.STOPPED, "by hand", bench.account.clock())
+            return answer
+
+        with calls(monkeypatch, closing) as cut, pytest.raises(RunClosedError):
+            one.launch()
+        assert not set(cut[at + 1 :]) & set(CREATES), made[at]
+        assert one.runs.launches(one.run) == [], "teardown need not wait for its time to end"
+        one.drop()
+
+
+def test_for_a_closed_run_nothing_is_created(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.open()
+    bench.runs.close(bench.run, RunStatus.STOPPED, "by hand", bench.account.clock())
+    with calls(monkeypatch, lambda number, operation, call: call()) as made, pytest.raises(RunClosedError):
+        bench.launch()
+    assert not set(made) & set(CHANGES)
+
+
+def test_an_expired_run_is_not_launched(bench: Bench) -> None:
+    bench.open()
+    bench.account.clock.forward(hours=2)
+    with pytest.raises(LaunchImpossibleError, match="expired"):
+        bench.launch()
+    assert not bench.groups()
+
+
+def test_nothing_is_created_when_the_right_to_has_run_out(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.open()
+
+    def slow(number: int, operation: str, call: Call) -> Any:
+        if operation == "CreateSecurityGroup":
+            bench.account.clock.forward(minutes=5)
+        return call()
+
+    with calls(monkeypatch, slow), pytest.raises(LaunchTooLateError):
+        bench.launch()
+    assert not bench.templates()
+
+
+@pytest.mark.parametrize("what", ["security group", "launch template", "Auto Scaling group"])
+def test_what_has_our_name_and_not_our_tags_is_left_alone(bench: Bench, what: str) -> None:
+    bench.open()
+    fleet = names.fleet_name(bench.run, CELL, "servers")
+    tags = [{"Key": "troop:deployment", "Value": "Other"}, {"Key": "troop:run", "Value": bench.run}]
+    if what == "security group":
+        bench.ec2.create_security_group(
+            GroupName=names.security_group_name(bench.run, CELL),
+            Description="theirs",
+            VpcId=wiring.variable("TROOP_NETWORK_VPC"),
+            TagSpecifications=[{"ResourceType": "security-group", "Tags": tags}],
+        )
+    elif what == "launch template":
+        bench.ec2.create_launch_template(LaunchTemplateName=fleet, LaunchTemplateData={"ImageId": "ami-12c6146b"})
+    else:
+        bench.account.group(fleet, 1, {tag["Key"]: tag["Value"] for tag in tags})
+    with pytest.raises(LaunchImpossibleError, match=f"a {what} named {fleet[:20]}|an? {what}"):
+        bench.launch()
+    bench.step("fail", error="LaunchImpossibleError", cause='{"errorMessage": "there is one of that name"}')
+    cell = bench.cell()
+    assert (cell.status, cell.reason) == (CellStatus.FAILED, "LaunchImpossibleError: there is one of that name")
+
+
+@pytest.mark.parametrize(
+    ("operation", "code", "message"),
+    [
+        ("CreateAutoScalingGroup", "ValidationError", "You must use a valid fully-formed launch template. Invalid "
+         "IamInstanceProfile: arn:aws:iam::123456789012:instance-profile/node"),
+        ("CreateAutoScalingGroup", "ValidationError", "The specified launch template does not exist."),
+        ("AuthorizeSecurityGroupIngress", "InvalidGroup.NotFound", "The security group 'sg-1' does not exist"),
+    ],
+)  # fmt: skip
+def test_what_aws_does_not_know_yet_is_waited_for(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, operation: str, code: str, message: str
+) -> None:
+    bench.open()
+    left = [TRIES - 1]
+
+    def later(number: int, made: str, call: Call) -> Any:
+        if made == operation and left[0]:
+            left[0] -= 1
+            raise refused(code, message, made)
+        return call()
+
+    with calls(monkeypatch, later):
+        bench.launch()
+    assert left == [0]
+    assert len(bench.groups()) == 2
+
+
+def test_what_aws_refuses_for_good_is_not_asked_for_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.open()
+
+    def full(number: int, operation: str, call: Call) -> Any:
+        if operation == "CreateAutoScalingGroup":
+            raise refused("LimitExceeded", "You have reached your limit of groups", operation)
+        return call()
+
+    with calls(monkeypatch, full) as made, pytest.raises(ClientError, match="LimitExceeded"):
+        bench.launch()
+    assert made.count("CreateAutoScalingGroup") == 1
+
+
+def test_a_type_that_too_few_zones_offer_is_refused_with_what_to_do(bench: Bench) -> None:
+    wide = replace(BENCHMARK, fleets=(Fleet("drivers", 5, "c5.large", 4, 300, 8),))
+    run = Bench(bench.account, images=bench.images).admit(replace(wide, phases=BENCHMARK.phases[1:]), "wide")
+    run.open()
+    with pytest.raises(LaunchImpossibleError, match=r"wants 4 zones with c5\.large, and 3 of the network's"):
+        run.launch()
+    assert not run.groups()
+    assert not run.security_groups()
+
+
+def test_all_cells_and_tries_take_the_image_that_the_first_has_found(bench: Bench) -> None:
+    first = dict(bench.images)
+    bench.launched()
+    bench.drop()
+    bench.images["arm64"] = "ami-newer"
+    bench.account.dynamodb.update_item(
+        TableName="Runs",
+        Key={"run": {"S": bench.run}, "item": {"S": f"cell#{CELL}"}},
+        UpdateExpression="SET #phase = :launch",
+        ExpressionAttributeNames={"#phase": "phase"},
+        ExpressionAttributeValues={":launch": {"S": "launch"}},
+    )
+    bench.launch()
+    assert bench.template_data(names.fleet_name(bench.run, CELL, "servers"))["ImageId"] == first["arm64"]

@@ -1,0 +1,111 @@
+"""A deployment does not go, nor its half that runs benchmarks, while these have left anything to be removed."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from cli.errors import CliError, Exit
+from lifecycle import deploy, destroy
+from lifecycle.open_runs import refuse_while_open
+from troop.aws.runs import RunTable
+from troop.bench.record import Cell, Run, RunStatus
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+STACK: dict[str, Any] = {
+    "StackName": "Troop",
+    "StackId": "id",
+    "StackStatus": "UPDATE_COMPLETE",
+    "Outputs": [{"OutputKey": "RunsTable", "OutputValue": "Runs"}],
+}
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[boto3.Session]:
+    for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    with mock_aws():
+        yield boto3.Session(aws_access_key_id="a", aws_secret_access_key="b", region_name="eu-west-1")
+
+
+@pytest.fixture
+def runs(session: boto3.Session) -> RunTable:
+    def keys(**names: str) -> list[Any]:
+        return [{"AttributeName": name, "KeyType": kind} for name, kind in names.items()]
+
+    dynamodb = session.client("dynamodb")
+    dynamodb.create_table(
+        TableName="Runs",
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=keys(run="HASH", item="RANGE"),
+        AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("run", "item", "open", "at")],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "by-open",
+                "KeySchema": keys(open="HASH", at="RANGE"),
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+    )
+    return RunTable(dynamodb, "Runs", sleep=lambda seconds: None)
+
+
+def begin(runs: RunTable, run: str) -> None:
+    assert runs.create(Run(run, "ranges", NOW, NOW + timedelta(hours=1), "arn:me", 1, 2), [Cell(run, "c001")])
+
+
+def test_what_is_over_holds_nothing_back(session: boto3.Session, runs: RunTable) -> None:
+    begin(runs, "20261120-120000-00000001")
+    runs.close("20261120-120000-00000001", RunStatus.FAILED, "it failed", NOW)
+    runs.conclude("20261120-120000-00000001", NOW)
+    refuse_while_open(session, STACK)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_run_that_has_not_ended_holds_everything_back(session: boto3.Session, runs: RunTable, closed: bool) -> None:
+    begin(runs, "20261120-120000-00000001")
+    if closed:
+        runs.close("20261120-120000-00000001", RunStatus.FAILED, "it failed", NOW)
+    with pytest.raises(CliError, match=r"20261120-120000-00000001.*troop -d Troop bench stop") as refused:
+        refuse_while_open(session, STACK)
+    assert refused.value.code == Exit.FAILED
+
+
+def test_a_deployment_without_runs_or_without_their_table_can_go(session: boto3.Session) -> None:
+    refuse_while_open(session, {**STACK, "Outputs": []})
+    refuse_while_open(session, {key: value for key, value in STACK.items() if key != "Outputs"})
+    refuse_while_open(session, STACK)
+
+
+def test_destroying_asks_it_before_anything_else(
+    session: boto3.Session, runs: RunTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(runs, "20261120-120000-00000001")
+    monkeypatch.setattr(destroy.aws, "make_session", lambda *_: session)
+    monkeypatch.setattr(destroy, "find_stack", lambda *_: STACK)
+    with pytest.raises(CliError, match="benchmarks are not over yet"):
+        destroy.destroy(argparse.Namespace(deployment="Troop", stage=None, confirm="Troop"))
+
+
+@pytest.mark.parametrize("benchmarks", [True, False])
+def test_deploying_without_benchmarks_asks_it_too(
+    session: boto3.Session, runs: RunTable, monkeypatch: pytest.MonkeyPatch, benchmarks: bool
+) -> None:
+    begin(runs, "20261120-120000-00000001")
+    monkeypatch.setattr(deploy.aws, "make_session", lambda *_: session)
+    monkeypatch.setattr(deploy, "find_stack", lambda *_: STACK)
+
+    def synthesise(*_: Any) -> None:
+        raise CliError(Exit.FAILED, "it would be synthesised")
+
+    monkeypatch.setattr(deploy, "_synthesise", synthesise)
+    context = [f"troop:benchmarks={benchmarks}"]
+    given = argparse.Namespace(context=context, stage=None, deployment=None, adopt="none", yes=True)
+    with pytest.raises(CliError, match="it would be synthesised" if benchmarks else "benchmarks are not over yet"):
+        deploy.deploy(given)

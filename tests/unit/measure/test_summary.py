@@ -1,0 +1,86 @@
+"""Summaries: what is written can be read again, and what is none is refused with a reason."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from tests.unit.measure.build import START, sampled, summaries, summary
+from troop.measure.operations import LONGEST_SECONDS, Operation, PerSecond
+from troop.measure.summary import MOST_SAMPLES, Summary, SummaryError, parse
+
+
+@given(summaries(most=2))
+def test_what_is_written_can_be_read(written: list[Summary]) -> None:
+    for one in written:
+        assert parse(json.loads(json.dumps(one.document()))) == one
+
+
+def test_a_node_that_measured_nothing_has_a_summary() -> None:
+    bare = summary(exit_code=None, clock=None, measured_from=None, measured_seconds=0.0, outcome="lost", reason="ended")
+    assert parse(bare.document()) == bare
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    full = summary(
+        samples=sampled(cpu_user=[500, None]), operations={"read": Operation(per_second=PerSecond(START, [1], [0]))}
+    )
+    return {**full.document(), **changes}
+
+
+def of_read(**changes: Any) -> dict[str, Any]:
+    return {"read": {**document()["operations"]["read"], **changes}}
+
+
+def of_samples(**changes: Any) -> dict[str, Any]:
+    return {**document()["samples"], **changes}
+
+
+def per_second(**changes: Any) -> dict[str, Any]:
+    return of_read(per_second={"from": START, "count": [1], "errors": [0], **changes})
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ("text", "format troop.summary/1"),
+        (document(format="troop.summary/2"), "format troop.summary/1"),
+        (document(node=""), "node must be text"),
+        (document(role=7), "role must be text"),
+        (document(rank=-1), "rank must be"),
+        (document(rank=True), "rank must be"),
+        (document(outcome="fine"), "one of ok, failed"),
+        (document(exit_code="0"), "exit_code"),
+        (document(reason=3), "reason must be text"),
+        (document(started_at=None), "started_at must be a number"),
+        (document(ended_at=float("nan")), "ended_at must be a number"),
+        (document(measured_seconds=-1), "measured_seconds must be a number from 0"),
+        (document(clock=[]), "clock must be"),
+        (document(clock={"offset_seconds": 0, "uncertainty_seconds": -1}), r"clock\.uncertainty_seconds"),
+        (document(operations=None), "operations must be an object"),
+        (document(operations={"a b": {}}), "no name"),
+        (document(operations={f"o{n}": {} for n in range(65)}), "at most 64"),
+        (document(operations={"read": 1}), r"operations\.read must be"),
+        (document(operations=of_read(histogram={})), r"operations\.read\.histogram"),
+        (document(operations=of_read(errors={"timeout": -1})), r"errors\.timeout"),
+        (document(operations=of_read(bytes=1.5)), r"operations\.read\.bytes"),
+        (document(operations=of_read(per_second=None)), "per_second must be an object"),
+        (document(operations=per_second(count=[1.0])), "whole numbers from 0"),
+        (document(operations=per_second(count=[1, 2])), "of one length"),
+        (document(operations=per_second(count=[0] * (LONGEST_SECONDS + 1))), "at most"),
+        (document(samples=[]), "samples must be"),
+        (document(samples=of_samples(cpu_user=[1])), "of one length"),
+        (document(samples=of_samples(cpu_user=[1, -1])), "samples.cpu_user must hold"),
+        (document(samples=of_samples(cpu_user=[1, 1.5])), "samples.cpu_user must hold"),
+        (document(samples=of_samples(disk_reads=None)), "samples.disk_reads must be a list"),
+        (document(samples=of_samples(disk_reads=[0] * (MOST_SAMPLES + 1))), "at most"),
+        (document(samples=of_samples(interval_seconds=0)), "multiple"),
+        (document(samples={**of_samples(interval_seconds=7), "from": START + 1}), "multiple"),
+    ],
+)
+def test_what_is_no_summary_is_refused_with_a_reason(bad: Any, message: str) -> None:
+    with pytest.raises(SummaryError, match=message):
+        parse(bad)

@@ -1,0 +1,49 @@
+"""Teardown runs against moto; every test has an account of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from moto import mock_aws
+
+from tests.unit.edge.account import SETTINGS
+from tests.unit.teardown.tables import make_runs_table
+from tests.unit.teardown.world import ENVIRONMENT, World, set_up
+from troop.aws.clients import client
+from troop.aws.runs import RunTable
+
+os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # thousands of them, for every account
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """That of the functions."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    path = tmp_path / "deployment.json"
+    path.write_text(json.dumps(SETTINGS))
+    monkeypatch.setenv("TROOP_DEPLOYMENT_FILE", str(path))
+
+
+@pytest.fixture
+def aws(environment: None) -> Iterator[None]:
+    """An empty account."""
+    with mock_aws():
+        yield
+
+
+@pytest.fixture
+def runs(aws: None) -> RunTable:
+    make_runs_table(client("dynamodb"))
+    return RunTable(client("dynamodb"), "Runs", sleep=lambda seconds: None)
+
+
+@pytest.fixture
+def world(aws: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """An account with a deployment in it."""
+    with set_up(monkeypatch) as made:
+        yield made

@@ -1,0 +1,197 @@
+"""A function dies at any of its calls, before the call has acted or after: in the end nothing is left all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
+
+from tests.unit.teardown.tables import NOON, RUN
+from tests.unit.teardown.test_teardown import all_gone
+from tests.unit.teardown.world import Cut, World, calls, cut_at, set_up
+from troop.bench.reaping import PATIENCE
+from troop.bench.record import RunStatus
+from troop.errors import RunClosedError
+
+READS = ("Describe", "Get", "Query", "List")
+"""How operations begin that change nothing: to be cut off there is the same as at the next one that does."""
+
+Do = Callable[[World], Any]
+
+
+@contextmanager
+def _prepared(monkeypatch: pytest.MonkeyPatch, prepare: Do) -> Iterator[World]:
+    """An account of its own: moto gets slower with everything that was ever in one."""
+    with mock_aws(), set_up(monkeypatch) as world:
+        world.look_alikes()
+        prepare(world)
+        yield world
+
+
+def _operations(monkeypatch: pytest.MonkeyPatch, prepare: Do, work: Do) -> list[str]:
+    with (
+        _prepared(monkeypatch, prepare) as world,
+        calls(monkeypatch, lambda number, operation, call: call()) as operations,
+    ):
+        work(world)
+    return operations
+
+
+def _cut_everywhere(
+    monkeypatch: pytest.MonkeyPatch, prepare: Do, work: Do, finish: Callable[[World, int], Any]
+) -> list[str]:
+    """Cuts ``work`` at each of its calls; the operations that were cut."""
+    operations = _operations(monkeypatch, prepare, work)
+    writes = [number for number, name in enumerate(operations) if not name.startswith(READS)]
+    cuts = [(number, acted) for number in writes for acted in (False, True)]
+    for count, (number, acted) in enumerate(cuts):
+        with _prepared(monkeypatch, prepare) as world:
+            with calls(monkeypatch, cut_at(number, acted)), pytest.raises(Cut):
+                work(world)
+            with _noted(f"cut at call {number}, {operations[number]}, {'after' if acted else 'before'} it acted"):
+                finish(world, count)
+                all_gone(world)
+    return [operations[number] for number, _ in cuts]
+
+
+def _at_every_call(monkeypatch: pytest.MonkeyPatch, prepare: Do, work: Do, between: Do, finish: Do) -> None:
+    """Does ``between`` before each of the calls of ``work`` that change something: after what was read, before it is
+    acted upon.
+    """
+    operations = _operations(monkeypatch, prepare, work)
+    writes = [(number, name) for number, name in enumerate(operations) if not name.startswith(READS)]
+    assert len(writes) > 5
+    for at, name in writes:
+        with _prepared(monkeypatch, prepare) as world:
+
+            def intercepted(number: int, operation: str, call: Callable[[], Any], at: int = at, w: Any = world) -> Any:
+                if number == at:
+                    between(w)
+                return call()
+
+            with _noted(f"something else came before call {at}, {name}"):
+                with calls(monkeypatch, intercepted):
+                    work(world)
+                finish(world)
+                all_gone(world)
+
+
+@contextmanager
+def _noted(words: str) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(words)
+        raise
+
+
+def _launched(world: World) -> None:
+    world.admit()
+    world.launch_by_the_rules()
+
+
+@pytest.fixture(autouse=True)
+def _environment(environment: None) -> None:
+    pass
+
+
+def test_a_teardown_that_dies_anywhere_is_made_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By another teardown, as the reaper starts it; or by the workflow, which tries the step again."""
+    last: dict[str, tuple[str, dict[str, Any]]] = {}
+
+    def work(world: World) -> None:
+        real = world.step
+
+        def step(name: str, given: dict[str, Any]) -> dict[str, Any]:
+            last["step"] = name, given
+            return real(name, given)
+
+        world.step = step  # type: ignore[method-assign,assignment]
+        world.tear_down(status="SUCCEEDED")
+
+    def finish(world: World, count: int) -> None:
+        if count % 2:
+            world.tear_down(status="FAILED", reason="its workflow was stopped")
+            return
+        name, given = last["step"]
+        given = world.step(name, given)
+        while name != "conclude":
+            name = "conclude" if given.get("over") else "remove"
+            given = world.step(name, given)
+        assert world.runs.get(RUN).status is RunStatus.SUCCEEDED
+
+    cut = _cut_everywhere(monkeypatch, _launched, work, finish)
+    assert set(cut) > {"DeleteAutoScalingGroup", "DeleteLaunchTemplate", "DeleteSecurityGroup", "TransactWriteItems"}
+
+
+def test_a_launch_that_dies_anywhere_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever tears down waits until the dead one's right to create things has run out."""
+
+    def finish(world: World, count: int) -> None:
+        died, leased = world.now, bool(world.runs.launches(RUN))
+        world.tear_down(status="STOPPED", reason="stopped by ann")
+        assert not leased or world.now > died + timedelta(seconds=310)
+
+    cut = _cut_everywhere(monkeypatch, lambda w: w.admit(), lambda w: w.launch_by_the_rules(), finish)
+    assert set(cut) > {"CreateAutoScalingGroup", "CreateLaunchTemplate", "CreateSecurityGroup"}
+
+
+def test_a_run_that_is_stopped_before_any_change_of_its_launch_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closed, and all that was there removed, just before the call."""
+    state: dict[str, Any] = {}
+
+    def launch(world: World) -> None:
+        # Closed; or what it was about to use is gone already.
+        with suppress(RunClosedError, ClientError):
+            world.launch_by_the_rules()
+
+    def stop(world: World) -> None:
+        state.clear()
+        state.update(world.step("close", {"run": RUN, "status": "STOPPED", "reason": "stopped by ann"}))
+        for _ in range(2):
+            state.update(world.step("remove", state))
+
+    def finish(world: World) -> None:
+        while not state["over"]:
+            world.forward(seconds=state["wait_seconds"])
+            state.update(world.step("remove", state))
+        world.step("conclude", state)
+        assert world.runs.get(RUN).status is RunStatus.STOPPED
+
+    _at_every_call(monkeypatch, lambda w: w.admit(), launch, stop, finish)
+
+
+def test_two_teardowns_of_one_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One runs as a whole before each call of the other."""
+    _at_every_call(
+        monkeypatch,
+        _launched,
+        work=lambda w: w.tear_down(status="SUCCEEDED"),
+        between=lambda w: w.tear_down(status="STOPPED", reason="stopped by ann"),
+        finish=lambda w: None,
+    )
+
+
+def test_a_reaper_that_dies_anywhere_finds_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a run that has expired, and whose workflow goes on."""
+
+    def prepare(world: World) -> None:
+        _launched(world)
+        world.start_workflow()
+        world.now = NOON + timedelta(hours=3)
+
+    def finish(world: World, count: int) -> None:
+        world.forward(seconds=PATIENCE.total_seconds())
+        world.reap()
+        started = world.teardowns().values()
+        assert started
+        for work in started:
+            world.tear_down(**work)
+
+    cut = _cut_everywhere(monkeypatch, prepare, lambda w: w.reap(), finish)
+    assert set(cut) > {"StartExecution", "StopExecution", "DeleteAutoScalingGroup", "TransactWriteItems"}

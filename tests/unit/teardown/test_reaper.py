@@ -1,0 +1,237 @@
+"""The reaper: what it hears of, what it finds, what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from handlers.reaper import ReapingIncompleteError
+from tests.unit.teardown.tables import NOON, OTHER, RUN
+from tests.unit.teardown.test_teardown import all_gone, refusal
+from tests.unit.teardown.world import ENVIRONMENT, PREFIX, World, calls
+from troop.bench import names
+from troop.bench.reaping import PATIENCE
+from troop.bench.record import RunStatus
+
+BENCHMARK, TEARDOWN = ENVIRONMENT["TROOP_BENCHMARK_MACHINE"], ENVIRONMENT["TROOP_TEARDOWN_MACHINE"]
+EXPIRED = NOON + timedelta(hours=2, minutes=16)
+
+
+def event(machine: str, name: str, status: str, work: dict[str, Any] | None) -> dict[str, Any]:
+    """As EventBridge delivers it."""
+    return {
+        "version": "0",
+        "id": "315c1398-40ff-a850-213b-158f73e60175",
+        "detail-type": "Step Functions Execution Status Change",
+        "source": "aws.states",
+        "account": "123456789012",
+        "time": "2036-11-20T12:00:00Z",
+        "region": "eu-central-1",
+        "resources": [f"{machine.replace(':stateMachine:', ':execution:')}:{name}"],
+        "detail": {
+            "executionArn": f"{machine.replace(':stateMachine:', ':execution:')}:{name}",
+            "stateMachineArn": machine,
+            "name": name,
+            "status": status,
+            "startDate": 2110795200000,
+            "stopDate": 2110795300000,
+            "input": json.dumps(work) if work is not None else None,
+            "inputDetails": {"included": work is not None},
+            "output": None,
+            "outputDetails": None,
+        },
+    }
+
+
+def finds(capsys: pytest.CaptureFixture[str]) -> list[float]:
+    """What the metric was set to since this was last asked."""
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
+    return [line["ReaperFinds"][0] for line in lines if "ReaperFinds" in line]
+
+
+def test_a_failed_run_is_torn_down_at_once(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.admit()
+    world.launch_by_the_rules()
+    heard = event(BENCHMARK, RUN, "ABORTED", {"run": RUN})
+    assert world.reap(heard) == {"started": [f"{RUN}-1"], "removed": []}
+    world.reap(heard)  # events come twice at times
+    assert list(world.teardowns()) == [f"{RUN}-1"]
+    world.tear_down(**world.teardowns()[f"{RUN}-1"])
+    all_gone(world)
+    assert world.runs.get(RUN).status is RunStatus.FAILED
+    assert "was stopped" in str(world.runs.get(RUN).reason)
+    assert finds(capsys) == [], "that is the usual way, and no alarm"
+
+
+@pytest.mark.parametrize(
+    "heard",
+    [
+        event(BENCHMARK, RUN, "SUCCEEDED", {"run": RUN}),
+        event(BENCHMARK, OTHER, "FAILED", {"run": OTHER}),
+        event(BENCHMARK, "by-hand", "FAILED", {"run": RUN}),
+        event(f"{BENCHMARK}/Cells", "0b2d4f6a-1111-2222-3333-444455556666", "FAILED", {"run": RUN, "cell": "c001"}),
+        event(f"{PREFIX}:stateMachine:chaos", RUN, "FAILED", {"run": RUN}),
+        event(TEARDOWN, "x", "FAILED", {"run": RUN, "cell": "c001"}),
+        event(TEARDOWN, f"{RUN}-3", "FAILED", {"run": RUN}),
+        event(TEARDOWN, "x", "FAILED", None),
+        event(TEARDOWN, "x", "FAILED", {"run": 7}),
+    ],
+    ids=lambda heard: f"{heard['detail']['stateMachineArn'][-12:]}-{heard['detail']['name']}",
+)
+def test_what_is_no_failed_run_of_ours_starts_nothing(world: World, heard: dict[str, Any]) -> None:
+    world.admit()
+    assert world.reap(heard) == {"started": [], "removed": []}
+    assert world.teardowns() == {}
+
+
+def test_a_failed_teardown_is_started_anew(world: World) -> None:
+    world.admit()
+    world.reap(event(TEARDOWN, "0b2d4f6a", "FAILED", {"run": RUN, "status": "SUCCEEDED"}))
+    world.reap(event(TEARDOWN, f"{RUN}-1", "TIMED_OUT", {"run": RUN}))
+    assert sorted(world.teardowns()) == [f"{RUN}-1", f"{RUN}-2"]
+
+
+def test_an_ended_run_is_left_in_peace(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.look_alikes()
+    world.admit()
+    world.launch_by_the_rules()
+    world.tear_down(status="STOPPED", reason="stopped by ann")
+    world.forward(hours=5)
+    assert world.reap(event(BENCHMARK, RUN, "ABORTED", {"run": RUN})) == {"started": [], "removed": []}
+    assert world.reap() == {"started": [], "removed": []}
+    assert finds(capsys) == [0], "a zero ends an alarm"
+    assert [one for one in world.strangers if one not in world.existing()] == []
+
+
+def test_a_run_that_goes_on_in_its_time_is_left_alone(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.admit()
+    world.launch_by_the_rules()
+    world.start_workflow()
+    before = world.existing()
+    world.forward(hours=1, minutes=59)
+    assert world.reap() == {"started": [], "removed": []}
+    assert world.existing() == before
+    assert finds(capsys) == [0]
+
+
+def test_an_expired_run_is_stopped_and_torn_down(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.look_alikes()
+    world.admit()
+    world.launch_by_the_rules()
+    execution = world.start_workflow()
+    world.forward(hours=2)
+    (name,) = world.reap()["started"]
+    assert world.states.describe_execution(executionArn=execution)["status"] == "ABORTED"
+    assert finds(capsys) == [1]
+    world.tear_down(**world.teardowns()[name])
+    all_gone(world)
+    assert "expired" in str(world.runs.get(RUN).reason)
+
+
+def test_while_a_teardown_is_under_way_none_is_started(world: World) -> None:
+    world.admit()
+    world.forward(minutes=20)
+    assert world.reap()["started"] == [f"{RUN}-20361120T1220"]
+    world.forward(minutes=15)
+    assert world.reap()["started"] == []
+    world.states.stop_execution(executionArn=f"{PREFIX}:execution:teardown:{RUN}-20361120T1220")
+    world.forward(minutes=15)
+    assert world.reap()["started"] == [f"{RUN}-20361120T1250"]
+
+
+def test_a_run_whose_workflow_is_over_and_was_not_heard_of(world: World) -> None:
+    """An API function that died before it started one; and events that never came."""
+    world.admit()
+    world.admit(OTHER)
+    world.states.stop_execution(executionArn=world.start_workflow(OTHER))
+    world.forward(minutes=14)
+    assert world.reap()["started"] == []
+    world.forward(minutes=1)
+    assert len(world.reap()["started"]) == 2
+    reasons = {work["run"]: work["reason"] for work in world.teardowns().values()}
+    assert reasons == {RUN: "its workflow was never started", OTHER: "its workflow was stopped"}
+
+
+def test_what_an_ended_run_has_left_is_removed_and_recorded(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """However it came about: here, a launch that kept to none of the rules."""
+    world.look_alikes()
+    world.admit()
+    world.tear_down(status="SUCCEEDED")
+    world.launch()
+    world.forward(minutes=16)
+    reaped = world.reap()
+    assert [one for one in world.left() if one[0] in ("group", "instance", "template")] == []
+    assert finds(capsys)[0] >= 3
+    assert any(words.startswith("auto-scaling-group") for words in reaped["removed"])
+    (name,) = reaped["started"]
+    assert [r for r in world.runs.resources(RUN) if not r.gone_at], "it was there after all"
+    world.tear_down(**world.teardowns()[name])
+    all_gone(world)
+    record = world.runs.get(RUN)
+    assert (record.status, record.reason) == (RunStatus.SUCCEEDED, None), "what it came to, it came to"
+    world.forward(minutes=15)
+    assert world.reap() == {"started": [], "removed": []}
+
+
+def test_what_an_expired_run_has_left_is_removed_although_its_teardown_hangs(world: World) -> None:
+    world.admit()
+    world.launch_by_the_rules()
+    world.states.start_execution(stateMachineArn=TEARDOWN, name=f"{RUN}-1", input="{}")
+    world.now = EXPIRED
+    assert world.reap()["started"] == [f"{RUN}-20361120T1416"], "to put it on record"
+    assert [one for one in world.left() if one[0] in ("group", "instance", "template")] == []
+
+
+def test_a_run_that_nobody_knows_of_is_removed(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.look_alikes()
+    world.launch()
+    world.forward(minutes=16)
+    assert world.reap()["started"] == []
+    world.reap()
+    assert world.left() == []
+    assert [one for one in world.strangers if one not in world.existing()] == []
+    assert finds(capsys)[0] > 0
+    assert world.reap() == {"started": [], "removed": []}
+    assert finds(capsys) == [0]
+
+
+def test_what_is_young_is_left_alone_whosever_it_is(world: World) -> None:
+    world.launch()
+    young = world.existing()
+    created = world.autoscaling.describe_auto_scaling_groups()["AutoScalingGroups"][0]["CreatedTime"]
+    run = created.strftime("%Y%m%d-%H%M%S") + "-00000001"
+    world.security_group("x", names.tags("Troop", run, "c001", ""))
+    world.now = created + PATIENCE - timedelta(minutes=1)
+    world.reap()
+    assert [one for one in young if one not in world.existing() and one[0] != "security group"] == []
+    assert len([one for one in world.existing() if one[0] == "security group"]) == 2
+    world.now = created + PATIENCE + timedelta(minutes=1)
+    world.reap()
+    assert [kind for kind, _ in world.existing()] in (["security group"], [])
+
+
+def test_one_that_cannot_be_looked_at_stops_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.admit()
+    world.launch(OTHER)
+    world.forward(minutes=20)
+
+    def throttled(number: int, operation: str, call: Any) -> Any:
+        if operation == "ListExecutions":
+            raise refusal("ThrottlingException", operation)
+        return call()
+
+    with calls(monkeypatch, throttled), pytest.raises(ReapingIncompleteError, match=r"the open runs: .*Throttling"):
+        world.reap()
+    assert "group" not in [kind for kind, _ in world.existing()]
+
+    def throttled_too(number: int, operation: str, call: Any) -> Any:
+        if operation == "DescribeInstances":
+            raise refusal("RequestLimitExceeded", operation)
+        return call()
+
+    with calls(monkeypatch, throttled_too), pytest.raises(ReapingIncompleteError, match="what is left: "):
+        world.reap()
+    assert list(world.teardowns()) == [f"{RUN}-20361120T1220"]

@@ -1,0 +1,222 @@
+"""The record of runs: what is kept, who wins, and that nothing is launched for what is closed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.unit.teardown.tables import NOON, OTHER, RUN, a_cell, a_resource, a_run
+from troop.aws.runs import BadCursor, RunTable
+from troop.bench.record import CellStatus, Kind, RunStatus
+from troop.errors import MissingRunError, RunClosedError
+
+LATER = NOON + timedelta(minutes=5)
+LATEST = NOON + timedelta(minutes=10)
+EXECUTION = "arn:aws:states:eu-central-1:123456789012:execution:benchmark:" + RUN
+
+
+@pytest.fixture
+def made(runs: RunTable) -> RunTable:
+    assert runs.create(a_run(), [a_cell()])
+    return runs
+
+
+def test_a_run_is_read_as_it_was_written(runs: RunTable) -> None:
+    run = replace(
+        a_run(), status=RunStatus.FAILED, execution=EXECUTION, outcome=RunStatus.FAILED, closed_at=LATER,
+        ended_at=LATEST, reason="a node never booted",
+    )  # fmt: skip
+    cell = replace(
+        a_cell(), status=CellStatus.FAILED, phase="boot", phases={"launch": NOON, "boot": LATER}, reason="no node",
+        results=[{"role": "drivers", "count": 3, "p99_ms": 0.1, "errors": {}}], closed_at=LATER,
+    )  # fmt: skip
+    assert runs.create(run, [cell])
+    assert runs.get(RUN) == run
+    assert runs.cell(RUN, "c001") == cell
+    assert list(runs.cell(RUN, "c001").phases) == ["launch", "boot"]
+
+
+def test_a_run_is_created_once(made: RunTable) -> None:
+    made.set_cell(RUN, "c001", status=CellStatus.RUNNING)
+    assert not made.create(replace(a_run(), name="another"), [a_cell()])
+    assert made.get(RUN).name == "s3-range-read"
+    assert made.cell(RUN, "c001").status is CellStatus.RUNNING
+
+
+@pytest.mark.parametrize("count", [0, 1, 99, 100, 250])
+def test_a_run_has_all_its_cells_whatever_their_number(runs: RunTable, count: int) -> None:
+    cells = [a_cell(cell=f"c{number:03d}") for number in range(1, count + 1)]
+    assert runs.create(a_run(), cells)
+    assert runs.cells(RUN) == cells
+    assert not runs.create(a_run(), cells)
+
+
+def test_what_is_missing_is_said_to_be(made: RunTable) -> None:
+    with pytest.raises(MissingRunError, match=OTHER):
+        made.get(OTHER)
+    with pytest.raises(MissingRunError, match="c002"):
+        made.cell(RUN, "c002")
+    for call in (
+        lambda: made.set_running(OTHER, EXECUTION),
+        lambda: made.begin_launch(OTHER, "c001", LATER),
+        lambda: made.close(OTHER, RunStatus.FAILED, None, NOON),
+        lambda: made.conclude(OTHER, NOON),
+    ):
+        with pytest.raises(MissingRunError, match=OTHER):
+            call()
+    for of_cell in (
+        lambda: made.set_cell(RUN, "c002", phase="boot", at=NOON),
+        lambda: made.close_cell(RUN, "c002", NOON),
+        lambda: made.begin_launch(RUN, "c002", LATER),
+    ):
+        with pytest.raises(MissingRunError, match="c002"):
+            of_cell()
+    assert made.cells(RUN) == [a_cell()]
+    assert made.launches(OTHER) == []
+
+
+def test_of_several_who_close_the_first_one_counts(made: RunTable) -> None:
+    made.set_running(RUN, EXECUTION)
+    first = made.close(RUN, RunStatus.STOPPED, "stopped by ann", LATER)
+    assert first.status is RunStatus.STOPPING
+    assert made.close(RUN, RunStatus.FAILED, "the execution was aborted", LATEST) == first == made.get(RUN)
+    assert (first.closed_at, first.outcome, first.reason) == (LATER, RunStatus.STOPPED, "stopped by ann")
+    ended = made.conclude(RUN, LATEST)
+    assert (ended.status, ended.reason, ended.ended_at) == (RunStatus.STOPPED, "stopped by ann", LATEST)
+    assert made.conclude(RUN, LATEST + timedelta(hours=1)) == ended
+
+
+def test_a_run_that_succeeds_goes_on_until_it_has_ended(made: RunTable) -> None:
+    made.set_running(RUN, EXECUTION)
+    closed = made.close(RUN, RunStatus.SUCCEEDED, None, LATER)
+    assert (closed.status, closed.execution, closed.reason) == (RunStatus.RUNNING, EXECUTION, None)
+    assert made.conclude(RUN, LATEST).status is RunStatus.SUCCEEDED
+    with pytest.raises(RunClosedError):
+        made.set_running(RUN, EXECUTION)
+    assert made.get(RUN).status is RunStatus.SUCCEEDED
+
+
+def test_an_open_run_cannot_be_concluded(made: RunTable) -> None:
+    with pytest.raises(ValueError, match="not closed"):
+        made.conclude(RUN, NOON)
+    assert made.get(RUN).ended_at is None
+
+
+def test_runs_are_open_until_they_have_ended(made: RunTable) -> None:
+    made.create(a_run(OTHER, NOON - timedelta(hours=1)), [a_cell(OTHER)])
+    assert [run.run for run in made.open_runs()] == [OTHER, RUN]
+    made.close(RUN, RunStatus.FAILED, "why", LATER)
+    assert [run.run for run in made.open_runs()] == [OTHER, RUN]
+    made.conclude(RUN, LATEST)
+    assert [run.run for run in made.open_runs()] == [OTHER]
+
+
+def test_pages_are_newest_first_and_complete(runs: RunTable) -> None:
+    names = [f"20361120-12000{i}-{i:08x}" for i in range(7)]
+    for i, name in enumerate(names):
+        runs.create(a_run(name, NOON + timedelta(seconds=i)), [a_cell(name)])
+    found, cursor = [], None
+    while True:
+        page, cursor = runs.page(3, cursor)
+        found += [run.run for run in page]
+        assert len(page) <= 3
+        if cursor is None:
+            break
+    assert found == names[::-1]
+    with pytest.raises(BadCursor):
+        runs.page(3, "nonsense")
+
+
+def test_a_cell_that_has_come_to_its_end_keeps_what_it_came_to(made: RunTable) -> None:
+    table = [{"role": "drivers", "p99_ms": 12.5}]
+    assert made.set_cell(RUN, "c001", status=CellStatus.RUNNING, phase="boot", at=NOON)
+    assert made.set_cell(RUN, "c001", status=CellStatus.SUCCEEDED, results=table)
+    assert made.set_cell(RUN, "c001", status=CellStatus.SUCCEEDED, results=[]), "repeated: as good as done"
+    assert not made.set_cell(RUN, "c001", status=CellStatus.FAILED, reason="late")
+    assert not made.set_cell(RUN, "c001", reason="late")
+    assert made.set_cell(RUN, "c001", phase="teardown", at=LATER), "it still goes on to its teardown"
+    cell = made.cell(RUN, "c001")
+    assert (cell.status, cell.reason, cell.results) == (CellStatus.SUCCEEDED, None, table)
+    assert (cell.phase, cell.phases) == ("teardown", {"boot": NOON, "teardown": LATER})
+
+
+def test_the_first_moment_of_a_phase_counts(made: RunTable) -> None:
+    made.set_cell(RUN, "c001", phase="boot", at=NOON)
+    made.set_cell(RUN, "c001", phase="boot", at=LATER)
+    assert made.cell(RUN, "c001").phases == {"boot": NOON}
+
+
+def test_whoever_launches_has_a_lease_until_he_gives_it_back(made: RunTable) -> None:
+    one, two = (made.begin_launch(RUN, "c001", until) for until in (LATER, LATEST))
+    assert sorted(made.launches(RUN), key=lambda launch: launch.until) == [one, two]
+    made.end_launch(one)
+    made.end_launch(one)
+    assert made.launches(RUN) == [two], "a step that was late ends its own lease alone"
+    made.end_launch(two)
+    assert made.launches(RUN) == []
+
+
+def _close_run(runs: RunTable) -> None:
+    runs.close(RUN, RunStatus.STOPPED, "stopped", LATER)
+
+
+def _close_cell(runs: RunTable) -> None:
+    runs.close_cell(RUN, "c001", LATER)
+
+
+@pytest.mark.parametrize("close", [_close_run, _close_cell])
+def test_nothing_is_launched_for_what_is_closed(made: RunTable, close: Any) -> None:
+    made.create(a_run(OTHER), [a_cell(OTHER)])
+    made.check_open(RUN, "c001")
+    close(made)
+    for call in (
+        lambda: made.check_open(RUN, "c001"),
+        lambda: made.begin_launch(RUN, "c001", LATEST),
+        lambda: made.plan([a_resource("sg", Kind.SECURITY_GROUP)]),
+        lambda: made.created([a_resource("i-1")], LATEST),
+    ):
+        with pytest.raises(RunClosedError, match=RUN):
+            call()
+    assert made.launches(RUN) == []
+    assert made.resources(RUN) == []
+    made.begin_launch(OTHER, "c001", LATEST)  # another run's is its own
+
+
+def test_a_closed_cell_closes_no_other(runs: RunTable) -> None:
+    runs.create(a_run(cells=2), [a_cell(), a_cell(cell="c002")])
+    runs.close_cell(RUN, "c001", LATER)
+    runs.close_cell(RUN, "c001", LATEST)
+    assert runs.cell(RUN, "c001").closed_at == LATER
+    assert runs.begin_launch(RUN, "c002", LATEST).cell == "c002"
+
+
+def test_resources_are_planned_created_gone_and_each_first_moment_counts(made: RunTable) -> None:
+    group, instance = a_resource("troop-x-drivers", Kind.AUTO_SCALING_GROUP), a_resource("i-1")
+    made.plan([group])
+    made.plan([replace(group, planned_at=LATER)])
+    made.created([group, instance], LATER)
+    made.created([group], LATEST)
+    assert made.resources(RUN) == [replace(group, created_at=LATER), replace(instance, created_at=LATER)]
+    made.close(RUN, RunStatus.SUCCEEDED, None, LATER)
+    made.gone([group], LATER)
+    made.gone([group], LATEST)
+    assert {r.gone_at for r in made.resources(RUN) if r.name == group.name} == {LATER}
+    volume = a_resource("vol-1", Kind.VOLUME)
+    made.found([volume, group], LATEST)
+    stored = {r.name: r for r in made.resources(RUN)}
+    assert stored["troop-x-drivers"] == replace(group, created_at=LATER), "seen again, so it is not gone"
+    assert stored["vol-1"] == replace(volume, created_at=LATEST)
+
+
+def test_many_resources_of_many_cells_are_written(runs: RunTable) -> None:
+    cells = ["c001", "c002"]
+    runs.create(a_run(cells=2), [a_cell(cell=cell) for cell in cells])
+    many = [a_resource(f"i-{n:017x}", cell=cells[n % 2]) for n in range(210)]
+    runs.created(many, LATER)
+    assert {r.name for r in runs.resources(RUN) if r.created_at == LATER} == {r.name for r in many}
+    runs.gone(many, LATEST)
+    assert all(r.gone_at == LATEST for r in runs.resources(RUN))
+    assert len(runs.resources(RUN)) == 210

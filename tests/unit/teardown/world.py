@@ -1,0 +1,284 @@
+"""An AWS account in moto with the half of a deployment that runs benchmarks, and somebody else's things beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+from botocore.client import BaseClient
+
+from handlers import reaper, teardown
+from tests.unit.teardown.tables import NOON, RUN, a_cell, a_run, make_runs_table
+from troop import moments, wiring
+from troop.aws.clients import client
+from troop.aws.runs import RunTable
+from troop.bench import names
+from troop.bench.record import Kind, Launch, Resource
+
+DEPLOYMENT = "Troop"
+PREFIX = "arn:aws:states:eu-central-1:123456789012"
+ENVIRONMENT = {
+    "AWS_DEFAULT_REGION": "eu-central-1",
+    "AWS_ACCESS_KEY_ID": "k",
+    "AWS_SECRET_ACCESS_KEY": "s",
+    "POWERTOOLS_SERVICE_NAME": "test",
+    "TROOP_RUNS_TABLE": "Runs",
+    "TROOP_BENCHMARK_MACHINE": f"{PREFIX}:stateMachine:benchmark",
+    "TROOP_TEARDOWN_MACHINE": f"{PREFIX}:stateMachine:teardown",
+}
+CONTEXT = SimpleNamespace(
+    function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn:aws:lambda:r:1:function:f", aws_request_id="1"
+)
+
+Intercept = Callable[[int, str, Callable[[], Any]], Any]
+
+
+class Cut(BaseException):
+    """An injected end of a function's run, which nothing in it can catch."""
+
+
+@dataclass
+class World:
+    """The account. Its clock stands still until it is turned."""
+
+    now: datetime = NOON
+    vpc: str = ""
+    subnet: str = ""
+    strangers: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def runs(self) -> RunTable:
+        return RunTable(client("dynamodb"), "Runs", sleep=lambda seconds: None)
+
+    @property
+    def ec2(self) -> Any:
+        return client("ec2")
+
+    @property
+    def autoscaling(self) -> Any:
+        return client("autoscaling")
+
+    @property
+    def states(self) -> Any:
+        return client("stepfunctions")
+
+    def clock(self) -> datetime:
+        return self.now
+
+    def forward(self, **time: float) -> None:
+        self.now += timedelta(**time)
+
+    def deploy(self) -> None:
+        make_runs_table(client("dynamodb"))
+        self.vpc = self.ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+        self.subnet = self.ec2.create_subnet(VpcId=self.vpc, CidrBlock="10.0.0.0/20")["Subnet"]["SubnetId"]
+        wait = json.dumps({"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 60, "End": True}}})
+        for name in ("benchmark", "teardown"):
+            self.states.create_state_machine(
+                name=name, definition=wait, roleArn="arn:aws:iam::123456789012:role/states", type="STANDARD"
+            )
+
+    # Runs
+
+    def admit(self, run: str = RUN, cells: int = 1, at: datetime | None = None) -> str:
+        every = [a_cell(run, names.cell_id(number + 1)) for number in range(cells)]
+        assert self.runs.create(a_run(run, at or self.now, cells), every)
+        return run
+
+    def launch(
+        self, run: str = RUN, cell: str = "c001", *, deployment: str = DEPLOYMENT, lease: Launch | None = None
+    ) -> None:
+        """What the step Launch does, as far as teardown is concerned; with a lease it keeps to the rules of it."""
+        common = names.tags(deployment, run, cell, moments.iso(self.now + timedelta(hours=2)))
+        fleet = names.fleet_name(run, cell, "drivers")
+
+        def record(kind: Kind, name: str) -> None:
+            if lease:
+                self.runs.created([Resource(run, cell, kind, name, self.now)], self.now)
+
+        def check() -> None:
+            if lease:
+                self.runs.check_open(run, cell)
+
+        check()
+        group = self.security_group(names.security_group_name(run, cell), common)
+        record(Kind.SECURITY_GROUP, names.security_group_name(run, cell))
+        check()
+        self.template(fleet, group, names.of_fleet(common, "drivers"))
+        record(Kind.LAUNCH_TEMPLATE, fleet)
+        check()
+        self.group(fleet, names.of_fleet(common, "drivers"))
+        record(Kind.AUTO_SCALING_GROUP, fleet)
+
+    def launch_by_the_rules(self, run: str = RUN, cell: str = "c001") -> None:
+        """With a lease, and everything written down before it is created."""
+        lease = self.runs.begin_launch(run, cell, self.now + timedelta(seconds=310))
+        fleet = names.fleet_name(run, cell, "drivers")
+        planned = {
+            Kind.SECURITY_GROUP: names.security_group_name(run, cell),
+            Kind.LAUNCH_TEMPLATE: fleet,
+            Kind.AUTO_SCALING_GROUP: fleet,
+        }
+        self.runs.plan(Resource(run, cell, kind, name, self.now) for kind, name in planned.items())
+        self.launch(run, cell, lease=lease)
+        self.runs.end_launch(lease)
+
+    def start_workflow(self, run: str = RUN) -> str:
+        """ARN of a run's execution, which runs until it is stopped."""
+        made = self.states.start_execution(
+            stateMachineArn=ENVIRONMENT["TROOP_BENCHMARK_MACHINE"], name=run, input=json.dumps({"run": run})
+        )
+        return str(made["executionArn"])
+
+    def security_group(self, name: str, tags: dict[str, str]) -> str:
+        made = self.ec2.create_security_group(
+            GroupName=name, Description="x", VpcId=self.vpc, TagSpecifications=_tagged("security-group", tags)
+        )
+        return str(made["GroupId"])
+
+    def template(self, name: str, group: str, tags: dict[str, str]) -> None:
+        self.ec2.create_launch_template(
+            LaunchTemplateName=name,
+            LaunchTemplateData={
+                "ImageId": "ami-12345678",
+                "InstanceType": "c7g.large",
+                "SecurityGroupIds": [group],
+                "TagSpecifications": _tagged("instance", tags) + _tagged("volume", tags),
+            },
+            TagSpecifications=_tagged("launch-template", tags),
+        )
+
+    def group(self, name: str, tags: dict[str, str], count: int = 2, template: str = "") -> None:
+        self.autoscaling.create_auto_scaling_group(
+            AutoScalingGroupName=name,
+            LaunchTemplate={"LaunchTemplateName": template or name, "Version": "1"},
+            MinSize=0,
+            MaxSize=count,
+            DesiredCapacity=count,
+            VPCZoneIdentifier=self.subnet,
+            Tags=[{"Key": k, "Value": v, "PropagateAtLaunch": True, "ResourceId": name} for k, v in tags.items()],
+        )
+
+    def volume(self, tags: dict[str, str]) -> str:
+        zone = self.ec2.describe_subnets(SubnetIds=[self.subnet])["Subnets"][0]["AvailabilityZone"]
+        made = self.ec2.create_volume(AvailabilityZone=zone, Size=8, TagSpecifications=_tagged("volume", tags))
+        return str(made["VolumeId"])
+
+    def look_alikes(self, run: str = RUN) -> None:
+        """Somebody else's: the same names and tags, but another deployment's tag, or none, or no run's."""
+        self.launch(run, "c002", deployment="Other")
+        of_run = names.tags(DEPLOYMENT, run, "c001", moments.iso(self.now))
+        for number, missing in enumerate((names.DEPLOYMENT_TAG, names.RUN_TAG)):
+            tags = {key: value for key, value in of_run.items() if key != missing}
+            name = f"troop-{run}-c001-like-{number}"
+            self.template(name, self.security_group(name, tags), tags)
+            self.group(name, tags, count=1)
+            self.volume(tags)
+        self.volume({names.DEPLOYMENT_TAG: "troop", names.RUN_TAG: run})
+        self.strangers = self.existing()
+
+    # What exists
+
+    def existing(self) -> list[tuple[str, str]]:
+        """Everything in the account that is not gone, by kind and name or id."""
+        ec2, in_vpc = self.ec2, [{"Name": "vpc-id", "Values": [self.vpc]}]
+        groups = self.autoscaling.describe_auto_scaling_groups()["AutoScalingGroups"]
+        instances = [i for r in ec2.describe_instances()["Reservations"] for i in r["Instances"]]
+        security_groups = ec2.describe_security_groups(Filters=in_vpc)["SecurityGroups"]
+        found = [("group", one["AutoScalingGroupName"]) for one in groups]
+        found += [("instance", one["InstanceId"]) for one in instances if one["State"]["Name"] != "terminated"]
+        found += [("volume", one["VolumeId"]) for one in ec2.describe_volumes()["Volumes"]]
+        found += [("template", one["LaunchTemplateName"]) for one in ec2.describe_launch_templates()["LaunchTemplates"]]
+        found += [("security group", one["GroupId"]) for one in security_groups if one["GroupName"] != "default"]
+        return sorted(found)
+
+    def left(self) -> list[tuple[str, str]]:
+        """What exists and is not the look-alikes'."""
+        return [one for one in self.existing() if one not in self.strangers]
+
+    # The workflow
+
+    def step(self, step: str, work: dict[str, Any]) -> dict[str, Any]:
+        event = {"step": step, "work": work, "execution": "e"}
+        answer: dict[str, Any] = teardown.handler(event, CONTEXT)  # type: ignore[arg-type]
+        return answer
+
+    def tear_down(self, run: str = RUN, **more: str) -> int:
+        """The workflow, with its waits; how many looks it took."""
+        work = self.step("close", {"run": run} | more)
+        while True:
+            work = self.step("remove", work)
+            if work["over"]:
+                break
+            self.forward(seconds=work["wait_seconds"])
+        self.step("conclude", work)
+        return int(work["looks"])
+
+    def reap(self, event: dict[str, Any] | None = None) -> dict[str, Any]:
+        answer: dict[str, Any] = reaper.handler(event or {"id": "1"}, CONTEXT)  # type: ignore[arg-type]
+        return answer
+
+    def teardowns(self) -> dict[str, dict[str, Any]]:
+        """Input by name of the teardowns that were started."""
+        machine = ENVIRONMENT["TROOP_TEARDOWN_MACHINE"]
+        listed = self.states.list_executions(stateMachineArn=machine)["executions"]
+        described = [self.states.describe_execution(executionArn=one["executionArn"]) for one in listed]
+        return {one["name"]: json.loads(one["input"]) for one in described}
+
+
+def _tagged(kind: str, tags: dict[str, str]) -> list[dict[str, Any]]:
+    return [{"ResourceType": kind, "Tags": [{"Key": k, "Value": v} for k, v in tags.items()]}]
+
+
+@contextmanager
+def calls(monkeypatch: Any, intercept: Intercept) -> Iterator[list[str]]:
+    """Routes every call of every client through ``intercept(number, operation, call)``; lists the operations."""
+    made: list[str] = []
+    real = BaseClient._make_api_call  # type: ignore[attr-defined]
+
+    def routed(self: Any, operation: str, parameters: Any) -> Any:
+        made.append(operation)
+        return intercept(len(made) - 1, operation, lambda: real(self, operation, parameters))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BaseClient, "_make_api_call", routed)
+        yield made
+
+
+def cut_at(number: int, acted: bool) -> Intercept:
+    """Cuts the run at a call: before it acts, or after it, its answer lost."""
+
+    def intercept(at: int, operation: str, call: Callable[[], Any]) -> Any:
+        if at == number and not acted:
+            raise Cut(operation)
+        try:
+            return call()
+        finally:
+            if at == number:
+                raise Cut(operation)
+
+    return intercept
+
+
+@contextmanager
+def set_up(monkeypatch: Any) -> Iterator[World]:
+    """A world; to be used inside ``mock_aws``."""
+    made = World()
+    monkeypatch.setattr(wiring, "now", made.clock)
+    monkeypatch.setattr(wiring, "sleep", lambda seconds: None)
+    forget()
+    made.deploy()
+    yield made
+    forget()
+
+
+def forget() -> None:
+    """Empties what lives as long as a function does."""
+    for function in vars(wiring).values():
+        if hasattr(function, "cache_clear") and function.__module__ == wiring.__name__:
+            function.cache_clear()

@@ -169,11 +169,20 @@ def account() -> Iterator[LocalAccount]:
 
 
 @pytest.fixture(scope="session")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A :class:`tests.e2e.benches.Bench` in an account of its own, in which fleets are not processes."""
-    from tests.e2e.benches import Bench, simulated  # it needs this module
+def lasting_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A :class:`tests.e2e.benches.Bench` in an account of its own, for all modules; its fleets boot in :func:`bench`."""
+    from tests.e2e.benches import Bench  # it needs this module
 
     with LocalAccount("fleets", processes=False, notice_seconds=0.3, wait_scale=0.1) as account:
-        deployment = Deployment(account, "Fleets", benchmarks=True)
-        with simulated(account, deployment.outputs["ResultsBucket"]):
-            yield Bench(deployment, tmp_path_factory.mktemp("orders"))
+        yield Bench(Deployment(account, "Fleets", benchmarks=True), tmp_path_factory.mktemp("orders"))
+
+
+@pytest.fixture(scope="module")
+def bench(lasting_bench: Any) -> Iterator[Any]:
+    """That bench, while fleets that are not processes come up in it. Only so long: their thread calls the account all
+    the while, and would do so in the midst of other tests of this worker, moto's among them.
+    """
+    from tests.e2e.benches import simulated
+
+    with simulated(lasting_bench.account, lasting_bench.deployment.outputs["ResultsBucket"]):
+        yield lasting_bench

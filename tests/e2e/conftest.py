@@ -170,7 +170,7 @@ def account() -> Iterator[LocalAccount]:
 
 @pytest.fixture(scope="session")
 def lasting_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A :class:`tests.e2e.benches.Bench` in an account of its own, for all modules; its fleets boot in :func:`bench`."""
+    """A :class:`tests.e2e.benches.Bench` in an account of its own, for all modules; fleets boot in :func:`bench`."""
     from tests.e2e.benches import Bench  # it needs this module
 
     with LocalAccount("fleets", processes=False, notice_seconds=0.3, wait_scale=0.1) as account:

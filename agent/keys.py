@@ -12,7 +12,7 @@ class Keys:
 
     @property
     def definition(self) -> str:
-        return f"{self._run}definition.json"
+        return f"{self._cell}definition.json"
 
     def file(self, name: str) -> str:
         return f"{self._run}files/{name}"

@@ -147,7 +147,7 @@ class SimulatedNodes:
                 continue
             for cell in self._folders(f"{names.RUNS_PREFIX}{run}/"):
                 if names.CELL.fullmatch(cell) and (run, cell) not in self._cells:
-                    definition = self._read(names.definition_key(run))
+                    definition = self._read(names.cell_definition_key(run, cell))
                     if definition is not None:
                         self._cells[run, cell] = self._found(_Cell(run, cell, definition))
 

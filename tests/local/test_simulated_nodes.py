@@ -29,7 +29,7 @@ class Bucket:
         self.s3.create_bucket(Bucket=self.name)
 
     def begin(self, run: str, nodes: int, state: str = "hold") -> None:
-        self.write(names.definition_key(run), {"fleets": {"drivers": {"count": nodes}}, "phases": PHASES})
+        self.write(names.cell_definition_key(run, CELL), {"fleets": {"drivers": {"count": nodes}}, "phases": PHASES})
         for phase in PHASES:
             self.barrier(run, phase, state)
 

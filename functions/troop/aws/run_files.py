@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 
 from troop.bench import names
 from troop.bench.definition import Benchmark, to_document
+from troop.bench.plan import Plan, to_plan_document
 
 _LAST_DAYS = timedelta(days=2)
 """An artifact this close to its removal is uploaded again: no run outlasts a day, and one may be about to start."""
@@ -44,7 +45,7 @@ class RunFiles:
     client: Any
     bucket: str
 
-    def put(self, run: str, benchmark: Benchmark, files: Mapping[str, bytes]) -> None:
+    def put(self, run: str, benchmark: Benchmark, plan: Plan, files: Mapping[str, bytes]) -> None:
         """Writes them; writing them again changes nothing.
 
         Raises:
@@ -52,10 +53,14 @@ class RunFiles:
         """
         for name, content in files.items():
             self.client.put_object(Bucket=self.bucket, Key=names.file_key(run, name), Body=content)
-        document = json.dumps(to_document(benchmark), indent=2).encode()
-        self.client.put_object(
-            Bucket=self.bucket, Key=names.definition_key(run), Body=document, ContentType="application/json"
-        )
+        documents = {names.definition_key(run): to_document(benchmark), names.plan_key(run): to_plan_document(plan)}
+        for key, document in documents.items():
+            self.client.put_object(
+                Bucket=self.bucket,
+                Key=key,
+                Body=json.dumps(document, indent=2).encode(),
+                ContentType="application/json",
+            )
 
     def is_staged(self, sha256: str, now: datetime) -> bool:
         """Whether an artifact is there, and stays long enough.

@@ -8,6 +8,7 @@ from typing import Any
 
 from troop import moments
 from troop.aws.dynamo import jsonable, plain, typed
+from troop.bench.plan import Variant, variant_document, variant_of
 from troop.bench.record import SCHEMA, Cell, CellStatus, Kind, Launch, Resource, Run, RunStatus
 
 RUN, CELL, RESOURCE, LAUNCH = "run", "cell#", "resource#", "launch#"
@@ -94,6 +95,8 @@ def cell_item(cell: Cell) -> dict[str, Any]:
             "reason": cell.reason,
             "results": cell.results,
             "closed_at": _iso(cell.closed_at),
+            "variant": variant_document(cell.variant),
+            "attempt": cell.attempt,
         }
     )
 
@@ -111,6 +114,8 @@ def cell_of(item: Item) -> Cell:
         reason=values.get("reason"),
         results=jsonable(values["results"]) if "results" in values else None,
         closed_at=_moment(values, "closed_at"),
+        variant=variant_of(jsonable(values["variant"])) if "variant" in values else Variant(),
+        attempt=int(values.get("attempt", 1)),
     )
 
 

@@ -1,8 +1,8 @@
 """What a benchmark asks for, as it was accepted: nothing left to be understood, every default filled in.
 
 People write a YAML file; :mod:`troop.bench_file` checks it and makes this of it. It is stored once for each run, under
-:func:`troop.bench.names.definition_key`, and never changes; the workflow and the nodes' agent read it from there. The
-stored document has the keys that the file has, in the same places, and ``format``, ``size`` and ``files`` besides.
+:func:`troop.bench.names.definition_key`, and never changes. Of it come the run's cells (:mod:`troop.bench.plan`), each
+with a definition of its own, which the workflow and the nodes' agent read. The stored document has the keys that the file has, in the same places, and ``format``, ``size`` and ``files`` besides.
 
 All durations are whole seconds.
 """
@@ -16,6 +16,9 @@ from typing import Any, TypeVar
 from troop.errors import TroopError
 
 FORMAT = "troop.benchmark/1"
+
+ON_DEMAND, SPOT = "on-demand", "spot"
+"""How a fleet's nodes are bought."""
 
 Scalar = str | int | float | bool
 Parameter = Scalar | tuple[Scalar, ...]
@@ -54,6 +57,9 @@ class Fleet:
         zones: over how many availability zones it is spread; at most ``count``.
         boot_timeout: seconds until all of its nodes must have registered.
         root_volume_gib: of the volume a node boots from.
+        purchase: :data:`ON_DEMAND` or :data:`SPOT`.
+        spot_timeout: seconds after which a backup group launches on demand what spot has not given; means nothing on
+            demand.
     """
 
     role: str
@@ -63,6 +69,12 @@ class Fleet:
     boot_timeout: int
     root_volume_gib: int
     volumes: tuple[Volume, ...] = ()
+    purchase: str = ON_DEMAND
+    spot_timeout: int = 300
+
+    @property
+    def is_spot(self) -> bool:
+        return self.purchase == SPOT
 
 
 @dataclass(frozen=True)
@@ -119,6 +131,7 @@ class Benchmark:
         buckets: that nodes may read, besides the run's own files.
         size: which of the file's sizes was chosen; None for the file as it stands.
         files: names of what stands beside the benchmark's file and is copied to every node, sorted.
+        attempts: how often a cell is run at most, when a lost node makes it INVALID; the last of several on demand.
     """
 
     name: str
@@ -131,6 +144,7 @@ class Benchmark:
     buckets: tuple[str, ...] = ()
     size: str | None = None
     files: tuple[str, ...] = ()
+    attempts: int = 1
 
     @property
     def nodes(self) -> int:

@@ -27,7 +27,8 @@ LAUNCH, BOOT, COLLECT, TEARDOWN, OVER = "launch", "boot", "collect", "teardown",
 """What a cell is at, besides its benchmark's phases, none of which is called so."""
 
 RUN = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
-CELL = re.compile(r"c\d{3}")
+CELL = re.compile(r"c\d{3}(-[2-9])?")
+"""Attempts at a cell after its first one are cells of their own, ``c001-2``."""
 
 
 def run_id(now: datetime, key: str) -> str:
@@ -40,9 +41,25 @@ def cell_id(number: int) -> str:
     return f"c{number:03d}"
 
 
+def attempt_id(cell: str, attempt: int) -> str:
+    """Id of an attempt at a cell; ``cell`` is the first one's, and so is the answer for 1."""
+    return cell if attempt == 1 else f"{cell}-{attempt}"
+
+
+def attempt_of(cell: str) -> tuple[str, int]:
+    """The reverse: the first one's id, and which attempt it is."""
+    first, _, attempt = cell.partition("-")
+    return first, int(attempt or 1)
+
+
 def fleet_name(run: str, cell: str, role: str) -> str:
     """Of a fleet's Auto Scaling group and of its launch template."""
     return f"troop-{run}-{cell}-{role}"
+
+
+def backup_name(run: str, cell: str, role: str) -> str:
+    """Of the Auto Scaling group that launches on demand what spot has not given. No role has a dot."""
+    return f"{fleet_name(run, cell, role)}.backup"
 
 
 def security_group_name(run: str, cell: str) -> str:
@@ -61,6 +78,11 @@ def of_fleet(common: Mapping[str, str], role: str) -> dict[str, str]:
 def definition_key(run: str) -> str:
     """The benchmark as it was accepted, see :mod:`troop.bench.definition`."""
     return f"{RUNS_PREFIX}{run}/definition.json"
+
+
+def plan_key(run: str) -> str:
+    """The run's cells as they are to be done, see :mod:`troop.bench.plan`."""
+    return f"{RUNS_PREFIX}{run}/plan.json"
 
 
 def file_key(run: str, name: str) -> str:
@@ -89,6 +111,11 @@ def artifact_key(sha256: str) -> str:
 
 def cell_prefix(run: str, cell: str) -> str:
     return f"{RUNS_PREFIX}{run}/{cell}/"
+
+
+def cell_definition_key(run: str, cell: str) -> str:
+    """The benchmark that this cell is, of one scale step and one combination of parameters."""
+    return f"{cell_prefix(run, cell)}definition.json"
 
 
 def roster_key(run: str, cell: str) -> str:

@@ -12,6 +12,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from troop.bench.plan import Variant
+
 SCHEMA = 1
 """Version of the stored items' shape."""
 
@@ -83,6 +85,8 @@ class Cell:
         reason: why it is not SUCCEEDED, as a sentence.
         results: the table of the measured phases, see :mod:`troop.measure.merge`; None before it was merged.
         closed_at: since then nothing may be launched for it.
+        variant: what sets it apart from the run's other cells.
+        attempt: from 1; a cell of which there is a later attempt does not count.
     """
 
     run: str
@@ -93,6 +97,8 @@ class Cell:
     reason: str | None = None
     results: list[dict[str, Any]] | None = None
     closed_at: datetime | None = None
+    variant: Variant = field(default_factory=Variant)
+    attempt: int = 1
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from troop.aws.run_machines import RunMachines
 from troop.aws.runs import RunTable
 from troop.bench import admission, names
 from troop.bench.definition import Benchmark, to_document
+from troop.bench.plan import Plan, PlannedCell, Variant
 from troop.bench.problems import BadBenchmarkError
 from troop.bench.record import Cell, Kind, Resource, Run, RunStatus
 from troop.errors import MissingRunError, TroopError
@@ -113,7 +114,8 @@ class Benchmarks:
         used = self.keys.use(key, names.run_id(now, key), digest, now)
         if found := self._of_key(key, used, digest):
             return Admitted(self._started(found), True)
-        self.files.put(used.run, benchmark, files)
+        plan = Plan((PlannedCell(_FIRST_CELL, Variant(), benchmark),))
+        self.files.put(used.run, benchmark, plan, files)
         run = self._new(used.run, benchmark, caller, now)
         created = self.runs.create(run, [Cell(run.run, _FIRST_CELL)])
         return Admitted(self._started(run if created else self.runs.get(run.run)), not created)

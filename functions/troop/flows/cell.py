@@ -107,7 +107,7 @@ class CellSteps:
         """
         if self.store.find(names.roster_key(run, cell)) is not None:
             return Answer(run, cell, State.READY)
-        record, its, benchmark, now = self.runs.get(run), self.runs.cell(run, cell), self._benchmark(run), self.clock()
+        record, its, benchmark, now = self.runs.get(run), self.runs.cell(run, cell), self._benchmark(run, cell), self.clock()
         verdict = verdicts.of_closed(record, now)
         elapsed = (now - its.phases[names.BOOT]).total_seconds()
         if verdict is None:
@@ -126,7 +126,7 @@ class CellSteps:
             RunClosedError: the run or the cell is closed.
         """
         self.runs.check_open(run, cell)
-        phase = self._benchmark(run).phases[phase_index]
+        phase = self._benchmark(run, cell).phases[phase_index]
         key = names.barrier_key(run, cell, phase.name)
         document = self.store.read(key)
         if not is_released(document):
@@ -144,7 +144,7 @@ class CellSteps:
         Returns:
             WAITING, NEXT with the next phase's index, DONE after the last one, or FAILED.
         """
-        record, benchmark, roster = self.runs.get(run), self._benchmark(run), self._roster(run, cell)
+        record, benchmark, roster = self.runs.get(run), self._benchmark(run, cell), self._roster(run, cell)
         phase, now = benchmark.phases[phase_index], self.clock()
         barrier_document = self.store.read(names.barrier_key(run, cell, phase.name))
         if not is_released(barrier_document):
@@ -170,7 +170,7 @@ class CellSteps:
             CellDamagedError: one is missing.
         """
         self.runs.set_cell(run, cell, phase=names.COLLECT, at=self.clock())
-        benchmark, roster = self._benchmark(run), self._roster(run, cell)
+        benchmark, roster = self._benchmark(run, cell), self._roster(run, cell)
         phases = [self._merged(run, cell, phase, roster) for phase in benchmark.phases if phase.is_measured]
         self.store.write(names.results_key(run, cell), {"format": "troop.results/1", "phases": phases})
         table = [{"phase": phase["phase"], **row} for phase in phases for row in phase["table"]]
@@ -201,8 +201,8 @@ class CellSteps:
 
     # How
 
-    def _benchmark(self, run: str) -> Benchmark:
-        return from_document(self.store.read(names.definition_key(run)))
+    def _benchmark(self, run: str, cell: str) -> Benchmark:
+        return from_document(self.store.read(names.cell_definition_key(run, cell)))
 
     def _roster(self, run: str, cell: str) -> Roster:
         return roster_from(self.store.read(names.roster_key(run, cell)))
@@ -263,7 +263,7 @@ class CellSteps:
         return merger.document()
 
     def _end_barriers(self, run: str, cell: str) -> None:
-        for phase in self._benchmark(run).phases:
+        for phase in self._benchmark(run, cell).phases:
             key = names.barrier_key(run, cell, phase.name)
             if not is_released(self.store.read(key)):
                 self.store.write(key, barrier(phase, BarrierState.END))

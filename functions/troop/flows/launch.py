@@ -15,8 +15,9 @@ from troop.aws.fleets import Fleets
 from troop.aws.runs import RunTable
 from troop.bench import names
 from troop.bench.barriers import BarrierState, barrier
-from troop.bench.definition import Benchmark, Fleet, from_document
+from troop.bench.definition import Benchmark, Fleet, to_document
 from troop.bench.fleet_requests import Image, LaunchImpossibleError, architecture, choose_subnets
+from troop.bench.plan import from_plan_document
 from troop.bench.record import CellStatus, Kind, Launch, Resource, Run
 from troop.bench.user_data import FORMAT, user_data
 from troop.errors import TroopError
@@ -75,13 +76,19 @@ class Launching:
         if now >= record.expires_at:
             raise LaunchImpossibleError(f"the run {run} has expired at {moments.iso(record.expires_at)}: start another")
         self.runs.set_cell(run, cell, status=CellStatus.RUNNING, phase=names.LAUNCH, at=now)
-        benchmark = from_document(self.store.read(names.definition_key(run)))
+        benchmark = self._benchmark(run, cell)
         launch = self.runs.begin_launch(run, cell, now + LONGEST)
         try:
             self._launch(record, launch, benchmark)
         finally:
             self.runs.end_launch(launch)
         self.runs.set_cell(run, cell, phase=names.BOOT, at=self.clock())
+
+    def _benchmark(self, run: str, cell: str) -> Benchmark:
+        """What the cell is; from now on its nodes, and the other steps, find it beside what they write."""
+        benchmark = from_plan_document(self.store.read(names.plan_key(run))).of(cell)
+        self.store.write(names.cell_definition_key(run, cell), to_document(benchmark))
+        return benchmark
 
     def _launch(self, record: Run, launch: Launch, benchmark: Benchmark) -> None:
         run, cell = launch.run, launch.cell

@@ -87,7 +87,7 @@ class Node:
             "artifacts": [],
             **changes,
         }
-        self.account.put(f"{BUCKET}/{names.definition_key(RUN)}", document)
+        self.account.put(f"{BUCKET}/{names.cell_definition_key(RUN, CELL)}", document)
         for name, text in files.items():
             self.account.put(f"{BUCKET}/{names.file_key(RUN, name)}", text.encode())
         for phase in phases:

@@ -34,7 +34,7 @@ def aws(node: Node) -> Node:
     """A node that neither sleeps nor starts the agent."""
     node.tool("sleep", f'#!/bin/sh\necho "sleep $1" >> {node.home.parent}/told\n')
     tell_only(node)
-    node.account.put(f"{BUCKET}/{names.definition_key(RUN)}", {})
+    node.account.put(f"{BUCKET}/{names.cell_definition_key(RUN, CELL)}", {})
     return node
 
 
@@ -114,7 +114,7 @@ def test_a_boot_file_of_another_kind_is_refused(tmp_path: Path, content: str) ->
 
 def test_both_sides_have_the_same_keys() -> None:
     keys = agents_keys.Keys(RUN, CELL)
-    assert keys.definition == names.definition_key(RUN)
+    assert keys.definition == names.cell_definition_key(RUN, CELL)
     assert keys.file("read.py") == names.file_key(RUN, "read.py")
     assert keys.artifact("00ff") == names.artifact_key("00ff")
     assert keys.roster == names.roster_key(RUN, CELL)

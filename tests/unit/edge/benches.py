@@ -21,6 +21,7 @@ from troop.aws.clients import client
 from troop.aws.runs import RunTable
 from troop.bench import names
 from troop.bench.definition import Benchmark, Fleet, Phase, Volume, to_document
+from troop.bench.plan import Plan, PlannedCell, Variant, to_plan_document
 from troop.bench.record import Cell, Run
 from troop.measure.histogram import Histogram
 from troop.measure.operations import Operation
@@ -70,6 +71,8 @@ class Bench:
         expires = now + timedelta(seconds=self.benchmark.expires_after)
         run = Run(self.run, self.benchmark.name, now, expires, "arn:me", 1, self.benchmark.nodes)
         self.put(names.definition_key(self.run), to_document(self.benchmark))
+        plan = Plan((PlannedCell(CELL, Variant(), self.benchmark),))
+        self.put(names.plan_key(self.run), to_plan_document(plan))
         assert self.runs.create(run, [Cell(self.run, CELL)])
         return self
 

@@ -17,9 +17,10 @@ from tests.unit.edge.asking import ANNA, ask, get
 from tests.unit.edge.bench import BUCKET, FILE, FILES, MACHINES, Half, post, request
 from troop.aws.clients import client
 from troop.bench.definition import from_document
+from troop.bench.plan import from_plan_document
 from troop.bench.record import CellStatus, Kind, Resource, RunStatus
 
-CALLS = 11
+CALLS = 12
 """To AWS, of a request that nothing speaks against."""
 
 ON = {"benchmarks": True, "max_nodes": 10, "allowed_buckets": ["my-data"]}
@@ -68,6 +69,8 @@ def test_a_run_is_on_record_and_has_all_it_needs_when_its_workflow_starts(half: 
     definition = from_document(json.loads(objects.pop(f"runs/{run['run']}/definition.json")))
     assert (definition.size, definition.nodes, definition.parameters["threads"]) == ("smoke", 1, 8)
     assert definition.files == ("ranges.csv", "read.py")
+    plan = from_plan_document(json.loads(objects.pop(f"runs/{run['run']}/plan.json")))
+    assert [(planned.cell, planned.benchmark) for planned in plan.cells] == [("c001", definition)]
     assert objects == {f"runs/{run['run']}/files/{name}": content for name, content in FILES.items()}
     told = get(f"/benchmarks/{run['run']}")
     assert told["run"] == run
@@ -120,7 +123,7 @@ def test_a_request_costs_what_it_says(half: Half, monkeypatch: pytest.MonkeyPatc
         "GetItem",
         *("DescribeSubnets", "DescribeInstanceTypes", "DescribeInstanceTypeOfferings"),
         *("UpdateItem", "GetItem"),
-        *["PutObject"] * 3,
+        *["PutObject"] * 4,
         "TransactWriteItems",
         "StartExecution",
     ]

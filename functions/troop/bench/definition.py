@@ -2,7 +2,8 @@
 
 People write a YAML file; :mod:`troop.bench_file` checks it and makes this of it. It is stored once for each run, under
 :func:`troop.bench.names.definition_key`, and never changes. Of it come the run's cells (:mod:`troop.bench.plan`), each
-with a definition of its own, which the workflow and the nodes' agent read. The stored document has the keys that the file has, in the same places, and ``format``, ``size`` and ``files`` besides.
+with a definition of its own, which the workflow and the nodes' agent read. The stored document has the keys that the
+file has, in the same places, and ``format``, ``size`` and ``files`` besides.
 
 All durations are whole seconds.
 """

@@ -1,7 +1,7 @@
 """What a run's cells are: each a benchmark of its own, made of the file's before anything is launched.
 
-Stored once for each run, under :func:`troop.bench.names.plan_key`, beside the definition as it was given. A cell that is
-run again is another cell, with an id of its own, of the same entry.
+Stored once for each run, under :func:`troop.bench.names.plan_key`, beside the definition as it was given. A cell that
+is run again is another cell, with an id of its own, of the same entry.
 """
 
 from __future__ import annotations

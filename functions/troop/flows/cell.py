@@ -107,7 +107,8 @@ class CellSteps:
         """
         if self.store.find(names.roster_key(run, cell)) is not None:
             return Answer(run, cell, State.READY)
-        record, its, benchmark, now = self.runs.get(run), self.runs.cell(run, cell), self._benchmark(run, cell), self.clock()
+        record, its, now = self.runs.get(run), self.runs.cell(run, cell), self.clock()
+        benchmark = self._benchmark(run, cell)
         verdict = verdicts.of_closed(record, now)
         elapsed = (now - its.phases[names.BOOT]).total_seconds()
         if verdict is None:

@@ -127,9 +127,15 @@ def refused() -> Callable[..., str]:
     return refuse
 
 
+SHARED = ("cli_synth", "two_stacks", "unacknowledged", "template", "blue", "green")
+"""Fixtures that take seconds to make."""
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keeps tests that share a synthesis on one worker, so that it is made once (``--dist loadgroup``)."""
     for item in items:
-        if {"cli_synth", "two_stacks", "unacknowledged"} & set(getattr(item, "fixturenames", ())):
+        asked = list(getattr(item, "fixturenames", ()))
+        asked += getattr(getattr(item, "callspec", None), "params", {}).values()  # fixtures may be parameters, too
+        if any(one in asked for one in SHARED):
             item.add_marker(pytest.mark.xdist_group("synth"))

@@ -18,7 +18,7 @@ from cli.settings_files import TriedSettings
 from troop import moments
 from troop.calendars import Calendar, clock
 from troop.chaos import forecast
-from troop.chaos.decisions import TERMINATE, Account
+from troop.chaos.decisions import Account
 from troop.chaos.expected import ticks_of
 from troop.chaos.facts import Switch
 from troop.chaos.forecast import LEASHED, Look, UnitDay
@@ -126,8 +126,8 @@ def _calendar(calendar: Calendar, day: date, basis: _Basis) -> dict[str, Any]:
 
 def _unit(unit: UnitDay, settings: Settings) -> dict[str, Any]:
     outcome = unit.outcome
-    hit = outcome.reason in (TERMINATE, LEASHED)
     target = outcome.target
+    hit = target is not None
     return {
         "unit": outcome.unit,
         "groups": list(outcome.groups),

@@ -74,7 +74,11 @@ def launch(
         allow(_RULES, _ec2(stack, "security-group-rule")),
         allow(["ec2:CreateLaunchTemplate"], _ec2(stack, "launch-template"), conditions=_CREATED),
         allow(["autoscaling:CreateAutoScalingGroup"], _groups(stack), conditions=_CREATED),
-        allow(["autoscaling:SuspendProcesses"], _groups(stack), conditions=_OURS),
+        allow(
+            ["autoscaling:PutScheduledUpdateGroupAction", "autoscaling:SuspendProcesses"],
+            _groups(stack),
+            conditions=_OURS,
+        ),
         allow(
             ["ec2:RunInstances"],
             *(_ec2(stack, kind) for kind in ("instance", "network-interface", "volume")),

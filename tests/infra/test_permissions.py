@@ -138,7 +138,7 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     )
     | only(CREATED, ec2("launch-template"), "ec2:CreateLaunchTemplate")
     | only(CREATED, GROUPS, "autoscaling:CreateAutoScalingGroup")
-    | only(OURS, GROUPS, "autoscaling:SuspendProcesses")
+    | only(OURS, GROUPS, "autoscaling:PutScheduledUpdateGroupAction", "autoscaling:SuspendProcesses")
     | {g for kind in ("instance", "network-interface", "volume") for g in only(CREATED, ec2(kind), "ec2:RunInstances")}
     | only(OURS, ec2("launch-template"), "ec2:RunInstances")
     | {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -215,6 +216,22 @@ class Fleets:
             if found.get("Status"):
                 raise LaunchImpossibleError(f"the Auto Scaling group {name} is being deleted") from None
         self.autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=["AZRebalance"])
+
+    def end_at(self, name: str, moment: datetime) -> None:
+        """Has Auto Scaling itself take a group down to nothing then, whatever has become of all that is to remove it
+        before. Nodes shut themselves down at that moment, too, and a group would replace them. Local AWS only takes
+        note of it.
+        """
+        self._settled(
+            lambda: self.autoscaling.put_scheduled_update_group_action(
+                AutoScalingGroupName=name,
+                ScheduledActionName=f"{name}-expires",
+                StartTime=moment,
+                MinSize=0,
+                MaxSize=0,
+                DesiredCapacity=0,
+            )
+        )
 
     def _settled(self, call: Callable[[], Any]) -> Any:
         """Calls until all of AWS knows what was just made, within about half a minute."""

@@ -122,6 +122,7 @@ class Launching:
             name = names.fleet_name(run, cell, fleet.role)
             self._check(launch)
             self.fleets.group(name, fleet, templates[fleet.role], where[fleet.role], names.of_fleet(tags, fleet.role))
+            self.fleets.end_at(name, record.expires_at)
             self._created(launch, Kind.AUTO_SCALING_GROUP, name)
 
     def _check(self, launch: Launch) -> None:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -25,7 +26,13 @@ from troop.flows.launch import LaunchTooLateError
 Call = Callable[[], Any]
 
 CREATES = ("CreateSecurityGroup", "CreateLaunchTemplate", "CreateAutoScalingGroup")
-CHANGES = (*CREATES, "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress", "SuspendProcesses")
+CHANGES = (
+    *CREATES,
+    "AuthorizeSecurityGroupIngress",
+    "AuthorizeSecurityGroupEgress",
+    "SuspendProcesses",
+    "PutScheduledUpdateGroupAction",
+)
 
 
 def refused(code: str, message: str, operation: str) -> ClientError:
@@ -51,6 +58,16 @@ def test_a_fleet_is_a_group_of_exactly_its_nodes_that_chaos_never_touches(bench:
         assert (tags["troop:run"], tags["troop:cell"], tags["troop:fleet"]) == (bench.run, CELL, fleet.role)
         assert tags["troop:expires-at"] == "2026-11-21T00:46:00.000Z"
         assert all(tag["PropagateAtLaunch"] for tag in group["Tags"])
+
+
+def test_when_a_run_expires_auto_scaling_itself_takes_its_groups_down(bench: Bench) -> None:
+    """Nodes shut themselves down at that moment, and a group would replace them as long as nobody else is there."""
+    bench.launched()
+    every = bench.autoscaling.describe_scheduled_actions()["ScheduledUpdateGroupActions"]
+    assert {one["AutoScalingGroupName"] for one in every} == set(bench.groups())
+    for one in every:
+        assert (one["MinSize"], one["MaxSize"], one["DesiredCapacity"]) == (0, 0, 0)
+        assert one["StartTime"] == datetime(2026, 11, 21, 0, 46, tzinfo=UTC)
 
 
 def test_fleets_go_to_the_first_zones_that_offer_their_type(bench: Bench) -> None:

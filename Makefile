@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions
 export CDK_DISABLE_CLI_TELEMETRY := 1
 
-.PHONY: help setup demo bench local deploy destroy test test-all lint openapi unit infra machines local-tests e2e perf histories agent-boot format clean
+.PHONY: help setup demo bench local deploy destroy test test-all lint openapi unit infra machines local-tests e2e perf histories cassandra agent-boot format clean
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -33,7 +33,7 @@ destroy: $(TO_DEPLOY)  ## out of that account; says what stays, and asks first
 	@$(BIN)/python -m lifecycle.destroy $(if $(STAGE),--stage $(STAGE)) $(if $(DEPLOYMENT),--deployment $(DEPLOYMENT)) $(if $(CONFIRM),--confirm $(CONFIRM))
 
 test: setup lint  ## lint, types, and every test
-	@$(BIN)/python -m pytest -n 3 --dist loadgroup -m 'not clean_root'  # one more than a small machine has cores: whole runs mostly wait
+	@$(BIN)/python -m pytest -n 3 --dist loadgroup -m 'not clean_root and not cassandra'  # one more than a small machine has cores: whole runs mostly wait
 
 test-all: export TROOP_EXHAUSTIVE := 1
 test-all: test agent-boot  ## the same, with benchmarks stopped in every state and cut off at every call, and a node in a clean root
@@ -44,13 +44,15 @@ lint: setup  ## ruff, mypy, the direction of imports
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy functions agent infra cli lifecycle local app.py
 	@$(BIN)/mypy benchmarks/s3-range-read/read.py benchmarks/s3-range-read/prepare.py
+	@$(BIN)/mypy fleets/worker/worker.py
+	@MYPYPATH=benchmarks/cassandra-write $(BIN)/mypy benchmarks/cassandra-write/*.py
 	@$(BIN)/lint-imports | tail -n 3
 
 unit: setup  ## the unit tests alone
 	@$(BIN)/python -m pytest tests/unit
 
 e2e: setup  ## whole loops on local AWS alone
-	@$(BIN)/python -m pytest tests/e2e
+	@$(BIN)/python -m pytest -m 'not cassandra' tests/e2e
 
 perf: setup  ## measurements: deciding, a tick over 10,000 groups, a benchmark of 348 nodes, pages of events, cold starts (half an hour)
 	@$(BIN)/python -m perf.decide
@@ -67,6 +69,10 @@ histories: setup  ## a million histories of the model test (two hours on two cor
 openapi: setup  ## docs/openapi.json and the schema of benchmarks' files, from the code
 	@$(BIN)/python -m infra.openapi
 	@$(BIN)/python -m infra.bench_schema
+
+cassandra: setup  ## a real Cassandra ring measured in two steps, and one that loses a server (a quarter of an hour; first builds latte)
+	@$(BIN)/python -m local tools
+	@$(BIN)/python -m pytest -s -rs -m cassandra tests/e2e/test_cassandra.py
 
 agent-boot: setup  ## boots a benchmark's node in a clean Debian root with Python 3.9 (as root; needs debootstrap, installs it)
 	@command -v debootstrap >/dev/null || { echo "== debootstrap is missing: apt-get install -y debootstrap"; apt-get update -qq && apt-get install -y -qq debootstrap; }

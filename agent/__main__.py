@@ -33,6 +33,7 @@ def main() -> int:
             Place(path.parent, boot, metadata.identity()),
             Store(boot.bucket, boot.region),
         )
+        session.watch.start()
     except (AgentError, Lost) as error:
         say(f"cannot begin: {error}")
         return 1
@@ -43,6 +44,13 @@ def main() -> int:
 
 
 def _run(session: Session) -> int:
+    try:
+        return _ended_with(session)
+    finally:
+        session.watch.finish()
+
+
+def _ended_with(session: Session) -> int:
     try:
         return 0 if session.run() else 1
     except Lost as lost:

@@ -33,5 +33,8 @@ class Keys:
     def summary(self, phase: str, node: str) -> str:
         return f"{self._cell}phases/{phase}/{node}.json"
 
+    def interruption(self, node: str) -> str:
+        return f"{self._cell}interruptions/{node}.json"
+
     def output(self, phase: str, node: str) -> str:
         return f"{self._cell}output/{phase}/{node}.log.gz"

@@ -38,13 +38,18 @@ def is_real() -> bool:
     return not os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT")
 
 
+def address() -> str:
+    """Where the service is."""
+    return (os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or DEFAULT).rstrip("/")
+
+
 def identity() -> Identity:
     """Asks, for about a minute: right after boot the network may not be there yet.
 
     Raises:
         AgentError: there was no answer.
     """
-    base = (os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or DEFAULT).rstrip("/")
+    base = address()
     for number in range(TRIES):
         try:
             return _ask(Web(), base)

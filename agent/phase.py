@@ -16,6 +16,9 @@ from agent.place import Place
 from agent.sampler import Sampler, interval_for
 from troop.measure.summary import FAILED, LOST, OK, TIMED_OUT, Clock, Summary
 
+LOST_CODE = 75
+"""The exit code by which a script says that what it was to measure is there no more, such as a server that has died."""
+
 
 @dataclass(frozen=True)
 class Done:
@@ -29,13 +32,14 @@ class Done:
     output: bytes
 
 
-def perform(place: Place, phase: str, rank: int, release: Release, clock: Clock | None) -> Done:
+def perform(place: Place, phase: str, rank: int | None, release: Release, clock: Clock | None) -> Done:
     """Does a phase, from its start to its end. Whatever goes wrong is told in the summary; nothing is raised.
 
     Args:
+        rank: None where nodes have none, in a standing fleet.
         clock: how far this node's is off; the common start is corrected by it when it is certainly wrong.
     """
-    begun = blank(place, phase, rank, clock)
+    begun = blank(place, phase, rank or 0, clock)
     begun = replace(begun, measured_seconds=release.measured_seconds)
     output = BoundedOutput()
     start_at = time.time() if release.start_at is None else release.start_at + correction(clock)
@@ -96,6 +100,8 @@ def _judged(begun: Summary, script: str, ended: Ended, limit: float, output: Bou
     said = f"; it last printed: {last}" if last else ""
     if ended.code is None:
         return _over(begun, TIMED_OUT, f"{script} took longer than {limit:g} s and was ended{said}")
+    if ended.code == LOST_CODE:
+        return _over(begun, LOST, last or f"{script} ended with exit code {LOST_CODE}")
     how = f"was ended by signal {-ended.code}" if ended.code < 0 else f"ended with exit code {ended.code}"
     return _over(begun, FAILED, f"{script} {how}{said}")
 

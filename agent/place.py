@@ -51,17 +51,18 @@ class Place:
     def results(self, phase: str) -> Path:
         return self.phase(phase) / "results"
 
-    def environment(self, phase: str, rank: int, release: Release, start_at: float) -> dict[str, str]:
+    def environment(self, phase: str, rank: int | None, release: Release, start_at: float) -> dict[str, str]:
         """The agent's own, and all that a script is told.
 
         Args:
+            rank: None where nodes have none.
             start_at: by this node's clock; what is measured begins when the warm-up after it is over.
         """
         told = {
             "RUN": self.boot.run,
             "CELL": self.boot.cell,
             "ROLE": self.boot.role,
-            "RANK": str(rank),
+            "RANK": "" if rank is None else str(rank),
             "NODE": self.identity.id,
             "ADDRESS": self.identity.address,
             "PHASE": phase,

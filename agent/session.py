@@ -7,11 +7,12 @@ import hashlib
 import json
 import platform
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable
 
 from agent import definition as definitions
-from agent.barrier import Address, Waiter
+from agent.barrier import Address, Release, Waiter
 from agent.clock import ClockWatch
 from agent.definition import Definition
 from agent.errors import AgentError
@@ -20,11 +21,15 @@ from agent.log import say
 from agent.phase import Done, blank, perform
 from agent.place import Place
 from agent.roster import rank_in
+from agent.spot import Watch
 from agent.store import Store
-from troop.measure.summary import LOST
+from troop.measure.summary import LOST, OK
 
 NODE_FORMAT = "troop.node/1"
+INTERRUPTION_FORMAT = "troop.interruption/1"
 ROSTER_TRIES = 60
+STAYING = 3600.0
+"""Seconds at a time that a node of a standing fleet sleeps; a signal ends it."""
 
 
 class Session:
@@ -36,6 +41,7 @@ class Session:
         self._watch = ClockWatch()
         self._waiter = Waiter(store, self._watch, sleep)
         self._rank: int | None = None
+        self.watch = Watch(self._interrupted)
         self._registered = False
         self.phase: str | None = None
 
@@ -46,6 +52,8 @@ class Session:
             AgentError: it cannot go on; :meth:`report` tells the workflow.
         """
         definition = self._fetch()
+        if definition.standing:
+            return self._stand(definition)
         self.phase = definition.phases[0] if definition.phases else None
         self._register(definition)
         self._registered = True
@@ -69,15 +77,27 @@ class Session:
 
     def report(self, problem: str, outcome: str = LOST) -> None:
         """Tells the workflow why this node does not go on: in the phase's summary, and in its registration as well when
-        it is not certain that the workflow has another one.
+        it is not certain that the workflow has another one. A node that spot takes back before it is registered leaves
+        none: it is no failure, and another one comes in its place.
         """
-        if not self._registered:
+        if not self._registered and self.watch.notice is None:
             identity = self._place.identity
             failed = {"format": NODE_FORMAT, "id": identity.id, "role": self._place.boot.role, "error": problem}
             self._put(failed, self._keys.node(identity.id), self._place.home / "node.json")
         if self.phase is not None:
             begun = blank(self._place, self.phase, self._rank or 0, self._watch.estimate())
-            self._put_summary({**begun.document(), "outcome": outcome, "reason": problem})
+            told = replace(begun, outcome=outcome, reason=problem, **self._of_spot())
+            self._put_summary(told.document())
+
+    def _of_spot(self) -> dict[str, Any]:
+        """What the summary of a phase tells of it."""
+        return {"interruption": self.watch.notice, "rebalance_recommended_at": self.watch.rebalance_at}
+
+    def _interrupted(self, notice: dict[str, str]) -> None:
+        """In the watch's thread, beside what the session still does."""
+        node = self._place.identity.id
+        document = {"format": INTERRUPTION_FORMAT, "id": node, "role": self._place.boot.role, "seen_at": time.time()}
+        self._put({**document, **notice}, self._keys.interruption(node), self._place.home / "interruption.json")
 
     def _fetch(self) -> Definition:
         """What the phases need, before anybody waits for this node."""
@@ -97,6 +117,26 @@ class Session:
                 raise AgentError(f"artifact {name} is not what was staged: its SHA-256 is not {sha256}")
         place.parameters.write_text(json.dumps(definition.parameters), encoding="utf-8")
         return definition
+
+    def _stand(self, definition: Definition) -> bool:
+        """A node of a standing fleet sets itself up, says so, and stays until it is ended. That it registers only then
+        is what tells those that are ready from those that merely run.
+        """
+        for setup in definition.setup:
+            self.phase = setup.phase
+            release = Release(setup.script, setup.timeout_seconds, 0.0, 0.0, None)
+            done = perform(self._place, setup.phase, None, release, None)
+            self._deliver(done)
+            self.phase = None  # its summary is there; what follows is told by the registration
+            if done.summary.outcome == LOST:
+                return False
+            if done.summary.outcome != OK:
+                raise AgentError(done.summary.reason or f"{setup.script} went wrong")
+        self._register(definition)
+        self._registered = True
+        say("ready, and here to stay")
+        while True:
+            self._sleep(STAYING)
 
     def _register(self, definition: Definition) -> None:
         if definition.phases:
@@ -140,7 +180,7 @@ class Session:
             self._store.put(packed, self._keys.output(phase, node))
         except AgentError as error:
             say(f"{phase}: its output is lost: {error}")
-        self._put_summary(done.summary.document())
+        self._put_summary(replace(done.summary, **self._of_spot()).document())
 
     def _put_summary(self, document: dict[str, Any]) -> None:
         phase, node = document["phase"], document["node"]

@@ -11,6 +11,7 @@ from cli import (
     bench,
     doctor,
     events,
+    fleet,
     groups,
     plan,
     policy,
@@ -79,6 +80,7 @@ app.add_typer(policy_commands.app, name="policy")
 app.command("plan")(plan.plan)
 app.command("simulate")(simulate.simulate)
 app.add_typer(bench.app, name="bench")
+app.add_typer(fleet.app, name="fleet")
 app.command("proxy")(proxy_command.proxy)
 
 

@@ -13,10 +13,10 @@ from uuid import uuid4
 import typer
 from rich.live import Live
 
-from cli import aws, bench_files, bench_show, show
+from cli import aws, bench_cells, bench_files, bench_money, bench_show, show
 from cli.bench_artifacts import Staging
 from cli.bench_files import Source, WrongFileError
-from cli.client import RefusedFileError, TroopClient
+from cli.client import RefusedFileError, TroopClient, problem_of
 from cli.context import Connection, connection
 from cli.errors import CliError, Exit
 from troop.bench.definition import to_document
@@ -38,6 +38,9 @@ Set = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Change a value, such as parameters.threads=8; may be repeated."),
 ]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, as `troop bench list` gives it.")]
+Accept = Annotated[
+    bool, typer.Option("--accept-unknown-prices", help="Also where the price of some nodes cannot be had.")
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 
 
@@ -82,9 +85,35 @@ def validate(file: File, size: Size = None, changes: Set = None, as_json: Json =
             raise typer.Exit(int(wrong.code)) from None
         raise
     if as_json:
-        show.document({"valid": True, "problems": [], "benchmark": to_document(source.benchmark)})
+        cells = {"parallel": source.plan.parallel, "cells": bench_cells.planned(source.plan)}
+        show.document({"valid": True, "problems": [], "benchmark": to_document(source.benchmark), **cells})
+        return
+    show.say(f"{source.path}: in order; {_what(source)}")
+    if len(source.plan.cells) > 1:
+        show.table(bench_cells.PLANNED_COLUMNS, bench_cells.planned_rows(source.plan))
+
+
+@app.command("estimate")
+def estimate(
+    ctx: typer.Context,
+    file: File,
+    size: Size = None,
+    changes: Set = None,
+    accept: Accept = False,
+    as_json: Json = False,
+) -> None:
+    """What a run would cost, line by line. Launches and stores nothing; fails if the run would be refused."""
+    values = _accepting(bench_files.assignments(changes or []), accept)
+    source = bench_files.load(file, size, values)
+    found = _estimate(connection(ctx).client, source, size, values)
+    if as_json:
+        show.document(found)
     else:
-        show.say(f"{source.path}: in order; {_what(source)}")
+        bench_money.estimate_table(found)
+    for said in bench_money.warnings(found):
+        show.note(said)
+    if found["problems"]:
+        raise typer.Exit(int(Exit.REFUSED))
 
 
 @app.command("run")
@@ -95,15 +124,23 @@ def run(
     changes: Set = None,
     key: Annotated[str | None, typer.Option(help="Idempotency key: the same one again starts nothing more.")] = None,
     wait: Annotated[bool, typer.Option(help="Until it has ended, and nothing of it is left.")] = True,
+    accept: Accept = False,
     as_json: Json = False,
 ) -> None:
     """Run a benchmark, and tell what it has measured. Succeeds only if the run does; asks nothing."""
-    values = bench_files.assignments(changes or [])
+    values = _accepting(bench_files.assignments(changes or []), accept)
     source = bench_files.load(file, size, values)
     found = connection(ctx)
     tell: Callable[[str], None] = show.note if as_json else show.say
+    # Before anything is staged: what costs too much should not be uploaded first.
+    told = _estimate(found.client, source, size, values)
+    for said in told["warnings"]:
+        show.note(said)
+    if told["problems"] and key is None:  # with a key it may be on record already, and that is what counts
+        raise source.refused([problem_of(problem) for problem in told["problems"]])
+    tell(bench_money.line(told))
     staging = Staging(found.client, source.path.parent, lambda: _session(ctx), tell)
-    for artifact in source.benchmark.artifacts:
+    for artifact in source.artifacts():
         staging.stage(artifact)
     started, repeated = _start(found.client, source, size, values, key or str(uuid4()))
     tell(f"{'on record already' if repeated else 'started'}: {started['run']}, {_what(source)}")
@@ -134,17 +171,17 @@ def status(
         show.document(told)
         return
     show.say(bench_show.summary(told))
-    rows = [
-        (step.name, show.moment(step.began.isoformat()), bench_show.duration(step.seconds), "" if step.over else "now")
-        for step in bench_show.steps(told, [], datetime.now(UTC))
-        if step.began
-    ]
-    show.table(("step", "began", "took", ""), rows, title=" ")
+    now = datetime.now(UTC)
+    if len(told["cells"]) > 1:
+        show.table(bench_cells.CELL_COLUMNS, bench_cells.cell_rows(told, now), title=" ")
+    else:
+        show.table(("step", "began", "took", ""), bench_show.step_rows(told, now), title=" ")
     show.table(
         ("resource", "name", "created", "gone"),
         [(r["kind"], r["name"], show.moment(r["created_at"]), show.moment(r["gone_at"])) for r in told["resources"]],
         title=" ",
     )
+    bench_money.cost_table(told)
 
 
 @app.command("stop")
@@ -162,25 +199,32 @@ def stop(ctx: typer.Context, run: RunId, as_json: Json = False) -> None:
 @app.command("results")
 def results(ctx: typer.Context, run: RunId, as_json: Json = False) -> None:
     """What a run has measured."""
-    told = connection(ctx).client.run(run)
+    client = connection(ctx).client
+    told = _complete(client, client.run(run))
     found = [cell for cell in told["cells"] if cell["results"] is not None]
     if as_json:
-        kept = ("cell", "status", "reason", "results")
-        show.document({"run": told["run"], "cells": [{key: cell[key] for key in kept} for cell in found]})
+        kept = ("cell", "label", "variant", "status", "reason", "results", "cost")
+        cells = [{key: cell[key] for key in kept if key in cell} for cell in bench_cells.latest(told) if cell in found]
+        show.document({"run": told["run"], "cells": cells})
     elif found:
         show.say(bench_show.summary(told))
-        bench_show.results(told)
+        _results(told)
+        bench_money.cost_table(told)
     if not found:
         raise CliError(Exit.FAILED, f"{bench_show.summary(told)}: it has no results")
 
 
 def _what(source: Source) -> str:
     """A benchmark in a few words."""
-    benchmark = source.benchmark
+    benchmark, plan = source.benchmark, source.plan
     size = f" in size {benchmark.size}" if benchmark.size else ""
-    most = bench_show.duration(benchmark.longest)
-    nodes, phases = _count(benchmark.nodes, "node"), _count(len(benchmark.phases), "phase")
-    return f"{benchmark.name}{size}: {nodes}, {phases}, over within {most} of being launched"
+    most = bench_show.duration(plan.longest)
+    nodes, phases = _count(plan.nodes, "node"), _count(len(benchmark.phases), "phase")
+    if len(plan.cells) == 1:
+        return f"{benchmark.name}{size}: {nodes}, {phases}, over within {most} of being launched"
+    at_once = f"{plan.parallel} at a time" if plan.parallel > 1 else "one after the other"
+    cells = f"{len(plan.cells)} cells, {at_once}, at most {nodes} then"
+    return f"{benchmark.name}{size}: {cells}; {phases} each, over within {most} and the time it takes to launch"
 
 
 def _count(number: int, noun: str) -> str:
@@ -198,13 +242,28 @@ def _command(ctx: typer.Context, name: str, run: str) -> str:
     return f"troop{deployment}{region} bench {name} {run}"
 
 
+def _accepting(changes: Mapping[str, Any], accept: bool) -> dict[str, Any]:
+    """The changes, and what --accept-unknown-prices says of the file."""
+    return {**changes, **({"accept_unknown_prices": True} if accept else {})}
+
+
+def _request(source: Source, size: str | None, changes: Mapping[str, Any]) -> dict[str, Any]:
+    files = {name: base64.b64encode(content).decode() for name, content in source.files.items()}
+    return {"definition": source.document, "size": size, "set": dict(changes), "files": files}
+
+
+def _estimate(client: TroopClient, source: Source, size: str | None, changes: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return client.estimate(_request(source, size, changes))
+    except RefusedFileError as refused:
+        raise source.refused(refused.problems) from None
+
+
 def _start(
     client: TroopClient, source: Source, size: str | None, changes: Mapping[str, Any], key: str
 ) -> tuple[dict[str, Any], bool]:
-    files = {name: base64.b64encode(content).decode() for name, content in source.files.items()}
-    request = {"definition": source.document, "size": size, "set": dict(changes), "files": files, "key": key}
     try:
-        return client.start_run(request)
+        return client.start_run({**_request(source, size, changes), "key": key})
     except RefusedFileError as refused:
         raise source.refused(refused.problems) from None
 
@@ -226,29 +285,32 @@ def _follow(ctx: typer.Context, found: Connection, run: str, phases: Sequence[st
 def _live(client: TroopClient, run: str, phases: Sequence[str]) -> dict[str, Any]:
     with Live(console=show.console(), refresh_per_second=4, transient=False) as live:
         for told in looks(client, run, time.sleep):
-            live.update(bench_show.progress(told, phases, datetime.now(UTC)))
+            now, alone = datetime.now(UTC), len(told["cells"]) == 1
+            live.update(bench_show.progress(told, phases, now) if alone else bench_cells.progress(told, now))
     return told
 
 
 def _lines(
     client: TroopClient, run: str, tell: Callable[[str], None], sleep: Callable[[float], None]
 ) -> dict[str, Any]:
-    """A line for each step as it begins."""
-    said: set[str] = set()
+    """A line for each step of each cell as it begins."""
+    said: set[tuple[str, str]] = set()
     for told in looks(client, run, sleep):
-        for step in bench_show.steps(told, [], datetime.now(UTC)):
-            if step.began and step.name not in said:
-                said.add(step.name)
-                tell(f"{show.moment(step.began.isoformat())}  {step.name}")
+        for change in bench_cells.changes(told, said):
+            tell(f"{show.moment(change.at)}  {change.text}")
     return told
 
 
 def looks(client: TroopClient, run: str, sleep: Callable[[float], None]) -> Iterator[dict[str, Any]]:
-    """What is on record of a run, again and again until it has ended; one look in a while may fail."""
+    """What is on record of a run, again and again until it has ended; one look in a while may fail. What it has created
+    is told in the end.
+    """
     failures = 0
     while True:
         try:
-            told = client.run(run)
+            told = client.run(run, resources=False)
+            if told["run"]["ended_at"]:
+                told = _complete(client, client.run(run))
         except CliError as error:
             failures += 1
             if error.code not in (Exit.UNREACHABLE, Exit.API_FAILED) or failures > _FAILURES:
@@ -261,12 +323,26 @@ def looks(client: TroopClient, run: str, sleep: Callable[[float], None]) -> Iter
         sleep(_POLL_SECONDS)
 
 
+def _complete(client: TroopClient, told: dict[str, Any]) -> dict[str, Any]:
+    """With the results that the answer had no room for."""
+    run = told["run"]["run"]
+    for cell in told["cells"]:
+        if cell.get("results_left_out"):
+            cell |= client.run(run, cell["cell"], resources=False)["cells"][0]
+    return told
+
+
+def _results(told: Mapping[str, Any]) -> None:
+    """The table of what was measured."""
+    (bench_show if len(told["cells"]) == 1 else bench_cells).results(told)
+
+
 def _end(told: Mapping[str, Any], as_json: bool) -> None:
     """What came of a run; anything but SUCCEEDED is a failure."""
     if as_json:
         show.document(told)
     else:
-        bench_show.results(told)
+        _results(told)
     said = bench_show.summary(told)
     if told["run"]["status"] != RunStatus.SUCCEEDED:
         raise CliError(Exit.FAILED, said)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cli import yaml_files
 from cli.errors import CliError, Exit
 from troop.bench.admission import LARGEST_FILES, MOST_FILES
-from troop.bench.definition import Benchmark
+from troop.bench.definition import Artifact, Benchmark
+from troop.bench.plan import Plan, sole
 from troop.bench.problems import BadBenchmarkError, Problem
+
+if TYPE_CHECKING:
+    from troop.bench_file.read import Asked
 
 CATALOGUE = Path(__file__).resolve().parents[1] / "benchmarks"
 NAME = "benchmark.yaml"
+FLEET_NAME = "fleet.yaml"
 
 _GIVEN = {"set": "--set", "size": "--size"}
 """What was given on the command line, by the first step of a problem's place."""
@@ -61,6 +66,7 @@ class Source:
         document: of the file, as the API takes it.
         files: contents of what lies beside it, by name.
         benchmark: what it comes to, with size and changes.
+        plan: the cells that a run of it has.
     """
 
     path: Path
@@ -68,6 +74,11 @@ class Source:
     document: Mapping[str, Any]
     files: Mapping[str, bytes]
     benchmark: Benchmark
+    plan: Plan
+
+    def artifacts(self) -> list[Artifact]:
+        """Of all cells, each content once."""
+        return list({a.sha256: a for cell in self.plan.cells for a in cell.benchmark.artifacts}.values())
 
     def refused(self, problems: Iterable[Problem]) -> WrongFileError:
         """What the deployment has found in it."""
@@ -84,18 +95,37 @@ def load(path: Path, size: str | None = None, changes: Mapping[str, Any] | None 
     Raises:
         CliError: USAGE; a :class:`WrongFileError` for what is wrong in the file.
     """
-    from troop.bench_file.read import read  # here, for pydantic takes its time, and most commands need none of it
+    from troop.bench_file.read import read_all  # here, for pydantic takes its time, and most commands need none of it
 
+    return _load(path, NAME, lambda document, files: read_all(document, files, size, changes))
+
+
+def load_fleet(path: Path, changes: Mapping[str, Any] | None = None) -> Source:
+    """A standing fleet's file, and what lies in its folder; as :func:`load`."""
+    from troop.bench_file.read import Asked
+    from troop.bench_file.read_fleet import read_fleet
+
+    def read(document: Any, files: list[str]) -> Asked:
+        fleet = read_fleet(document, files, changes)
+        return Asked(fleet, sole(fleet))
+
+    return _load(path, FLEET_NAME, read)
+
+
+def _load(path: Path, name: str, read: Callable[[Any, list[str]], Asked]) -> Source:
     if path.is_dir():
-        path = path / NAME
+        path = path / name
     text = yaml_files.read(path)
     document = yaml_files.parse(text, str(path))
     try:
-        benchmark = read(document, [file.name for file in _beside(path)], size, changes)
+        asked = read(document, [file.name for file in _beside(path)])
     except BadBenchmarkError as bad:
         raise WrongFileError(_told(path, text, bad.problems)) from None
-    files = _contents(path, benchmark)
-    return Source(path, text, document, files, replace(benchmark, files=tuple(sorted(files))))
+    files = _contents(path, asked.plan)
+    copied = tuple(sorted(files))
+    cells = tuple(replace(one, benchmark=replace(one.benchmark, files=copied)) for one in asked.plan.cells)
+    benchmark, plan = replace(asked.benchmark, files=copied), replace(asked.plan, cells=cells)
+    return Source(path, text, document, files, benchmark, plan)
 
 
 def assignments(words: Iterable[str]) -> dict[str, Any]:
@@ -143,9 +173,10 @@ def _is_file(path: Path) -> bool:
     return path.is_file()
 
 
-def _contents(path: Path, benchmark: Benchmark) -> dict[str, bytes]:
+def _contents(path: Path, plan: Plan) -> dict[str, bytes]:
     """What is copied to nodes. What is an artifact's source takes another way."""
-    staged = {(path.parent / artifact.source).resolve() for artifact in benchmark.artifacts}
+    sources = {artifact.source for cell in plan.cells for artifact in cell.benchmark.artifacts}
+    staged = {(path.parent / source).resolve() for source in sources}
     files = [file for file in _beside(path) if file.resolve() not in staged]
     sizes = {file.name: file.stat().st_size for file in files}
     if len(files) > MOST_FILES:

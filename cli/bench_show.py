@@ -10,13 +10,13 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from cli import show
+from cli import bench_money, show
 from troop.bench import names
 
 FIRST, LAST = (names.LAUNCH, names.BOOT), (names.COLLECT, names.TEARDOWN)
 """What every run goes through before and after its phases."""
 
-_COLUMNS = (
+COLUMNS = (
     "phase",
     "role",
     "operation",
@@ -76,6 +76,15 @@ def steps(told: Mapping[str, Any], phases: Sequence[str], now: datetime) -> list
     return found
 
 
+def step_rows(told: Mapping[str, Any], now: datetime) -> list[tuple[Any, ...]]:
+    """The steps that have begun: when, and how long they took."""
+    return [
+        (step.name, show.moment(step.began.isoformat()), duration(step.seconds), "" if step.over else "now")
+        for step in steps(told, [], now)
+        if step.began
+    ]
+
+
 def progress(told: Mapping[str, Any], phases: Sequence[str], now: datetime) -> Table:
     """A table of the steps, for a terminal that shows it again and again."""
     grid = Table(box=None, pad_edge=False, show_header=False)
@@ -95,14 +104,14 @@ def duration(seconds: float | None) -> str:
 
 
 def results(told: Mapping[str, Any]) -> None:
-    """The table of what was measured, cell by cell."""
+    """The table of what the only cell has measured."""
     for cell in told["cells"]:
         if cell["results"]:
-            title = f"{cell['cell']}  {cell['status']}" if len(told["cells"]) > 1 else ""
-            show.table(_COLUMNS, [_row(row) for row in cell["results"]], title=title)
+            show.table(COLUMNS, [row(one) for one in cell["results"]])
 
 
-def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
+def row(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """A row of results, in the order of :data:`COLUMNS`."""
     errors = row.get("errors") or {}
     per_second, transferred = row.get("per_second"), row.get("bytes_per_second")
     return (
@@ -142,11 +151,15 @@ def run_rows(runs: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
 def summary(told: Mapping[str, Any]) -> str:
     """One line: what became of a run, and whether anything of it is left."""
     run = told["run"]
+    cost = f", cost {bench_money.total(run['cost'])}" if run.get("cost") else ""
     made = [r for r in told["resources"] if r["created_at"]]
-    left = [r for r in made if not r["gone_at"]]
+    # Not all are listed of very many.
+    created, left = told.get("resources_created"), told.get("resources_left")
+    created = len(made) if created is None else created
+    left = sum(not r["gone_at"] for r in made) if left is None else left
     reason = f": {run['reason']}" if run["reason"] else ""
     if not run["ended_at"]:
         return f"{run['run']} {run['status']}{reason}"
     if left:
-        return f"{run['run']} {run['status']}{reason} ({len(left)} of {len(made)} resources are not known to be gone)"
-    return f"{run['run']} {run['status']}{reason} (nothing is left of {len(made)} resources)"
+        return f"{run['run']} {run['status']}{reason} ({left} of {created} resources are not known to be gone)"
+    return f"{run['run']} {run['status']}{reason} (nothing is left of {created} resources{cost})"

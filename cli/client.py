@@ -132,6 +132,13 @@ class TroopClient:
             return answer.body, answer.status == 200
         raise self._of_benchmarks(answer, "POST", "benchmarks")
 
+    def estimate(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """POST /benchmarks/estimate: what a run would cost; again it does no harm."""
+        answer = self._again("POST", "benchmarks/estimate", request)
+        if answer.status == 200 and isinstance(answer.body, dict):
+            return answer.body
+        raise self._of_benchmarks(answer, "POST", "benchmarks/estimate")
+
     def stop_run(self, run: str) -> dict[str, Any]:
         """DELETE /benchmarks/{run}: the run. Again it does no harm, so it is tried again."""
         path = f"benchmarks/{urllib.parse.quote(run, safe='')}"
@@ -140,18 +147,22 @@ class TroopClient:
             return answer.body
         raise self._of_benchmarks(answer, "DELETE", path)
 
-    def run(self, run: str) -> dict[str, Any]:
-        """GET /benchmarks/{run}: run, cells and resources."""
-        return self._benchmarks("GET", f"benchmarks/{urllib.parse.quote(run, safe='')}")
+    def run(self, run: str, cell: str | None = None, *, resources: bool = True) -> dict[str, Any]:
+        """GET /benchmarks/{run}: run, cells, or one of them alone, and resources."""
+        query = ({} if resources else {"resources": "false"}) | ({"cell": cell} if cell else {})
+        return self._benchmarks("GET", f"benchmarks/{urllib.parse.quote(run, safe='')}", query or None)
 
     def runs(self, limit: int) -> list[dict[str, Any]]:
         """Up to ``limit`` runs, newest first."""
+        return self._listed("runs", limit, "benchmarks")
+
+    def _listed(self, name: str, limit: int, path: str | None = None) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         cursor: str | None = None
         while len(found) < limit:
             query = {"limit": str(min(RUNS_PAGE, limit - len(found)))} | ({"cursor": cursor} if cursor else {})
-            page = self._benchmarks("GET", "benchmarks", query)
-            found += page["runs"]
+            page = self._benchmarks("GET", path or name, query)
+            found += page[name]
             cursor = page["cursor"]
             if not cursor:
                 break
@@ -165,6 +176,37 @@ class TroopClient:
             return answer.body
         raise self._of_benchmarks(answer, "POST", "benchmarks/artifacts")
 
+    def start_fleet(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+        """POST /fleets: the fleet, and whether it was on record before. It has a key, so it is tried again."""
+        answer = self._again("POST", "fleets", request)
+        if answer.status in (200, 202) and isinstance(answer.body, dict):
+            return answer.body, answer.status == 200
+        raise self._of_benchmarks(answer, "POST", "fleets")
+
+    def scale_fleet(self, fleet: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """PATCH /fleets/{fleet}: the fleet. The same again changes nothing, so it is tried again."""
+        path = _fleet_path(fleet)
+        answer = self._again("PATCH", path, request)
+        if answer.status == 200 and isinstance(answer.body, dict):
+            return answer.body
+        raise self._of_benchmarks(answer, "PATCH", path)
+
+    def remove_fleet(self, fleet: str) -> dict[str, Any]:
+        """DELETE /fleets/{fleet}: the fleet. Again it does no harm, so it is tried again."""
+        path = _fleet_path(fleet)
+        answer = self._again("DELETE", path, None)
+        if answer.status in (200, 202) and isinstance(answer.body, dict):
+            return answer.body
+        raise self._of_benchmarks(answer, "DELETE", path)
+
+    def fleet(self, fleet: str) -> dict[str, Any]:
+        """GET /fleets/{fleet}: the fleet, its nodes, why some could not be launched, and what it has created."""
+        return self._benchmarks("GET", _fleet_path(fleet))
+
+    def fleets(self, limit: int) -> list[dict[str, Any]]:
+        """Up to ``limit`` standing fleets, newest first."""
+        return self._listed("fleets", limit)
+
     def _benchmarks(self, method: str, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
         answer = self._send(method, path, query)
         if answer.status == 200 and isinstance(answer.body, dict):
@@ -177,7 +219,7 @@ class TroopClient:
             return CliError(Exit.REFUSED, answer.message)
         problems = answer.body.get("problems") if said_by_the_api else None
         if answer.status == 400 and problems and all(problem.get("loc") for problem in problems):
-            return RefusedFileError(answer.message, [_problem(problem) for problem in problems])
+            return RefusedFileError(answer.message, [problem_of(problem) for problem in problems])
         return self._refusal(answer, method, path)
 
     def _again(self, method: str, path: str, body: Mapping[str, Any] | None) -> Answer:
@@ -285,6 +327,11 @@ def unit_path(unit: str) -> str:
     return f"groups/{unit_to_url(unit)}"
 
 
-def _problem(told: Mapping[str, Any]) -> Problem:
+def _fleet_path(fleet: str) -> str:
+    return f"fleets/{urllib.parse.quote(fleet, safe='')}"
+
+
+def problem_of(told: Mapping[str, Any]) -> Problem:
+    """One of an answer's problems."""
     allowed = str(told["allowed"])
     return Problem(tuple(told["loc"]), str(told["problem"]).removesuffix(f": must be {allowed}"), allowed)

@@ -18,13 +18,15 @@ from urllib.parse import parse_qsl
 
 TOKEN_HEADER = "X-Troop-Token"
 LARGEST_BODY = 65_536
-"""Bytes; but for a benchmark with its files, no body of this API comes near."""
+"""Bytes; but for a benchmark or a fleet with its files, no body of this API comes near."""
 LARGEST_BENCHMARK = 4 * 1024 * 1024
 """Bytes of a request for a run: files of a mebibyte in base64, and the benchmark."""
 
 _SEGMENT = r"[A-Za-z0-9._~-]+"
 _RUN = r"[0-9][0-9a-f-]+"
 BENCHMARKS_PATH = "/benchmarks"
+ESTIMATE_PATH = f"{BENCHMARKS_PATH}/estimate"
+FLEETS_PATH = "/fleets"
 CHAOS_PATH = "/simianarmy/api/v1/chaos"
 KEY_HEADER = "Idempotency-Key"
 """Clients of the original Chaos Monkey send bodies of any content type, or of none."""
@@ -41,8 +43,11 @@ ROUTES: Sequence[tuple[re.Pattern[str], frozenset[str]]] = (
     (re.compile("/terminations"), frozenset({"POST"})),
     (re.compile(CHAOS_PATH), frozenset({"GET", "POST"})),
     (re.compile(BENCHMARKS_PATH), frozenset({"GET", "POST"})),
+    (re.compile(ESTIMATE_PATH), frozenset({"POST"})),
     (re.compile(f"{BENCHMARKS_PATH}/artifacts"), frozenset({"POST"})),
     (re.compile(f"{BENCHMARKS_PATH}/{_RUN}"), frozenset({"GET", "DELETE"})),
+    (re.compile(FLEETS_PATH), frozenset({"GET", "POST"})),
+    (re.compile(f"{FLEETS_PATH}/{_RUN}"), frozenset({"GET", "PATCH", "DELETE"})),
 )
 """All of the API, and nothing else."""
 
@@ -162,7 +167,7 @@ def _body_length(method: str, path: str, headers: Message) -> int:
         return 0  # whoever sends no body, clients of the original among them, is told by the API what is missing
     if not length:
         raise Refusal(HTTPStatus.LENGTH_REQUIRED, "a change needs a body: one JSON object")
-    largest = LARGEST_BENCHMARK if path == BENCHMARKS_PATH else LARGEST_BODY
+    largest = LARGEST_BENCHMARK if path in (BENCHMARKS_PATH, ESTIMATE_PATH, FLEETS_PATH) else LARGEST_BODY
     if length > largest:
         raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {largest} bytes")
     if path == CHAOS_PATH:

@@ -30,8 +30,14 @@ ROUTES = (
     "POST /benchmarks",
     "GET /benchmarks",
     "POST /benchmarks/artifacts",
+    "POST /benchmarks/estimate",
     "GET /benchmarks/{run}",
     "DELETE /benchmarks/{run}",
+    "POST /fleets",
+    "GET /fleets",
+    "GET /fleets/{fleet}",
+    "PATCH /fleets/{fleet}",
+    "DELETE /fleets/{fleet}",
 )
 _REQUESTS_PER_SECOND = 50
 _BURST = 100
@@ -79,7 +85,7 @@ class Api(Construct):
         integration = apigateway.LambdaIntegration(handler, allow_test_invoke=False)
         for route in ROUTES:
             method, _, path = route.partition(" ")
-            if path.startswith("/benchmarks") and not settings.chaos.benchmarks:
+            if path.startswith(("/benchmarks", "/fleets")) and not settings.chaos.benchmarks:
                 continue
             parameter = path.partition("{")[2].rstrip("}")
             self.rest_api.root.resource_for_path(path).add_method(

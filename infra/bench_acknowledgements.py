@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from constructs import IConstruct
 
-from infra.bench_permissions import IMAGES, WRITTEN_BY_NODES
+from infra.bench_permissions import IMAGES, REGISTRATIONS, WRITTEN_BY_NODES
 from infra.benchmarks import Benchmarks
 from infra.functions import Functions
 from infra.roles import logical_id
@@ -56,13 +56,14 @@ def bench_acknowledgements(
 def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IConstruct, Sequence[str], str]]:
     results = f"<{logical_id(benchmarks.data.results)}.Arn>"
     runs, artifacts = f"{results}/runs/*", f"{results}/artifacts/*"
-    of_benchmark, of_teardown = (
+    of_benchmark, of_teardown, of_fleet = (
         f"arn:<AWS::Partition>:states:{_ACCOUNT}:execution:<{logical_id(machine)}.Name>"
-        for machine in (benchmarks.benchmark, benchmarks.teardown)
+        for machine in (benchmarks.benchmark, benchmarks.teardown, benchmarks.fleet)
     )
     groups = f"arn:<AWS::Partition>:autoscaling:{_ACCOUNT}:autoScalingGroup:*:autoScalingGroupName/*"
     removed = [*_ec2("instance", "launch-template", "security-group", "volume"), groups]
 
+    registrations = f"{results}/{REGISTRATIONS}"
     launch, cell = functions.roles["launch"], functions.roles["cell"]
     yield launch, [*removed, *_ec2("network-interface")], _CREATED
     yield launch, [runs], _OBJECTS
@@ -73,6 +74,11 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
     )
     yield (
         launch,
+        _ec2("spot-instances-request"),
+        "A request for spot has no id before it is made; the conditions hold for whatever is launched by it.",
+    )
+    yield (
+        launch,
         ["arn:<AWS::Partition>:ec2:<AWS::Region>::image/*", f"arn:<AWS::Partition>:ssm:<AWS::Region>::{IMAGES}"],
         "Which image is Amazon Linux's latest for an architecture AWS tells at run time; images belong to no account.",
     )
@@ -80,9 +86,12 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
     yield cell, [runs], _OBJECTS
     for name in ("teardown", "reaper"):
         yield functions.roles[name], removed, _REMOVED
-    yield functions.roles["reaper"], [f"{of_benchmark}:*"], _EXECUTIONS
-    yield functions.roles["api"], [runs, artifacts], _OBJECTS
-    yield functions.roles["api"], [f"{of_benchmark}:*"], _EXECUTIONS
+    yield functions.roles["reaper"], [f"{of_benchmark}:*", f"{of_fleet}:*"], _EXECUTIONS
+    yield functions.roles["api"], [runs, artifacts, registrations], _OBJECTS
+    yield functions.roles["api"], [f"{of_benchmark}:*", f"{of_fleet}:*"], _EXECUTIONS
+    yield functions.roles["fleet"], [groups], _REMOVED
+    yield functions.roles["fleet"], [registrations], _OBJECTS
+    yield benchmarks.fleet_role, [f"{of_teardown}:*"], _EXECUTIONS
     written = [f"{results}/{keys}" for keys in WRITTEN_BY_NODES]
     yield benchmarks.nodes.role, [runs, artifacts, *written], _OBJECTS
     for role in benchmarks.roles:

@@ -21,7 +21,8 @@ from troop.bench.names import ARTIFACTS_PREFIX, DEPLOYMENT_TAG, RUN_TAG, RUNS_PR
 
 RUN_OBJECTS = f"{RUNS_PREFIX}*"
 ARTIFACT_OBJECTS = f"{ARTIFACTS_PREFIX}*"
-WRITTEN_BY_NODES = tuple(f"{RUN_OBJECTS}/{part}/*" for part in ("nodes", "phases", "output"))
+REGISTRATIONS = f"{RUN_OBJECTS}/nodes/*"
+WRITTEN_BY_NODES = tuple(f"{RUN_OBJECTS}/{part}/*" for part in ("nodes", "phases", "output", "interruptions"))
 """A node writes nothing else: not what other nodes are told, and no results."""
 
 IMAGES = "parameter/aws/service/ami-amazon-linux-latest/*"
@@ -51,11 +52,12 @@ def launch(
     have to come from Amazon's images, and to carry the deployment's tag, they, their volumes and their interfaces.
     """
     return [
-        _record(data, "ConditionCheckItem", "GetItem", "PutItem", "UpdateItem"),
+        _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
         *_objects(data),
         allow(
             [
                 "autoscaling:DescribeAutoScalingGroups",
+                "autoscaling:DescribeScalingActivities",
                 "ec2:DescribeImages",
                 "ec2:DescribeInstanceTypeOfferings",
                 "ec2:DescribeInstanceTypes",
@@ -75,7 +77,11 @@ def launch(
         allow(["ec2:CreateLaunchTemplate"], _ec2(stack, "launch-template"), conditions=_CREATED),
         allow(["autoscaling:CreateAutoScalingGroup"], _groups(stack), conditions=_CREATED),
         allow(
-            ["autoscaling:PutScheduledUpdateGroupAction", "autoscaling:SuspendProcesses"],
+            [
+                "autoscaling:PutScheduledUpdateGroupAction",
+                "autoscaling:SuspendProcesses",
+                "autoscaling:UpdateAutoScalingGroup",
+            ],
             _groups(stack),
             conditions=_OURS,
         ),
@@ -86,6 +92,8 @@ def launch(
         ),
         allow(["ec2:RunInstances"], _ec2(stack, "launch-template"), _ec2(stack, "security-group"), conditions=_OURS),
         allow(["ec2:RunInstances"], *(_ec2(stack, "subnet", subnet) for subnet in subnets)),
+        # For spot, EC2 may also look at the request, which carries no tags of ours: what it launches has to.
+        allow(["ec2:RunInstances"], _ec2(stack, "spot-instances-request")),
         allow(
             ["ec2:RunInstances"],
             f"arn:{cdk.Aws.PARTITION}:ec2:{cdk.Aws.REGION}::image/*",
@@ -115,10 +123,10 @@ def launch(
 
 def cell(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
     """Leads a cell through its phases: reads what nodes have written, writes barriers and results, keeps Auto Scaling
-    from replacing nodes, and asks what a node that never came has printed.
+    from replacing nodes, asks what a node that never came has printed, and puts further attempts on record.
     """
     return [
-        _record(data, "ConditionCheckItem", "GetItem", "Query", "UpdateItem"),
+        _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
         *_objects(data),
         allow(
             [
@@ -160,31 +168,75 @@ def teardown(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
     ]
 
 
+def fleet(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
+    """Keeps standing fleets: reads what their nodes have registered, sees what there is of them, gives their groups
+    another size, and writes all of that down. What the groups launch was permitted to whoever made them.
+    """
+    return [
+        _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+        *_registrations(data),
+        allow(
+            [
+                "autoscaling:DescribeAutoScalingGroups",
+                "ec2:DescribeInstances",
+                "ec2:DescribeLaunchTemplates",
+                "ec2:DescribeSecurityGroups",
+                "ec2:DescribeVolumes",
+            ],
+            "*",
+        ),
+        allow(["autoscaling:UpdateAutoScalingGroup"], _groups(stack), conditions=_OURS),
+    ]
+
+
 def reaper(
-    stack: cdk.Stack, data: BenchData, benchmark: sfn.StateMachine, teardown_machine: sfn.StateMachine
+    stack: cdk.Stack, data: BenchData, workflows: Sequence[sfn.StateMachine], teardown_machine: sfn.StateMachine
 ) -> list[iam.PolicyStatement]:
     """As teardown; it also looks which runs are open and how their executions do, stops these, and starts teardowns."""
     return [
         *teardown(stack, data),
         allow(["dynamodb:Query"], index(data.runs, "by-open")),
-        allow(["states:DescribeExecution", "states:StopExecution"], _executions(stack, benchmark)),
+        allow(["states:DescribeExecution", "states:StopExecution"], *(_executions(stack, one) for one in workflows)),
         allow(["states:StartExecution"], teardown_machine.state_machine_arn),
         allow(["states:ListExecutions"], teardown_machine.state_machine_arn),
     ]
 
 
 def api(
-    stack: cdk.Stack, data: BenchData, benchmark: sfn.StateMachine, teardown_machine: sfn.StateMachine
+    stack: cdk.Stack,
+    data: BenchData,
+    workflows: Sequence[sfn.StateMachine],
+    teardown_machine: sfn.StateMachine,
+    fleet_function: lambda_.IFunction,
 ) -> list[iam.PolicyStatement]:
-    """Admits runs: records them, stores what people have written, takes artifacts, starts and stops the workflow."""
+    """Admits runs: records them, stores what people have written, takes artifacts, starts and stops the workflow. Looks
+    at standing fleets, and has them looked after.
+    """
     return [
         _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
         allow(["dynamodb:Query"], index(data.runs, "by-time")),
         allow(["s3:PutObject"], *(data.results.arn_for_objects(keys) for keys in (RUN_OBJECTS, ARTIFACT_OBJECTS))),
         allow(["s3:GetObject"], data.results.arn_for_objects(ARTIFACT_OBJECTS)),  # whether one is there
-        allow(["ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes", "ec2:DescribeSubnets"], "*"),
-        allow(["states:StartExecution"], benchmark.state_machine_arn, teardown_machine.state_machine_arn),
-        allow(["states:StopExecution"], _executions(stack, benchmark)),
+        allow(
+            [
+                "ec2:DescribeInstanceTypeOfferings",
+                "ec2:DescribeInstanceTypes",
+                "ec2:DescribeSpotPriceHistory",
+                "ec2:DescribeSubnets",
+                "pricing:GetProducts",
+                "servicequotas:GetServiceQuota",
+            ],
+            "*",
+        ),
+        allow(
+            ["states:StartExecution"],
+            *(machine.state_machine_arn for machine in workflows),
+            teardown_machine.state_machine_arn,
+        ),
+        allow(["states:StopExecution"], *(_executions(stack, one) for one in workflows)),
+        *_registrations(data),
+        allow(["autoscaling:DescribeScalingActivities"], "*"),
+        allow(["lambda:InvokeFunction"], fleet_function.function_arn),
     ]
 
 
@@ -213,10 +265,19 @@ def benchmark_machine(
     stack: cdk.Stack, data: BenchData, functions: Sequence[lambda_.IFunction], teardown_machine: sfn.StateMachine
 ) -> list[iam.PolicyStatement]:
     """The workflow of a run also reads the list of its cells, and starts teardowns and waits for them."""
+    return [
+        *fleet_machine(stack, functions, teardown_machine),
+        allow(["s3:GetObject"], data.results.arn_for_objects(RUN_OBJECTS)),
+    ]
+
+
+def fleet_machine(
+    stack: cdk.Stack, functions: Sequence[lambda_.IFunction], teardown_machine: sfn.StateMachine
+) -> list[iam.PolicyStatement]:
+    """The workflow of a standing fleet also starts its teardown, and waits for it."""
     rule = stack.format_arn(service="events", resource="rule", resource_name=AWAIT_RULE)
     return [
         *permissions.machine(functions),
-        allow(["s3:GetObject"], data.results.arn_for_objects(RUN_OBJECTS)),
         allow(["states:StartExecution"], teardown_machine.state_machine_arn),
         allow(["states:DescribeExecution", "states:StopExecution"], _executions(stack, teardown_machine)),
         allow(["events:DescribeRule", "events:PutRule", "events:PutTargets"], rule),
@@ -233,6 +294,14 @@ def _objects(data: BenchData) -> list[iam.PolicyStatement]:
     return [
         allow(["s3:GetObject", "s3:PutObject"], data.results.arn_for_objects(RUN_OBJECTS)),
         allow(["s3:ListBucket"], data.results.bucket_arn, conditions={"StringLike": {"s3:prefix": [RUN_OBJECTS]}}),
+    ]
+
+
+def _registrations(data: BenchData) -> list[iam.PolicyStatement]:
+    """Lists and reads what nodes say of themselves."""
+    return [
+        allow(["s3:GetObject"], data.results.arn_for_objects(REGISTRATIONS)),
+        allow(["s3:ListBucket"], data.results.bucket_arn, conditions={"StringLike": {"s3:prefix": [REGISTRATIONS]}}),
     ]
 
 

@@ -1,19 +1,34 @@
-"""The JSON Schema of a benchmark's file, generated from its models: ``python -m infra.bench_schema`` writes it."""
+"""The JSON Schemas of benchmarks' and standing fleets' files, generated from their models: ``python -m
+infra.bench_schema`` writes them.
+"""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from infra import ROOT
 from troop.bench_file import schema
+from troop.bench_file.fleet_models import FleetFileIn
 
 PATH = ROOT / "benchmarks" / "benchmark.schema.json"
+FLEET_PATH = ROOT / "fleets" / "fleet.schema.json"
 
 
 def text() -> str:
-    """The schema as it is committed."""
-    return json.dumps(schema.document(), indent=2, ensure_ascii=False) + "\n"
+    """The schema of benchmarks as it is committed."""
+    return _text(schema.document())
+
+
+def fleet_text() -> str:
+    """That of standing fleets."""
+    return _text(schema.document(FleetFileIn, schema.FLEET_TITLE))
+
+
+def _text(document: dict[str, Any]) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
     PATH.write_text(text(), encoding="utf-8")
+    FLEET_PATH.write_text(fleet_text(), encoding="utf-8")

@@ -21,6 +21,7 @@ from infra.settings import DeploymentSettings
 
 BENCHMARK = ROOT / "statemachines" / "benchmark.asl.json"
 TEARDOWN = ROOT / "statemachines" / "teardown.asl.json"
+FLEET = ROOT / "statemachines" / "fleet.asl.json"
 
 _LATEST_HOURS = 1  # the schedule has come round by then
 _ATTEMPTS = 8
@@ -34,6 +35,7 @@ class Benchmarks(Construct):
         network: where fleets run.
         nodes: what they run as.
         benchmark: the workflow of a run.
+        fleet: the workflow of a standing fleet.
         teardown: the workflow that removes what a run, or one cell of it, has created.
         roles: of the workflows, ``benchmark_role`` among them.
         map_children: what the workflow of a run may do with itself.
@@ -56,8 +58,10 @@ class Benchmarks(Construct):
         functions.add_benchmarks(self.data, self.network, self.nodes)
         self.teardown, teardown_role = self._teardown(settings, functions)
         self.benchmark, self.benchmark_role, self.map_children = self._benchmark(settings, functions)
-        self.roles = [teardown_role, self.benchmark_role]
-        functions.add_reaper(self.data, self.benchmark, self.teardown)
+        self.fleet, self.fleet_role = self._fleet(settings, functions)
+        self.roles = [teardown_role, self.benchmark_role, self.fleet_role]
+        self._functions = functions
+        functions.add_reaper(self.data, [self.benchmark, self.fleet], self.teardown)
         self.ended = self._hear_of_ends(functions, schedules)
 
     def environment_of_api(self) -> dict[str, str]:
@@ -67,12 +71,15 @@ class Benchmarks(Construct):
             "TROOP_RESULTS_BUCKET": self.data.results.bucket_name,
             "TROOP_BENCHMARK_MACHINE": self.benchmark.state_machine_arn,
             "TROOP_TEARDOWN_MACHINE": self.teardown.state_machine_arn,
+            "TROOP_FLEET_MACHINE": self.fleet.state_machine_arn,
+            "TROOP_FLEET_FUNCTION": self._functions.fleet.function_arn,
             **self.network.environment(),
         }
 
     def permissions_of_api(self) -> list[iam.PolicyStatement]:
         """What the API's function may do with it."""
-        return bench_permissions.api(cdk.Stack.of(self), self.data, self.benchmark, self.teardown)
+        stack, workflows = cdk.Stack.of(self), [self.benchmark, self.fleet]
+        return bench_permissions.api(stack, self.data, workflows, self.teardown, self._functions.fleet)
 
     def _teardown(self, settings: DeploymentSettings, functions: Functions) -> tuple[sfn.StateMachine, iam.Role]:
         scope = Construct(self, "Teardown")
@@ -115,6 +122,25 @@ class Benchmarks(Construct):
         statements = permissions.map_children(stack, machine)
         return machine, role, iam.Policy(scope, "MapChildren", roles=[role], statements=statements)
 
+    def _fleet(self, settings: DeploymentSettings, functions: Functions) -> tuple[sfn.StateMachine, iam.Role]:
+        scope = Construct(self, "Fleet")
+        tasks = [functions.launch, functions.fleet]
+        role = make_role(
+            scope,
+            "Role",
+            service="states.amazonaws.com",
+            description="Keeps Troop's standing fleets",
+            statements=bench_permissions.fleet_machine(cdk.Stack.of(self), tasks, self.teardown),
+        )
+        substitutions = {
+            "LaunchFunction": functions.launch.function_arn,
+            "FleetFunction": functions.fleet.function_arn,
+            "TeardownMachine": self.teardown.state_machine_arn,
+            "LambdaInvoke": f"arn:{cdk.Aws.PARTITION}:states:::lambda:invoke",
+            "StartExecutionSync": f"arn:{cdk.Aws.PARTITION}:states:::states:startExecution.sync:2",
+        }
+        return make_machine(scope, FLEET.read_text(encoding="utf-8"), substitutions, role, settings), role
+
     def _hear_of_ends(self, functions: Functions, schedules: Schedules) -> events.Rule:
         """Calls the reaper at once for a run that did not end as its workflow has it. Children have ARNs of their own
         and are none of these: a failed cell is torn down by its run.
@@ -134,7 +160,9 @@ class Benchmarks(Construct):
                 detail_type=["Step Functions Execution Status Change"],
                 detail={
                     "status": ["FAILED", "TIMED_OUT", "ABORTED"],
-                    "stateMachineArn": [self.benchmark.state_machine_arn, self.teardown.state_machine_arn],
+                    "stateMachineArn": [
+                        machine.state_machine_arn for machine in (self.benchmark, self.teardown, self.fleet)
+                    ],
                 },
             ),
             targets=[reaper],

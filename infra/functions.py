@@ -44,6 +44,7 @@ class Functions(Construct):
         watchdog: looks after the deployment's health.
         notify: tells others what was recorded.
         launch, cell: tasks of the workflow of benchmarks.
+        fleet: the task of the workflow of standing fleets.
         teardown: the task of the workflow that removes what a run has created.
         reaper: removes what that has left, and starts it where it was not.
         roles, log_groups: by the function's name.
@@ -54,6 +55,7 @@ class Functions(Construct):
     notify: lambda_.Function
     launch: lambda_.Function
     cell: lambda_.Function
+    fleet: lambda_.Function
     teardown: lambda_.Function
     reaper: lambda_.Function
 
@@ -140,16 +142,31 @@ class Functions(Construct):
             megabytes=256,
         )
 
-    def add_reaper(self, bench: BenchData, benchmark: sfn.StateMachine, teardown: sfn.StateMachine) -> None:
-        """Makes the function that looks after runs whose workflow is over, or should be."""
+        self.fleet = self._function(
+            "fleet",
+            bench_permissions.fleet(stack, bench),
+            [self._runtime_layer],
+            record,
+            seconds=120,
+            megabytes=256,
+        )
+
+    def add_reaper(self, bench: BenchData, workflows: Sequence[sfn.StateMachine], teardown: sfn.StateMachine) -> None:
+        """Makes the function that looks after runs whose workflow is over, or should be.
+
+        Args:
+            workflows: of benchmarks, and of standing fleets.
+        """
+        benchmark, fleet = workflows
         self.reaper = self._function(
             "reaper",
-            bench_permissions.reaper(cdk.Stack.of(self), bench, benchmark, teardown),
+            bench_permissions.reaper(cdk.Stack.of(self), bench, workflows, teardown),
             [self._runtime_layer],
             {
                 "TROOP_RUNS_TABLE": bench.runs.table_name,
                 "TROOP_BENCHMARK_MACHINE": benchmark.state_machine_arn,
                 "TROOP_TEARDOWN_MACHINE": teardown.state_machine_arn,
+                "TROOP_FLEET_MACHINE": fleet.state_machine_arn,
             },
             seconds=120,
             megabytes=256,

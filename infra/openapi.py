@@ -13,9 +13,9 @@ PATH = ROOT / "docs" / "openapi.json"
 
 _VERSION = "1"
 _ABOUT = (
-    "What Troop does to Auto Scaling groups, and how to have a say in it; and runs of benchmarks. Every request is "
-    "signed with AWS credentials (SigV4, service execute-api); IAM decides who may call what, path by path. Moments "
-    "are ISO 8601 in UTC."
+    "What Troop does to Auto Scaling groups, and how to have a say in it; runs of benchmarks; and standing fleets. "
+    "Every request is signed with AWS credentials (SigV4, service execute-api); IAM decides who may call what, path by "
+    "path. Moments are ISO 8601 in UTC."
 )
 _SIGNED = {
     "type": "apiKey",

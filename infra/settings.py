@@ -75,7 +75,7 @@ _DEPLOYMENT_ONLY: dict[str, Callable[[Any], Any]] = {
     "bundle": values.one_of(*BUNDLES),
     "network": _network,
     "zones": values.whole(1, MOST_ZONES),
-    "results_retention_days": values.whole(1, 3650),
+    "results_retention_days": values.whole(8, 3650),  # a run of a week must not lose what it was given
 }
 
 

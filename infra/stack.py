@@ -113,6 +113,7 @@ class TroopStack(cdk.Stack):
                     "Results of benchmarks, and what nodes read and wrote",
                 ),
                 "BenchmarkStateMachineArn": (bench.benchmark.state_machine_arn, "Runs a benchmark"),
+                "FleetStateMachineArn": (bench.fleet.state_machine_arn, "Keeps a standing fleet"),
                 "TeardownStateMachineArn": (bench.teardown.state_machine_arn, "Removes what a run has created"),
             }
         for output, (value, description) in outputs.items():

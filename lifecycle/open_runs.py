@@ -1,4 +1,4 @@
-"""Benchmarks that are under way: what would remove their fleets must not go before them."""
+"""Benchmarks that are under way, and standing fleets: what would remove these must not go before them."""
 
 from __future__ import annotations
 
@@ -30,17 +30,19 @@ def refuse_while_open(session: boto3.Session, stack: Mapping[str, Any]) -> None:
         return
     runs = _open_runs(aws.client(session, "dynamodb"), outputs[OUTPUT])
     if runs:
-        first = runs[0]
+        troop = f"troop -d {stack['StackName']}"
+        first, is_fleet = next(iter(runs.items()))
+        command = f"{troop} fleet down {first}" if is_fleet else f"{troop} bench stop {first}"
+        show = "troop fleet status" if is_fleet else "troop bench status"
         raise CliError(
             Exit.FAILED,
-            f"benchmarks are not over yet ({', '.join(runs)}), and only this deployment would remove their instances: "
-            f"stop them, each with troop -d {stack['StackName']} bench stop {first}, and wait until troop bench status "
-            "says that all is gone",
+            f"benchmarks or standing fleets are not over yet ({', '.join(runs)}), and only this deployment would "
+            f"remove their instances: stop them, each with {command}, and wait until {show} says that all is gone",
         )
 
 
-def _open_runs(dynamodb: Any, table: str) -> list[str]:
-    """Some of the runs that have not ended; none where the table itself is gone."""
+def _open_runs(dynamodb: Any, table: str) -> dict[str, bool]:
+    """Some of the runs that have not ended, and whether they are standing fleets; none where the table is gone."""
     with aws.told():
         try:
             answer = dynamodb.query(
@@ -53,6 +55,6 @@ def _open_runs(dynamodb: Any, table: str) -> list[str]:
             )
         except ClientError as error:
             if error.response["Error"]["Code"] == "ResourceNotFoundException":
-                return []
+                return {}
             raise
-    return [item["run"]["S"] for item in answer["Items"]]
+    return {item["run"]["S"]: item["kind"]["S"] == "fleet" for item in answer["Items"]}

@@ -1,4 +1,6 @@
-"""`python -m local up`: local AWS with Troop deployed, until Ctrl-C; `demo`: one whole loop; `bench`: a benchmark."""
+"""`python -m local up`: local AWS with Troop deployed, until Ctrl-C; `demo`: one whole loop; `bench`: a benchmark;
+`tools`: gets what the Cassandra benchmark runs.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,7 @@ from .launcher import LocalAccount
 from .process import AccountError
 from .project import ROOT, STATE, NotSetUpError
 from .settings import local_settings
+from .tools import NoToolError, prepare
 
 _ENVIRONMENT_FILE = STATE / "env.sh"
 
@@ -29,10 +32,12 @@ def main() -> int:
     demo.set_defaults(run=lambda _: tell())
     bench = commands.add_parser("bench", help="see a benchmark run, its results, and nothing left of it")
     bench.set_defaults(run=lambda _: tell_benchmark())
+    tools = commands.add_parser("tools", help="get what the Cassandra benchmark runs here, into .build/tools")
+    tools.set_defaults(run=lambda _: prepare(lambda message: print(f"== {message}", flush=True)))
     arguments = parser.parse_args()
     try:
-        return int(arguments.run(arguments))
-    except (NotSetUpError, AccountError, DeploymentError) as error:
+        return int(arguments.run(arguments) or 0)
+    except (NotSetUpError, AccountError, DeploymentError, NoToolError) as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -122,7 +122,13 @@ class LocalAccount:
 
     def endpoint(self, service: str) -> str:
         """The URL at which the account serves a service (named as boto3 names it)."""
-        variable = {"autoscaling": "AUTO_SCALING", "elbv2": "ELASTIC_LOAD_BALANCING_V2", "ec2": "EC2"}.get(service, "")
+        variable = {
+            "autoscaling": "AUTO_SCALING",
+            "ec2": "EC2",
+            "elbv2": "ELASTIC_LOAD_BALANCING_V2",
+            "pricing": "PRICING",
+            "service-quotas": "SERVICE_QUOTAS",
+        }.get(service, "")
         return self.exports.get(f"AWS_ENDPOINT_URL_{variable}", self.exports["AWS_ENDPOINT_URL"])
 
     def deploy(self, context: Mapping[str, Any], directory: Path = ROOT, app: str | None = None) -> dict[str, str]:
@@ -146,10 +152,23 @@ class LocalAccount:
         answer: list[dict[str, Any]] = self._call("GET", "instances")
         return answer
 
-    def make_scarce(self, instance_type: str, left: int, reason: str = "InsufficientInstanceCapacity") -> None:
-        """From now on groups can launch only `left` more instances of a type; further launches fail for `reason`
-        (or VcpuLimitExceeded), and the groups' activities say so."""
-        self._call("POST", "scarcity", {"type": instance_type, "left": left, "reason": reason})
+    def make_scarce(
+        self, instance_type: str, left: int, reason: str = "InsufficientInstanceCapacity", market: str = ""
+    ) -> None:
+        """From now on groups can launch only `left` more instances of a type; further launches fail for `reason` (or
+        VcpuLimitExceeded), and the groups' activities say so. `market`: "spot" for scarcity of spot alone, for which
+        there are more reasons: UnfulfillableCapacity, MaxSpotInstanceCountExceeded, SpotMaxPriceTooLow."""
+        given = {"instance_type": instance_type, "left": left, "reason": reason, "market": market}
+        self._call("POST", "scarcity", given)
+
+    def interrupt(self, instance_id: str, notice_seconds: float | None = None) -> None:
+        """Spot takes an instance back: its metadata says so at once, and `notice_seconds` later (two minutes, scaled
+        as waits are, if None) it is terminated."""
+        self._call("POST", "interrupt", {"id": instance_id, "seconds": notice_seconds})
+
+    def recommend_rebalance(self, instance_id: str) -> None:
+        """From now on an instance's metadata says that EC2 expects an interruption."""
+        self._call("POST", "rebalance", {"id": instance_id})
 
     def _call(self, method: str, endpoint: str, given: Mapping[str, Any] | None = None) -> Any:
         body = json.dumps(given).encode() if given is not None else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -46,10 +47,19 @@ def new_run_directory(name: str) -> Path:
 
 
 def keep_logs_only(run: Path) -> None:
-    """Removes from a run directory what only the running account needed; logs and consoles stay."""
+    """Removes from a run directory what only the running account needed, and what instances had on their disks, which
+    may be gigabytes; logs and consoles stay.
+    """
     for path in run.iterdir():
         if path.is_dir() and path.name != "instances":
             shutil.rmtree(path, ignore_errors=True)
+    for folder in ("artifacts", "shared"):  # of benchmarks' nodes
+        for path in sorted(run.glob(f"instances/*/{folder}/**/*"), reverse=True):  # what is in a folder before it
+            with contextlib.suppress(OSError):  # a folder that has logs
+                if path.is_dir() and not path.is_symlink():
+                    path.rmdir()
+                elif path.suffix != ".log":
+                    path.unlink()
 
 
 class AccountProcess:

@@ -1,8 +1,8 @@
 """Nodes that are no processes: what hundreds of agents would write to S3, written by a few threads of one program.
 
 For accounts with `processes=False`, where instances only exist. It follows every run in the results bucket: each
-instance of a cell registers, waits at the barriers, and leaves a summary of every phase, in the formats of the agent;
-and it can be ordered to fail in the ways that nodes fail.
+instance of a cell registers, waits at the barriers, and leaves a summary of every phase, in the formats of the agent
+(those of a standing fleet register, and no more); and it can be ordered to fail in the ways that nodes fail.
 
     with LocalAccount(processes=False) as account:
         outputs = account.deploy(settings)
@@ -13,7 +13,6 @@ and it can be ordered to fail in the ways that nodes fail.
 from __future__ import annotations
 
 import gzip
-import itertools
 import json
 import threading
 import time
@@ -26,14 +25,17 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from local.launcher import LocalAccount
-from local.simulated_summary import NODE_FORMAT, registration, summary
+from local.simulated_summary import NODE_FORMAT, interrupted, registration, summary
 from troop.bench import names
+from troop.bench.definition import ON_DEMAND, SPOT
 
 _LOOK_SECONDS, _LONGEST_SECONDS = 0.5, 5.0
 """Between two looks at a cell: more and more while nothing happens, for of most runs in a bucket nothing will."""
-_RARELY = 20
-"""Every so many looks, runs whose cells are known are asked for further ones."""
+_RARELY_SECONDS = 10.0
+"""Between two looks for further cells of a run, at most; soon after one of its cells is over, another may begin."""
 _THREADS = 8
+NOTICE = {"action": "terminate", "time": "2026-11-21T15:03:12Z"}
+_NOTICE_SECONDS = 2.0
 
 
 class FaultKind(StrEnum):
@@ -44,6 +46,8 @@ class FaultKind(StrEnum):
     FAILS: its script fails in the phase.
     SILENT: it takes part until the phase, and never leaves its summary.
     DIES: its instance is terminated once the phase is released.
+    INTERRUPTED: spot takes it back then: it has a notice, says so, and is terminated a moment later. Nothing happens to
+        nodes on demand.
     """
 
     NEVER_REGISTERS = "never-registers"
@@ -51,16 +55,37 @@ class FaultKind(StrEnum):
     FAILS = "fails"
     SILENT = "silent"
     DIES = "dies"
+    INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Of the first `nodes` nodes of a role, by instance id. `phase`: for faults that happen in one."""
+    """Of the first `nodes` nodes of a role, by instance id. `phase`: for faults that happen in one. `cell`: in this one
+    alone, in all of them unless given. `attempts`: only in so many of a cell's attempts, the first ones."""
 
     kind: FaultKind
     role: str
     nodes: int = 1
     phase: str = ""
+    cell: str = ""
+    attempts: int = 9
+
+
+@dataclass
+class _Run:
+    """A run that is looked at for cells: the next time at `due`, later and later while there are no further ones."""
+
+    cells: int = 0
+    due: float = 0.0
+    idle: int = 0
+
+    def looked(self, cells: int) -> None:
+        self.idle = self.idle + 1 if cells and cells == self.cells else 0
+        self.cells = cells
+        self.due = time.monotonic() + min(_LOOK_SECONDS * self.idle / 4, _RARELY_SECONDS)
+
+    def look_soon(self) -> None:
+        self.due, self.idle = 0.0, 0
 
 
 @dataclass
@@ -84,6 +109,10 @@ class _Cell:
         return len(self.seen), self.is_registered, self.phase, self.is_over
 
     @property
+    def is_standing(self) -> bool:
+        return bool(self.definition.get("standing"))
+
+    @property
     def nodes(self) -> int:
         return sum(int(fleet["count"]) for fleet in self.definition["fleets"].values())
 
@@ -105,6 +134,7 @@ class SimulatedNodes:
         self._boot_seconds, self._real_time = boot_seconds, real_time
         self._s3 = account.client("s3", max_pool_connections=_THREADS + 2)
         self._ec2 = account.client("ec2")
+        self._runs: dict[str, _Run] = {}
         self._cells: dict[tuple[str, str], _Cell] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="simulated-nodes", daemon=True)
@@ -124,10 +154,8 @@ class SimulatedNodes:
 
     def _follow(self) -> None:
         try:
-            for look in itertools.count():
-                if self._stop.wait(_LOOK_SECONDS):
-                    return
-                self._discover(look)
+            while not self._stop.wait(_LOOK_SECONDS):
+                self._discover()
                 for cell in self._cells.values():
                     if not cell.is_over and time.monotonic() >= cell.due:
                         self._look(cell)
@@ -139,25 +167,33 @@ class SimulatedNodes:
         self._step(cell)
         cell.idle = 0 if cell.state != before else cell.idle + 1
         cell.due = time.monotonic() + min(_LOOK_SECONDS * cell.idle / 4, _LONGEST_SECONDS)
+        if cell.is_over:
+            self._runs[cell.run].look_soon()
 
-    def _discover(self, look: int) -> None:
-        known = {run for run, _ in self._cells} if look % _RARELY else set()
+    def _discover(self) -> None:
         for run in self._folders(names.RUNS_PREFIX):
-            if run in known:
+            known = self._runs.setdefault(run, _Run())
+            if time.monotonic() < known.due:
                 continue
             for cell in self._folders(f"{names.RUNS_PREFIX}{run}/"):
                 if names.CELL.fullmatch(cell) and (run, cell) not in self._cells:
                     definition = self._read(names.cell_definition_key(run, cell))
                     if definition is not None:
                         self._cells[run, cell] = self._found(_Cell(run, cell, definition))
+            known.looked(sum(of == run for of, _ in self._cells))
 
     def _found(self, cell: _Cell) -> _Cell:
         """One whose first barrier has been opened belongs to a run of the past."""
+        if cell.is_standing:
+            return cell
         first = self._barrier(cell)
         cell.is_over = first is not None and first["state"] != "hold"
         return cell
 
     def _step(self, cell: _Cell) -> None:
+        if cell.is_standing:
+            self._stand(cell)
+            return
         if not cell.is_registered:
             self._register(cell)
             return
@@ -169,6 +205,12 @@ class SimulatedNodes:
             self._perform(cell, barrier)
             cell.phase += 1
             cell.is_over = cell.phase == len(cell.definition["phases"])
+
+    def _stand(self, cell: _Cell) -> None:
+        """Nodes of a standing fleet come and go, and wait for nobody."""
+        before, cell.seen = cell.seen, self._instances(cell)
+        written = self._registrations(cell)
+        self._write_all((key, body) for key, body in written if names.node_of(key) not in before)
 
     def _register(self, cell: _Cell) -> None:
         if len(cell.seen) < cell.nodes:
@@ -202,18 +244,28 @@ class SimulatedNodes:
         phase = cell.definition["phases"][cell.phase]
         members = [node for node in roster["nodes"] if node["role"] in phase["roles"]]
         kinds = {node["id"]: self._kind(cell, node["id"], phase["name"]) for node in members}
+        for node, kind in kinds.items():
+            if kind is FaultKind.INTERRUPTED:
+                self._interrupt(cell, node)
         if dying := [node for node, kind in kinds.items() if kind is FaultKind.DIES]:
             self._ec2.terminate_instances(InstanceIds=dying)
         written = []
         for node in members:
             if (kind := kinds[node["id"]]) not in (FaultKind.DIES, FaultKind.SILENT):
                 document = summary(node, barrier, has_failed=kind is FaultKind.FAILS)
+                if kind is FaultKind.INTERRUPTED:
+                    document |= interrupted(NOTICE)
                 prefix = names.phase_prefix(cell.run, cell.cell, phase["name"])
                 written.append((f"{prefix}{node['id']}.json", _encoded(document)))
                 prefix = names.output_prefix(cell.run, cell.cell, phase["name"])
                 printed = "simulated failure" if kind is FaultKind.FAILS else "simulated"
                 written.insert(0, (f"{prefix}{node['id']}.log.gz", gzip.compress(f"{printed}\n".encode())))
         self._write_all(written)
+
+    def _interrupt(self, cell: _Cell, instance_id: str) -> None:
+        self._account.interrupt(instance_id, _NOTICE_SECONDS)
+        told = {"format": "troop.interruption/1", "id": instance_id, **NOTICE}
+        self._write_all([(f"{names.interruptions_prefix(cell.run, cell.cell)}{instance_id}.json", _encoded(told))])
 
     def _kind(self, cell: _Cell, instance_id: str, phase: str) -> FaultKind | None:
         fault = self._fault(cell, instance_id)
@@ -222,7 +274,10 @@ class SimulatedNodes:
     def _fault(self, cell: _Cell, instance_id: str) -> Fault | None:
         role = cell.seen[instance_id]["role"]
         rank = sorted(one for one, facts in cell.seen.items() if facts["role"] == role).index(instance_id)
-        return next((fault for fault in self._faults if fault.role == role and rank < fault.nodes), None)
+        attempt, is_spot = names.attempt_of(cell.cell)[1], cell.seen[instance_id]["purchase"] == SPOT
+        meant = (one for one in self._faults if one.role == role and one.cell in ("", cell.cell))
+        of_role = (one for one in meant if rank < one.nodes and attempt <= one.attempts)
+        return next((one for one in of_role if is_spot or one.kind is not FaultKind.INTERRUPTED), None)
 
     def _print(self, instance_id: str, text: str) -> None:
         """On the instance's console."""
@@ -268,6 +323,7 @@ def _facts(instance: Mapping[str, Any]) -> dict[str, str]:
         "address": instance["PrivateIpAddress"],
         "instance_type": instance["InstanceType"],
         "image": instance["ImageId"],
+        "purchase": instance.get("InstanceLifecycle", ON_DEMAND),
     }
 
 

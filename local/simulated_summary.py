@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from troop.measure.operations import Operation, PerSecond
-from troop.measure.summary import FAILED, LEVELS, OK, SERIES, Clock, Samples, Summary
+from troop.measure.summary import FAILED, LEVELS, LOST, OK, SERIES, Clock, Samples, Summary
 
 NODE_FORMAT = "troop.node/1"
 _OPERATIONS = 1000
@@ -54,6 +54,12 @@ def summary(member: Mapping[str, Any], barrier: Mapping[str, Any], *, has_failed
         samples=_samples(int(started), min(int(warm_up + measured), _MOST_SAMPLES)),
     )
     return found.document()
+
+
+def interrupted(notice: Mapping[str, str]) -> dict[str, Any]:
+    """What the summary says of a phase in which the node was told that spot takes it back."""
+    reason = f"spot interruption: {notice['action']} at {notice['time']}"
+    return {"outcome": LOST, "reason": reason, "exit_code": None, "interruption": dict(notice)}
 
 
 def _operation(seed: str, start: int, seconds: int) -> Operation:

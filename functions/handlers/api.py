@@ -13,10 +13,10 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 from aws_lambda_powertools.logging import correlation_paths
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.api import benchmarks, decisions, events, groups, health, policies, simian, switch, terminations
+from troop.api import benchmarks, decisions, events, fleets, groups, health, policies, simian, switch, terminations
 from troop.api.requests import body_problem, caller_of
 
-ROUTES = (events, decisions, groups, policies, switch, health, terminations, simian, benchmarks)
+ROUTES = (events, decisions, groups, policies, switch, health, terminations, simian, benchmarks, fleets)
 
 logger = Logger()
 app = APIGatewayRestResolver(enable_validation=True)

@@ -9,6 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop import wiring
 from troop.aws.logs import step
+from troop.bench.verdicts import State
 from troop.errors import TroopError
 from troop.flows.cell import Answer
 
@@ -26,22 +27,23 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     =========  ======================================  ==========================
     step       more it takes                           what it answers
     =========  ======================================  ==========================
-    open       ``execution``                           ``run``, ``bucket``, ``key``
+    open       ``execution``                           ``run``, ``bucket``, ``key``, ``parallel``
     gather     ``cell``                                ``state``, ``wait_seconds``
     release    ``cell``, ``phase_index``               ``wait_seconds``
     check      ``cell``, ``phase_index``               ``state``, ``wait_seconds``, ``phase_index``
     collect    ``cell``                                ``state``
     fail       ``cell``, ``error``, ``cause``          ``state``
+    again      ``cell``                                ``state``, ``cell``
     settle     ``error``, ``cause``                    ``status``, ``reason``
     =========  ======================================  ==========================
     """
     steps, name, run = wiring.cell_steps(), event["step"], event["run"]
     cell, phase_index = event.get("cell", ""), event.get("phase_index", 0)
     error, cause = event.get("error", ""), event.get("cause", "")
-    answer, key, status, reason = Answer(run, cell), "", "", None
+    answer, key, parallel, status, reason = Answer(run, cell), "", 1, "", None
     match name:
         case "open":
-            key = steps.open(run, event.get("execution", ""))
+            key, parallel = steps.open(run, event.get("execution", ""))
         case "gather":
             answer = steps.gather(run, cell)
         case "release":
@@ -52,6 +54,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             answer = steps.collect(run, cell)
         case "fail":
             answer = steps.fail(run, cell, error, cause)
+        case "again":
+            attempt = wiring.attempts().again(run, cell)
+            answer = Answer(run, attempt or cell, State.AGAIN if attempt else State.DONE)
         case "settle":
             ended, reason = steps.settle(run, error, cause)
             status = ended.value
@@ -63,6 +68,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     )  # fmt: skip
     return {
         "run": run,
+        "cell": answer.cell,
         "phase_index": answer.phase_index,
         "state": answer.state.value,
         "wait_seconds": answer.wait_seconds,
@@ -70,4 +76,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         "reason": reason or "",
         "bucket": steps.store.bucket,
         "key": key,
+        "parallel": parallel,
     }

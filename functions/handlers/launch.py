@@ -1,4 +1,4 @@
-"""The benchmark workflow's step Launch: makes a cell's fleets."""
+"""The benchmark workflow's steps that launch: a cell's fleets, and what spot has not given of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ logger = Logger()
 
 @step(logger, "run")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """``{"run", "cell"}`` -> ``{"phase_index", "state", "wait_seconds"}``: WAITING, until the nodes have registered."""
-    wiring.launching().run(event["run"], event["cell"])
-    logger.info("launched", run=event["run"], cell=event["cell"])
-    return {"phase_index": 0, "state": State.WAITING.value, "wait_seconds": wait(0)}
+    """``{"run", "cell", "step"?}`` -> ``{"phase_index", "state", "wait_seconds"}``: WAITING, until the nodes have
+    registered. ``step`` is ``backup`` for what spot has not given.
+    """
+    name, elapsed = event.get("step", "launch"), 0.0
+    if name == "backup":
+        elapsed = wiring.backup().run(event["run"], event["cell"])
+    else:
+        wiring.launching().run(event["run"], event["cell"])
+    logger.info(name, run=event["run"], cell=event["cell"])
+    return {"phase_index": 0, "state": State.WAITING.value, "wait_seconds": wait(elapsed)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -10,11 +11,19 @@ from time import monotonic, sleep
 
 from aws_lambda_powertools.utilities import parameters
 
+from troop.aws.backups import BackupGroups
 from troop.aws.bus import Bus
 from troop.aws.cell_store import CellStore
 from troop.aws.changes import ChangeTable
 from troop.aws.claim import Claims
-from troop.aws.clients import client, many_client, presigning_client, quick_client, termination_client
+from troop.aws.clients import (
+    client,
+    many_client,
+    presigning_client,
+    quick_client,
+    regional_client,
+    termination_client,
+)
 from troop.aws.decision_queries import DecisionQueries
 from troop.aws.decisions import DecisionTable
 from troop.aws.edits import Edits
@@ -22,23 +31,35 @@ from troop.aws.event_queries import EventQueries
 from troop.aws.event_walk import EventWalk
 from troop.aws.events import EventTable
 from troop.aws.executions import Executions
+from troop.aws.fleet_calls import FleetCalls
 from troop.aws.fleet_looks import FleetLooks
+from troop.aws.fleet_record import FleetRecord
 from troop.aws.fleets import Fleets
 from troop.aws.health_reads import HealthReads
 from troop.aws.leftovers import Leftovers
+from troop.aws.price_book import PriceBook
+from troop.aws.price_cache import PriceCache
+from troop.aws.price_list import PriceList, region_of
 from troop.aws.repeats import Repeats
 from troop.aws.run_files import RunFiles
+from troop.aws.run_items import FLEET
 from troop.aws.run_keys import RunKeys
 from troop.aws.run_machines import RunMachines
 from troop.aws.runs import RunTable
+from troop.aws.standing_groups import StandingGroups
 from troop.aws.starts import Starts
 from troop.aws.state import PolicyTable, StateTable
 from troop.aws.termination import Terminator
 from troop.aws.topic import Topic
 from troop.errors import TroopError
+from troop.flows.attempts import Attempts
+from troop.flows.backup import Backup
 from troop.flows.benchmarks import Benchmarks
 from troop.flows.cell import CellSteps
 from troop.flows.edits import Editor
+from troop.flows.estimating import Estimating
+from troop.flows.fleet import FleetSteps, FleetView
+from troop.flows.fleets import StandingFleets
 from troop.flows.health import Health
 from troop.flows.launch import Launching, Network
 from troop.flows.notify import Notifier
@@ -292,7 +313,17 @@ def benchmarks() -> Benchmarks:
         ec2=client("ec2"),
         subnets=tuple(variable("TROOP_NETWORK_SUBNETS").split(",")),
         clock=now,
+        estimating=estimating(),
     )
+
+
+def estimating() -> Estimating:
+    ec2 = quick_client("ec2")
+    region = ec2.meta.region_name
+    served = region_of(region)
+    price_list = PriceList(regional_client("pricing", served), region) if served else None
+    cache = PriceCache(client("dynamodb"), variable("TROOP_STATE_TABLE"), sleep)
+    return Estimating(PriceBook(region, price_list, ec2, cache, now), quick_client("service-quotas"))
 
 
 def cell_store() -> CellStore:
@@ -316,12 +347,55 @@ def launching() -> Launching:
 
 
 @cache
+def backup() -> Backup:
+    ec2, autoscaling = client("ec2"), client("autoscaling")
+    return Backup(
+        deployment=settings().deployment,
+        runs=runs(),
+        store=cell_store(),
+        groups=BackupGroups(autoscaling),
+        fleets=Fleets(ec2, autoscaling, client("ssm"), sleep),
+        clock=now,
+    )
+
+
+@cache
 def cell_steps() -> CellSteps:
     looks = FleetLooks(client("ec2"), client("autoscaling"))
     return CellSteps(runs=runs(), store=cell_store(), looks=looks, clock=now)
 
 
 @cache
+def attempts() -> Attempts:
+    return Attempts(runs(), cell_store(), now)
+
+
+@cache
 def reaper() -> Reaper:
-    machines = variable("TROOP_BENCHMARK_MACHINE"), variable("TROOP_TEARDOWN_MACHINE")
+    machines = [variable(f"TROOP_{name}_MACHINE") for name in ("BENCHMARK", "TEARDOWN", "FLEET")]
     return Reaper(runs(), leftovers(), Executions(client("stepfunctions"), *machines), now)
+
+
+def fleet_record() -> FleetRecord:
+    return FleetRecord(client("dynamodb"), variable("TROOP_RUNS_TABLE"), sleep)
+
+
+def fleet_view() -> FleetView:
+    return FleetView(StandingGroups(client("autoscaling")), cell_store())
+
+
+@cache
+def fleet_steps() -> FleetSteps:
+    return FleetSteps(runs(), fleet_record(), fleet_view(), leftovers(), now)
+
+
+@cache
+def fleets() -> StandingFleets:
+    machines = RunMachines(client("stepfunctions"), variable("TROOP_FLEET_MACHINE"), variable("TROOP_TEARDOWN_MACHINE"))
+    return StandingFleets(
+        every=replace(benchmarks(), machines=machines, kind=FLEET),
+        record=fleet_record(),
+        view=fleet_view(),
+        calls=FleetCalls(client("lambda"), variable("TROOP_FLEET_FUNCTION")),
+        clock=now,
+    )

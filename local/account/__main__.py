@@ -50,7 +50,7 @@ def main() -> None:
 
     host = Host(config.run, config.processes)
     moto_url = compute.serve(config, host)
-    for service in ("AUTO_SCALING", "EC2", "ELASTIC_LOAD_BALANCING_V2"):
+    for service in ("AUTO_SCALING", "EC2", "ELASTIC_LOAD_BALANCING_V2", "PRICING", "SERVICE_QUOTAS"):
         os.environ[f"AWS_ENDPOINT_URL_{service}"] = moto_url
     control_plane.patch(config)
     exports = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}

@@ -1,4 +1,4 @@
-"""EC2, Auto Scaling and load balancing of the account: moto behind the gate, on a port of its own."""
+"""EC2, Auto Scaling and load balancing of the account: moto behind the gate; and its prices. On a port of its own."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from .config import Config
 from .control import Control
 from .gate import Environ, Gate, StartResponse, WsgiApp
 from .host import Host
+from .interruptions import Interruptions
 from .metadata import PREFIX as METADATA
 from .metadata import Metadata
 from .mirror import mirror
 from .nodes import node_environment
+from .offices import Offices
 from .patches import (
     moto_activities,
     moto_address,
@@ -29,6 +31,8 @@ from .patches import (
     moto_placement,
     moto_refreshes,
     moto_replacement,
+    moto_spot,
+    moto_spot_prices,
     moto_targets,
     moto_templates,
     moto_termination,
@@ -41,6 +45,7 @@ def serve(config: Config, host: Host) -> str:
     """Starts serving in background threads; the endpoint's URL."""
     lock = threading.RLock()
     replacements = moto_replacement.Replacements(config.notice_seconds, lock)
+    interruptions = Interruptions(lock, config.wait_scale)
     if config.processes:
         moto_address.apply(host.address_for)
     moto_activities.apply()
@@ -49,6 +54,7 @@ def serve(config: Config, host: Host) -> str:
     moto_launch.apply()
     moto_templates.apply()
     moto_weights.apply()
+    moto_spot.apply(interruptions.taken_back)
     moto_termination.apply(config.notice_seconds, lock)
     moto_groups.apply(config.notice_seconds, lock, replacements.terminating)
     moto_lifecycle.apply(host.is_ready, replacements.terminating, replacements.unhealthy)
@@ -57,9 +63,10 @@ def serve(config: Config, host: Host) -> str:
     moto_targets.apply(host.is_ready)
     moto_console.apply(host.console)
     moto_images.register(backend("ec2"))
+    moto_spot_prices.apply()
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     gate = Gate(_mirroring(DomainDispatcherApplication(create_backend_app)), lock)
-    app = Metadata(Control(gate, host, lock), backend("ec2"), lock)
+    app = Offices(Metadata(Control(gate, host, lock, interruptions), backend("ec2"), lock, interruptions), lock)
     server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=MotoRequestHandler)
     threading.Thread(target=server.serve_forever, name="compute", daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}"

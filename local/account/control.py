@@ -4,7 +4,10 @@ GET    /_account/decisions   authorisation decisions so far, see decisions.py
 DELETE /_account/decisions   forgets them
 GET    /_account/instances   the instances that are processes, see host.py
 POST   /_account/mirror      copies new networks into moto, see mirror.py
-POST   /_account/scarcity    {"type", "left", "reason"}: makes an instance type scarce, see patches/moto_activities.py
+POST   /_account/scarcity    {"instance_type", "left", "reason", "market"}: makes an instance type scarce, see
+                             patches/moto_activities.py
+POST   /_account/interrupt   {"id", "seconds"}: spot takes an instance back, see interruptions.py
+POST   /_account/rebalance   {"id"}: EC2 expects that it will
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from typing import Any
 from .decisions import log
 from .gate import Environ, StartResponse, WsgiApp
 from .host import Host
+from .interruptions import Interruptions
 from .mirror import mirror
 from .patches.moto_activities import scarcity
 from .subjects import backend
@@ -27,7 +31,7 @@ PREFIX = "/_account/"
 class Control:
     """WSGI middleware in front of the gate."""
 
-    def __init__(self, app: WsgiApp, host: Host, lock: threading.RLock) -> None:
+    def __init__(self, app: WsgiApp, host: Host, lock: threading.RLock, interruptions: Interruptions) -> None:
         self._app = app
         self._lock = lock
         self._routes: dict[tuple[str, str], Callable[[dict[str, Any]], Any]] = {
@@ -35,7 +39,9 @@ class Control:
             ("DELETE", "decisions"): lambda _: log.clear(),
             ("GET", "instances"): lambda _: host.describe(),
             ("POST", "mirror"): lambda _: self._mirror(),
-            ("POST", "scarcity"): lambda asked: scarcity.order(asked["type"], asked["left"], asked["reason"]),
+            ("POST", "scarcity"): lambda asked: scarcity.order(**asked),
+            ("POST", "interrupt"): lambda asked: interruptions.order(asked["id"], asked["seconds"]),
+            ("POST", "rebalance"): lambda asked: interruptions.recommend(asked["id"]),
         }
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:

@@ -15,6 +15,8 @@ from .config import ACCOUNT_ID
 from .subjects import Subject, backend, ec2_arn, ec2_subject, request_tag_keys
 
 _MADE = ("instance", "volume", "network-interface")
+_NAMING = ("LaunchTemplate.", "MixedInstancesPolicy.LaunchTemplate.LaunchTemplateSpecification.")
+"""How the parameters begin that name a launch template."""
 _CHECKED = ("CreateAutoScalingGroup", "UpdateAutoScalingGroup")
 
 
@@ -52,11 +54,12 @@ def profile_of(template: dict[str, Any]) -> dict[str, Any] | None:
 
 def _version(form: dict[str, str]) -> Any:
     ec2 = backend("ec2")
-    template_id = form.get("LaunchTemplate.LaunchTemplateId")
-    if name := form.get("LaunchTemplate.LaunchTemplateName"):
+    named = next((start for start in _NAMING if any(key.startswith(start) for key in form)), _NAMING[0])
+    template_id = form.get(f"{named}LaunchTemplateId")
+    if name := form.get(f"{named}LaunchTemplateName"):
         template_id = ec2.launch_template_name_to_ids.get(name)
     template = ec2.launch_templates.get(template_id)
-    return template.get_version(form.get("LaunchTemplate.Version", "$Default")) if template else None
+    return template.get_version(form.get(f"{named}Version", "$Default")) if template else None
 
 
 def _made(kind: str, tags: dict[str, str], keys: dict[str, str], template: dict[str, Any]) -> Subject:

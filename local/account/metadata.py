@@ -20,6 +20,7 @@ from ministack.services import iam, sts
 
 from .config import ACCOUNT_ID, REGION
 from .gate import Environ, StartResponse, WsgiApp
+from .interruptions import Interruptions
 
 PREFIX = "/imds/"
 _SESSION_SECONDS = 6 * 3600
@@ -30,10 +31,11 @@ _STATUS = {200: "200 OK", 400: "400 Bad Request", 401: "401 Unauthorized", 404: 
 class Metadata:
     """WSGI middleware. `ec2`: moto's backend; `lock` serialises it."""
 
-    def __init__(self, app: WsgiApp, ec2: Any, lock: threading.RLock) -> None:
+    def __init__(self, app: WsgiApp, ec2: Any, lock: threading.RLock, interruptions: Interruptions) -> None:
         self._app = app
         self._ec2 = ec2
         self._lock = lock
+        self._interruptions = interruptions
         self._tokens: dict[str, tuple[str, float]] = {}
         self._credentials: dict[tuple[str, str], tuple[float, dict[str, str]]] = {}
 
@@ -80,6 +82,13 @@ class Metadata:
             return json.dumps(self._credentials_of(instance.id, role))
         if path == "latest/dynamic/instance-identity/document":
             return json.dumps(_identity(instance))
+        for spot, said in (
+            ("latest/meta-data/spot/instance-action", self._interruptions.notice),
+            ("latest/meta-data/events/recommendations/rebalance", self._interruptions.recommendation),
+        ):
+            if path == spot:
+                told = said(instance.id)
+                return None if told is None else json.dumps(told)
         return _facts(instance).get(path.removeprefix("latest/meta-data/").rstrip("/"))
 
     def _credentials_of(self, instance_id: str, role: dict[str, Any]) -> dict[str, str]:

@@ -46,9 +46,20 @@ FAULTS = {
 """Role -> what happens to the first node of it, in the phase ``measure`` where it is in one."""
 
 
+TAKEN_ONCE, TAKEN_ALWAYS = "taken-once", "taken-always"
+"""Roles of which spot takes the first node back while it measures: in the first attempt, or in each."""
+
+FLAKY = {"flaky": "c003"}
+"""Role -> the cell in which the script fails on the first node of it, in the phase ``measure``; others are well."""
+
+
 def simulated(account: LocalAccount, bucket: str) -> SimulatedNodes:
-    """The nodes of all runs; those of the roles in :data:`FAULTS` with faults."""
-    return SimulatedNodes(account, bucket, [Fault(kind, role, phase="measure") for role, kind in FAULTS.items()])
+    """The nodes of all runs; those of the roles above with their faults."""
+    faults = [Fault(kind, role, phase="measure") for role, kind in FAULTS.items()]
+    faults += [Fault(FaultKind.FAILS, role, phase="measure", cell=cell) for role, cell in FLAKY.items()]
+    for role, attempts in ((TAKEN_ONCE, 1), (TAKEN_ALWAYS, 9)):
+        faults.append(Fault(FaultKind.INTERRUPTED, role, phase="measure", attempts=attempts))
+    return SimulatedNodes(account, bucket, faults)
 
 
 @dataclass(frozen=True)
@@ -76,6 +87,8 @@ class Bench:
         orders: Mapping[str, Any] | None = None,
         phases: Iterable[Mapping[str, Any]] = (),
         fleets: Mapping[str, Mapping[str, Any]] | None = None,
+        attempts: int = 1,
+        **more: Any,
     ) -> str:
         """A new run's id.
 
@@ -85,6 +98,8 @@ class Bench:
             orders: what to do to it, see interference.py.
             phases: as in a benchmark's file; a measured one of all roles unless told otherwise.
             fleets: further keys of the fleets, by role.
+            attempts: at a cell that a lost node makes INVALID.
+            more: further keys of the file.
         """
         wanted = nodes or {"drivers": 1}
         if orders:
@@ -98,6 +113,8 @@ class Bench:
                 for role, count in wanted.items()
             },
             "phases": list(phases) or [measure],
+            "attempts": attempts,
+            **more,
         }
         body = {
             "definition": definition,
@@ -246,9 +263,9 @@ class Bench:
         """Whatever carries the run's tag and this deployment's, by kind, asked of EC2 and Auto Scaling themselves."""
         return left(self.account, {names.RUN_TAG: run, names.DEPLOYMENT_TAG: self.deployment.name})
 
-    def objects(self, run: str, part: str) -> dict[str, bytes]:
-        """The objects of the run's cell below a prefix, by what follows that."""
-        s3, prefix = self.account.client("s3"), f"{names.cell_prefix(run, names.cell_id(1))}{part}"
+    def objects(self, run: str, part: str, cell: str = names.cell_id(1)) -> dict[str, bytes]:
+        """The objects of a cell of the run below a prefix, by what follows that."""
+        s3, prefix = self.account.client("s3"), f"{names.cell_prefix(run, cell)}{part}"
         bucket = self.deployment.outputs["ResultsBucket"]
         keys = [one["Key"] for one in s3.list_objects_v2(Bucket=bucket, Prefix=prefix).get("Contents", [])]
         return {key.removeprefix(prefix): s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys}

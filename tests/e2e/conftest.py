@@ -29,8 +29,11 @@ WORKERS = {
     "test_bench_cuts.py": "fleets",
     "test_bench_faults.py": "fleets",
     "test_bench_leftovers.py": "fleets",
+    "test_bench_matrix.py": "fleets",
     "test_bench_scale.py": "fleets",
+    "test_bench_spot.py": "fleets",
     "test_bench_smoke.py": "terminations",
+    "test_fleet.py": "fleets",
 }
 """Module -> the worker of pytest-xdist it runs on, with an account of that worker's; any other goes to ``interfaces``.
 A new group of modules costs another account, and saves its waiting."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -17,6 +17,11 @@ AT_ONCE = 6
 CREATIONS = ("CreateSecurityGroup", "CreateLaunchTemplate", "CreateAutoScalingGroup")
 
 
+BACKING_UP = ("", "UpdateAutoScalingGroup", "CreateAutoScalingGroup")
+NO_SPOT = "m7g.xlarge"
+"""An instance type that spot does not have."""
+
+
 @dataclass(frozen=True)
 class Stop:
     """A state to stop an execution in.
@@ -25,12 +30,14 @@ class Stop:
         teardown: whether it is the teardown's own execution that is stopped, instead of the run's.
         orders: what brings a run to that state, and keeps it there.
         role: of the run's node.
+        fleet: further keys of its fleet.
     """
 
     name: str
     orders: Mapping[str, Any]
     teardown: bool = False
     role: str = "drivers"
+    fleet: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _leading_to(states: Mapping[str, dict[str, Any]], wait: str) -> str:
@@ -58,10 +65,11 @@ def _stops(machine: str) -> Iterator[Stop]:
             else:  # it waits for a teardown, of a cell or of the run
                 step = "close" if "cell.$" in state["Parameters"]["Input"] else "close run"
             role = "failing" if step == "fail" else "drivers"
-            befores = ("", *CREATIONS) if step == "launch" else ("",)
+            befores = {"launch": ("", *CREATIONS), "backup": BACKING_UP}.get(step, ("",))
+            fleet = {"purchase": "spot", "instance_type": NO_SPOT} if step == "backup" else {}
             for before in befores:
                 where = f"{machine}-{name}" + (f"-{before}" if before else "")
-                yield Stop(where, {"pause": {"step": step, "before": before}}, is_teardown, role)
+                yield Stop(where, {"pause": {"step": step, "before": before}}, is_teardown, role, fleet)
 
 
 TELLING = ("benchmark-Launch-CreateSecurityGroup", "benchmark-BeforeGather", "benchmark-Check", "teardown-Remove")
@@ -84,7 +92,8 @@ def stopped(bench: Bench) -> Iterator[Callable[[str], str]]:
 
 
 def _stopped(bench: Bench, stop: Stop) -> str:
-    run = bench.start(stop.name, {stop.role: 1}, stop.orders)
+    bench.account.make_scarce(NO_SPOT, 0, "MaxSpotInstanceCountExceeded", "spot")
+    run = bench.start(stop.name, {stop.role: 1}, stop.orders, fleets={stop.role: stop.fleet})
     bench.await_there(run)
     if stop.teardown:
         bench.abort_teardown(run)
@@ -101,7 +110,7 @@ def test_whatever_it_is_stopped_in_nothing_is_left(bench: Bench, stopped: Callab
     told = assert_nothing_left(bench, run)
     if not STOPS[name].teardown:
         assert bench.execution(run)["status"] == "ABORTED"
-    if name.split("-")[1] in ("Launch", "BeforeGather", "Gather", "Release", "BeforeCheck", "Check"):
+    if name.split("-")[1] in ("Launch", "BeforeGather", "Gather", "Backup", "Release", "BeforeCheck", "Check"):
         assert told["run"]["status"] == "FAILED"
         assert "was stopped" in told["run"]["reason"]
         assert {cell["status"] for cell in told["cells"]} == {"FAILED"}

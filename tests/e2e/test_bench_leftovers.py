@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.benches import INSTANCE_TYPE, LONG, NOTHING, Bench, assert_nothing_left, left
+from tests.e2e.benches import INSTANCE_TYPE, LONG, NOTHING, TAKEN_ONCE, Bench, assert_nothing_left, left
 from tests.e2e.conftest import eventually
 from tests.e2e.roles import UNOBSERVED, allowed, role_of
 from troop.bench import names
 
 CELL = "cell#c001"
-SCARCE = "c7g.xlarge"
+SCARCE, SCARCE_ON_SPOT = "c7g.xlarge", "m7g.4xlarge"
 OURS = (
     *("BenchmarksBenchmarkRole", "BenchmarksTeardownRole", "ReaperScheduleRole"),
     *("FunctionsLaunchRole", "FunctionsCellRole", "FunctionsTeardownRole", "FunctionsReaperRole"),
@@ -236,7 +236,12 @@ def test_no_role_may_do_what_it_never_does(bench: Bench) -> None:
     eventually(lambda: True if bench.item(run, CELL).get("phase") == {"S": names.BOOT} else None, LONG)
     bench.backdate(run, CELL, "phases.boot")
     bench.ended(run)
+    spot = {"purchase": "spot", "spot_timeout": "30s"}
+    bench.account.make_scarce(SCARCE_ON_SPOT, 1, "MaxSpotInstanceCountExceeded", "spot")
+    backed = bench.start("roles-backed", {"drivers": 2}, fleets={"drivers": {**spot, "instance_type": SCARCE_ON_SPOT}})
+    again = bench.start("roles-again", {TAKEN_ONCE: 1}, fleets={TAKEN_ONCE: spot}, attempts=2, budget=1000)
     bench.ended(bench.start("roles-well"))
+    assert [bench.ended(run)["run"]["status"] for run in (backed, again)] == ["SUCCEEDED", "SUCCEEDED"]
     assert len(bench.places("roles", "cut")) == 3, "what was made before is found again"
     used: dict[str, set[str]] = {}
     for entry in bench.account.decisions():

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.benches import Bench, assert_nothing_left
+from cli.api import Answer
+from tests.e2e.benches import INSTANCE_TYPE, LONG, Bench, assert_nothing_left
+from tests.e2e.conftest import eventually
 
 SERVERS, DRIVERS = 12, 3
 MOST_BYTES = 2048
@@ -82,3 +84,36 @@ def _events(bench: Bench, run: str) -> Iterator[dict[str, Any]]:
     for one in (arn, *(child["executionArn"] for child in children)):
         for page in states.get_paginator("get_execution_history").paginate(executionArn=one):
             yield from page["events"]
+
+
+def test_what_it_has_cost_is_reckoned_of_what_ran(told: dict[str, Any]) -> None:
+    run, (cell,) = told["run"], told["cells"]
+    assert 0 < run["estimate"]["expected"] < run["estimate"]["most"]
+    hours = {item["what"]: item["quantity"] for item in run["cost"]["items"] if item["unit"] == "node-hour"}
+    assert hours.keys() == {f"{role}, {INSTANCE_TYPE}, on-demand" for role in ("servers", "drivers")}
+    least = {"servers": SERVERS, "drivers": DRIVERS}
+    assert all(quantity >= least[what.split(",")[0]] * 60 / 3600 - 1e-5 for what, quantity in hours.items())
+    assert run["cost"]["unknown"] == []
+    assert 0 < cell["cost"]["amount"] == run["cost"]["amount"]
+
+
+def test_a_run_beyond_its_budget_is_refused_and_starts_nothing(bench: Bench) -> None:
+    definition = {
+        "name": "dear",
+        "expires_after": "1h",
+        "budget": 0.01,
+        "fleets": {"drivers": {"count": 40, "instance_type": INSTANCE_TYPE}},
+        "phases": [{"name": "p", "roles": ["drivers"], "script": "p.sh", "timeout": "2m"}],
+    }
+    body = {"definition": definition, "files": {"p.sh": ""}}
+    api = bench.deployment.view.api
+    told = eventually(lambda: _answered(api.request("POST", "benchmarks/estimate", body=body)), LONG)
+    assert (told.status, [one["where"] for one in told.body["problems"]]) == (200, ["budget"])
+    refused = eventually(lambda: _answered(api.request("POST", "benchmarks", body={**body, "key": "dear"})), LONG)
+    assert refused.status == 400
+    assert "budget is 0.01: must be at least what the run is expected to cost" in refused.body["message"]
+    assert "dear" not in {run["name"] for run in api.get("benchmarks").body["runs"]}
+
+
+def _answered(answer: Answer) -> Answer | None:
+    return answer if answer.status < 500 else None

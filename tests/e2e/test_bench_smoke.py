@@ -112,6 +112,10 @@ def test_the_table_is_what_the_bucket_has_served(deployment: Deployment, told: d
     assert len({one["measured_from"] for one in summaries}) == 1, "all begin at one instant"
 
 
+def test_it_tells_what_it_was_expected_to_cost_and_what_it_has_cost(told: dict[str, Any]) -> None:
+    assert 0 < told["cells"][0]["cost"]["amount"] == told["run"]["cost"]["amount"] < told["run"]["estimate"]["most"]
+
+
 def test_nothing_is_left_of_it_but_its_results(deployment: Deployment, told: dict[str, Any]) -> None:
     assert_nothing_left(deployment, told)
     kinds = [one["kind"] for one in told["resources"]]

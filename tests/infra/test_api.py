@@ -37,8 +37,10 @@ def test_routes_are_spelled_out_and_signed(template: Template) -> None:
         *("GET /switch", "PATCH /switch"),
         "GET /health",
         *("POST /terminations", "GET /simianarmy/api/v1/chaos", "POST /simianarmy/api/v1/chaos"),
-        *("POST /benchmarks", "GET /benchmarks", "POST /benchmarks/artifacts"),
+        *("POST /benchmarks", "GET /benchmarks", "POST /benchmarks/artifacts", "POST /benchmarks/estimate"),
         *("GET /benchmarks/{run}", "DELETE /benchmarks/{run}"),
+        *("POST /fleets", "GET /fleets"),
+        *("GET /fleets/{fleet}", "PATCH /fleets/{fleet}", "DELETE /fleets/{fleet}"),
     }
     assert {method["AuthorizationType"] for method in found.values()} == {"AWS_IAM"}
 
@@ -80,6 +82,7 @@ def test_requests_are_validated(template: Template) -> None:
         "PATCH /groups/{unit}": {"method.request.path.unit": True},
         "GET /benchmarks/{run}": {"method.request.path.run": True},
         "DELETE /benchmarks/{run}": {"method.request.path.run": True},
+        **{f"{method} /fleets/{{fleet}}": {"method.request.path.fleet": True} for method in ("GET", "PATCH", "DELETE")},
     }
 
 

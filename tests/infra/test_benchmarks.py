@@ -13,7 +13,7 @@ from tests.infra.cfn import of_type, text
 
 Template = Mapping[str, Any]
 
-MACHINES = ("BenchmarksBenchmark", "BenchmarksTeardown")
+MACHINES = ("BenchmarksBenchmark", "BenchmarksTeardown", "BenchmarksFleet")
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -34,6 +34,7 @@ def test_a_definition_names_nothing_that_is_not_substituted(template: Template, 
     known = {
         "LaunchFunction": "<Launch.Arn>",
         "CellFunction": "<Cell.Arn>",
+        "FleetFunction": "<Fleet.Arn>",
         "TeardownFunction": "<Teardown.Arn>",
         "TeardownMachine": "<BenchmarksTeardownMachine>",
         "LambdaInvoke": "arn:<AWS::Partition>:states:::lambda:invoke",
@@ -55,7 +56,11 @@ def test_the_reaper_hears_of_runs_and_teardowns_that_did_not_succeed(template: T
         "detail-type": ["Step Functions Execution Status Change"],
         "detail": {
             "status": ["FAILED", "TIMED_OUT", "ABORTED"],
-            "stateMachineArn": ["<BenchmarksBenchmarkMachine>", "<BenchmarksTeardownMachine>"],
+            "stateMachineArn": [
+                "<BenchmarksBenchmarkMachine>",
+                "<BenchmarksTeardownMachine>",
+                "<BenchmarksFleetMachine>",
+            ],
         },
     }
     assert rule(template)["State"] == "ENABLED"
@@ -91,4 +96,5 @@ def test_whoever_runs_benchmarks_finds_them(template: Template) -> None:
     assert outputs["RunsTable"] == "<Runs>"
     assert outputs["ResultsBucket"] == "<Results>"
     assert outputs["BenchmarkStateMachineArn"] == "<BenchmarksBenchmarkMachine>"
+    assert outputs["FleetStateMachineArn"] == "<BenchmarksFleetMachine>"
     assert outputs["TeardownStateMachineArn"] == "<BenchmarksTeardownMachine>"

@@ -36,11 +36,13 @@ NEWS = {
 
 RUNS = {"TROOP_RUNS_TABLE": "<Runs>"}
 RESULTS = {"TROOP_RESULTS_BUCKET": "<Results>"}
-BENCH_LOGS = ("BenchmarksBenchmarkLogs", "BenchmarksTeardownLogs")
+BENCH_LOGS = ("BenchmarksBenchmarkLogs", "BenchmarksTeardownLogs", "BenchmarksFleetLogs")
 BENCH_MACHINES = {
     "TROOP_BENCHMARK_MACHINE": "<BenchmarksBenchmarkMachine>",
     "TROOP_TEARDOWN_MACHINE": "<BenchmarksTeardownMachine>",
+    "TROOP_FLEET_MACHINE": "<BenchmarksFleetMachine>",
 }
+OF_API = BENCH_MACHINES | {"TROOP_ON_DEMAND_MACHINE": "<OnDemandMachine>", "TROOP_FLEET_FUNCTION": "<Fleet.Arn>"}
 NETWORK = {
     "TROOP_NETWORK_VPC": "<BenchmarksNetworkVpc>",
     "TROOP_NETWORK_SUBNETS": ",".join(f"<BenchmarksNetworkVpcNodesSubnet{zone}Subnet>" for zone in (1, 2, 3)),
@@ -55,11 +57,12 @@ EXPECTED: dict[str, tuple[int, int, dict[str, str]]] = {
     "Api": (
         29,
         512,
-        TABLES | HEALTH | {"TROOP_ON_DEMAND_MACHINE": "<OnDemandMachine>"} | RUNS | RESULTS | BENCH_MACHINES | NETWORK,
+        TABLES | HEALTH | OF_API | RUNS | RESULTS | NETWORK,
     ),
     "Watchdog": (60, 256, TABLES | HEALTH | RUNS),
     "Launch": (120, 256, RUNS | RESULTS | NETWORK | {"TROOP_NODE_PROFILE": "<BenchmarksNodesProfile.Arn>"}),
     "Cell": (300, 1024, RUNS | RESULTS),
+    "Fleet": (120, 256, RUNS | RESULTS),
     "Teardown": (120, 256, RUNS),
     "Reaper": (120, 256, RUNS | BENCH_MACHINES),
 }

@@ -102,13 +102,31 @@ REMOVES = (
     | only(OURS, ec2("instance"), "ec2:TerminateInstances")
 )
 
+TEARS_DOWN = (
+    allow("<BenchmarksTeardownMachine>", "states:StartExecution")
+    | allow(executions("Teardown"), "states:DescribeExecution", "states:StopExecution")
+    | allow(
+        f"arn:<AWS::Partition>:events:{ACCOUNT}:rule/StepFunctionsGetEventsForStepFunctionsExecutionRule",
+        "events:DescribeRule",
+        "events:PutRule",
+        "events:PutTargets",
+    )
+)
+
+REGISTRATIONS = allow(f"{RUNS}/nodes/*", "s3:GetObject") | only(
+    {"StringLike": {"s3:prefix": ["runs/*/nodes/*"]}}, "<Results.Arn>", "s3:ListBucket"
+)
+WRITTEN = ("nodes", "phases", "output", "interruptions")
+"""Below which prefixes of a cell nodes write."""
+
 OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     "LaunchRole": of_function("Launch")
-    | record("ConditionCheckItem", "GetItem", "PutItem", "UpdateItem")
+    | record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
     | OBJECTS
     | allow(
         "*",
         "autoscaling:DescribeAutoScalingGroups",
+        "autoscaling:DescribeScalingActivities",
         "ec2:DescribeImages",
         "ec2:DescribeInstanceTypeOfferings",
         "ec2:DescribeInstanceTypes",
@@ -138,7 +156,14 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     )
     | only(CREATED, ec2("launch-template"), "ec2:CreateLaunchTemplate")
     | only(CREATED, GROUPS, "autoscaling:CreateAutoScalingGroup")
-    | only(OURS, GROUPS, "autoscaling:PutScheduledUpdateGroupAction", "autoscaling:SuspendProcesses")
+    | only(
+        OURS,
+        GROUPS,
+        "autoscaling:PutScheduledUpdateGroupAction",
+        "autoscaling:SuspendProcesses",
+        "autoscaling:UpdateAutoScalingGroup",
+    )
+    | allow(ec2("spot-instances-request"), "ec2:RunInstances")
     | {g for kind in ("instance", "network-interface", "volume") for g in only(CREATED, ec2(kind), "ec2:RunInstances")}
     | only(OURS, ec2("launch-template"), "ec2:RunInstances")
     | {
@@ -173,7 +198,7 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
         "iam:CreateServiceLinkedRole",
     ),
     "CellRole": of_function("Cell")
-    | record("ConditionCheckItem", "GetItem", "Query", "UpdateItem")
+    | record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
     | OBJECTS
     | allow(
         "*",
@@ -183,27 +208,37 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     )
     | only(OURS, GROUPS, "autoscaling:SuspendProcesses")
     | only(OURS, ec2("instance"), "ec2:GetConsoleOutput"),
+    "FleetRole": of_function("Fleet")
+    | record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
+    | REGISTRATIONS
+    | allow(
+        "*",
+        "autoscaling:DescribeAutoScalingGroups",
+        "ec2:DescribeInstances",
+        "ec2:DescribeLaunchTemplates",
+        "ec2:DescribeSecurityGroups",
+        "ec2:DescribeVolumes",
+    )
+    | only(OURS, GROUPS, "autoscaling:UpdateAutoScalingGroup"),
     "TeardownRole": of_function("Teardown") | REMOVES,
     "ReaperRole": of_function("Reaper")
     | REMOVES
     | allow("<Runs.Arn>/index/by-open", "dynamodb:Query")
     | allow(executions("Benchmark"), "states:DescribeExecution", "states:StopExecution")
+    | allow(executions("Fleet"), "states:DescribeExecution", "states:StopExecution")
     | allow("<BenchmarksTeardownMachine>", "states:StartExecution", "states:ListExecutions"),
     "BenchmarksNodesRole": allow(RUNS, "s3:GetObject")
     | allow(ARTIFACTS, "s3:GetObject")
-    | {g for part in ("nodes", "phases", "output") for g in allow(f"{RUNS}/{part}/*", "s3:PutObject")},
+    | {g for part in WRITTEN for g in allow(f"{RUNS}/{part}/*", "s3:PutObject")},
     "BenchmarksTeardownRole": allow("<Teardown.Arn>", "lambda:InvokeFunction") | OF_MACHINES,
+    "BenchmarksFleetRole": allow("<Launch.Arn>", "lambda:InvokeFunction")
+    | allow("<Fleet.Arn>", "lambda:InvokeFunction")
+    | TEARS_DOWN
+    | OF_MACHINES,
     "BenchmarksBenchmarkRole": allow("<Launch.Arn>", "lambda:InvokeFunction")
     | allow("<Cell.Arn>", "lambda:InvokeFunction")
     | allow(RUNS, "s3:GetObject")
-    | allow("<BenchmarksTeardownMachine>", "states:StartExecution")
-    | allow(executions("Teardown"), "states:DescribeExecution", "states:StopExecution")
-    | allow(
-        f"arn:<AWS::Partition>:events:{ACCOUNT}:rule/StepFunctionsGetEventsForStepFunctionsExecutionRule",
-        "events:DescribeRule",
-        "events:PutRule",
-        "events:PutTargets",
-    )
+    | TEARS_DOWN
     | allow("<BenchmarksBenchmarkMachine>", "states:StartExecution")
     | allow(executions("Benchmark"), "states:DescribeExecution", "states:StopExecution")
     | allow(executions("Benchmark", "/*"), "states:DescribeExecution", "states:StopExecution")
@@ -218,9 +253,15 @@ API_OF_BENCHMARKS = (
     | allow(RUNS, "s3:PutObject")
     | allow(ARTIFACTS, "s3:GetObject", "s3:PutObject")
     | allow("*", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes", "ec2:DescribeSubnets")
+    | allow("*", "ec2:DescribeSpotPriceHistory", "pricing:GetProducts", "servicequotas:GetServiceQuota")
     | allow("<BenchmarksBenchmarkMachine>", "states:StartExecution")
     | allow("<BenchmarksTeardownMachine>", "states:StartExecution")
     | allow(executions("Benchmark"), "states:StopExecution")
+    | allow("<BenchmarksFleetMachine>", "states:StartExecution")
+    | allow(executions("Fleet"), "states:StopExecution")
+    | REGISTRATIONS
+    | allow("*", "autoscaling:DescribeScalingActivities")
+    | allow("<Fleet.Arn>", "lambda:InvokeFunction")
 )
 
 ROLES: dict[str, set[tuple[str, ...]]] = {
@@ -361,6 +402,7 @@ def test_each_role_trusts_its_own_service_only(template: Template) -> None:
         "ReaperScheduleRole": "scheduler.amazonaws.com",
         "BenchmarksBenchmarkRole": "states.amazonaws.com",
         "BenchmarksTeardownRole": "states.amazonaws.com",
+        "BenchmarksFleetRole": "states.amazonaws.com",
         "BenchmarksNodesRole": "ec2.<AWS::URLSuffix>",
         "SweepScheduleRole": "scheduler.amazonaws.com",
     }
@@ -408,9 +450,12 @@ def test_functions_are_called_by_the_api_and_the_reaper_by_its_rule_alone(templa
         "<ApiRestDeploymentStagev1>/PATCH/switch",
         "<ApiRestDeploymentStagev1>/GET/health",
         "<ApiRestDeploymentStagev1>/POST/terminations",
+        *(f"<ApiRestDeploymentStagev1>/{method}/fleets" for method in ("POST", "GET")),
+        *(f"<ApiRestDeploymentStagev1>/{method}/fleets/*" for method in ("GET", "PATCH", "DELETE")),
         "<ApiRestDeploymentStagev1>/POST/benchmarks",
         "<ApiRestDeploymentStagev1>/GET/benchmarks",
         "<ApiRestDeploymentStagev1>/POST/benchmarks/artifacts",
+        "<ApiRestDeploymentStagev1>/POST/benchmarks/estimate",
         "<ApiRestDeploymentStagev1>/GET/benchmarks/*",
         "<ApiRestDeploymentStagev1>/DELETE/benchmarks/*",
         "<ApiRestDeploymentStagev1>/GET/simianarmy/api/v1/chaos",

@@ -83,7 +83,7 @@ def test_the_functions_read_what_was_checked() -> None:
         ({"calendars": "{"}, ("troop:calendars", "'{'", "a JSON object")),
         ({"zones": 0}, ("troop:zones", "0", "1 to 6")),
         ({"zones": 7}, ("troop:zones", "7", "1 to 6")),
-        ({"results_retention_days": "ever"}, ("troop:results_retention_days", "'ever'", "1 to 3650")),
+        ({"results_retention_days": 7}, ("troop:results_retention_days", "7", "8 to 3650")),
         ({"network": "vpc-0123abcd"}, ("troop:network", "null, or an object such as")),
         ({"network": {"vpc": "vpc-0123abcd"}}, ("troop:network", "null, or an object such as")),
         ({"network": {"vpc": "vpc-0123abcd", "subnets": []}}, ("troop:network", "null, or an object such as")),

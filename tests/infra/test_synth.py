@@ -106,7 +106,7 @@ def test_outputs_tell_where_things_are(template: Template) -> None:
             "NewsTopicArn",
             "EventBusName",
         ),
-        *("RunsTable", "ResultsBucket", "BenchmarkStateMachineArn", "TeardownStateMachineArn"),
+        *("RunsTable", "ResultsBucket", "BenchmarkStateMachineArn", "TeardownStateMachineArn", "FleetStateMachineArn"),
     }
     assert not [output for output in template["Outputs"].values() if "Export" in output]
 

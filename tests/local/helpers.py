@@ -160,7 +160,8 @@ class Fleet:
     def group(self, size: int, script: str | None = None, tags: dict[str, str] | None = None, **more: Any) -> str:
         """Name of a new group."""
         name = unique("group")
-        more.setdefault("LaunchTemplate", {"LaunchTemplateId": self.template(script), "Version": "1"})
+        if "MixedInstancesPolicy" not in more:
+            more.setdefault("LaunchTemplate", {"LaunchTemplateId": self.template(script), "Version": "1"})
         self.groups.create_auto_scaling_group(
             AutoScalingGroupName=name,
             MinSize=0,

@@ -6,7 +6,9 @@ import json
 import ssl
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +26,8 @@ touch "$READY_FILE"
 class Node:
     """An instance with a role, and its metadata service as the instance itself would ask it."""
 
-    def __init__(self, world: World, fleet: Fleet) -> None:
+    def __init__(self, world: World, fleet: Fleet, launched: Callable[[str], dict[str, Any]] | None = None) -> None:
+        """``launched``: what a group says of its launch template, on demand unless told otherwise."""
         s3, self.bucket = world.account.client("s3"), unique("bucket")
         s3.create_bucket(Bucket=self.bucket)
         for key in ("given", "hidden"):
@@ -35,7 +38,8 @@ class Node:
             IamInstanceProfile={"Arn": world.profile(self.role)},
             MetadataOptions={"HttpTokens": "required"},
         )
-        group = fleet.group(1, LaunchTemplate={"LaunchTemplateId": template, "Version": "1"})
+        on_demand = {"LaunchTemplate": {"LaunchTemplateId": template, "Version": "1"}}
+        group = fleet.group(1, **(launched(template) if launched else on_demand))
         (self.id,) = fleet.in_service(group, 1)
         self.fleet = fleet
         self.home: Path = fleet.directory(self.id)

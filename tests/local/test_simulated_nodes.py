@@ -28,12 +28,12 @@ class Bucket:
         self.s3, self.name = world.account.client("s3"), unique("results")
         self.s3.create_bucket(Bucket=self.name)
 
-    def begin(self, run: str, nodes: int, state: str = "hold") -> None:
-        self.write(names.cell_definition_key(run, CELL), {"fleets": {"drivers": {"count": nodes}}, "phases": PHASES})
+    def begin(self, run: str, nodes: int, state: str = "hold", cell: str = CELL) -> None:
+        self.write(names.cell_definition_key(run, cell), {"fleets": {"drivers": {"count": nodes}}, "phases": PHASES})
         for phase in PHASES:
-            self.barrier(run, phase, state)
+            self.barrier(run, phase, state, cell)
 
-    def barrier(self, run: str, phase: dict[str, Any], state: str) -> None:
+    def barrier(self, run: str, phase: dict[str, Any], state: str, cell: str = CELL) -> None:
         document = {
             "format": "troop.barrier/1",
             "phase": phase["name"],
@@ -44,7 +44,7 @@ class Bucket:
             "measured_seconds": phase.get("measured", 0),
             "start_at": time.time() + 5 if state == "release" else None,
         }
-        self.write(names.barrier_key(run, CELL, str(phase["name"])), document)
+        self.write(names.barrier_key(run, cell, str(phase["name"])), document)
 
     def roster(self, run: str) -> None:
         nodes = sorted(self.under(names.nodes_prefix(run, CELL)).values(), key=lambda node: str(node["id"]))
@@ -72,8 +72,8 @@ def bucket(world: World) -> Bucket:
     return Bucket(world)
 
 
-def launch(fleet: Fleet, run: str, nodes: int) -> list[str]:
-    tags = names.of_fleet(names.tags("Mine", run, CELL, "2026-11-21T17:00:00Z"), "drivers")
+def launch(fleet: Fleet, run: str, nodes: int, cell: str = CELL) -> list[str]:
+    tags = names.of_fleet(names.tags("Mine", run, cell, "2026-11-21T17:00:00Z"), "drivers")
     return sorted(fleet.members(fleet.group(nodes, tags=tags)))
 
 
@@ -136,3 +136,18 @@ def test_runs_of_the_past_are_left_alone(world: World, fleet: Fleet, bucket: Buc
     with SimulatedNodes(world.account, bucket.name):
         bucket.all_under(names.nodes_prefix(run, CELL), 1)
     assert bucket.under(names.nodes_prefix(past, CELL)) == {}
+
+
+def test_a_cell_that_begins_when_another_is_over_is_found(world: World, fleet: Fleet, bucket: Bucket) -> None:
+    run = "20261121-150315-1f0c9b2e"
+    bucket.begin(run, nodes=1)
+    fault = Fault(FaultKind.CANNOT_START, "drivers", cell="c002")
+    with SimulatedNodes(world.account, bucket.name, [fault]):
+        launch(fleet, run, 1)
+        assert [n.get("error") for n in bucket.all_under(names.nodes_prefix(run, CELL), 1).values()] == [None]
+        bucket.roster(run)
+        bucket.barrier(run, PHASES[0], "end")
+        bucket.begin(run, nodes=1, cell="c002")
+        launch(fleet, run, 1, cell="c002")
+        found = bucket.all_under(names.nodes_prefix(run, "c002"), 1)
+        assert [node["error"] for node in found.values()] == ["simulated"]

@@ -21,6 +21,7 @@ HANDLERS = {
     "TeardownFunction": "teardown",
     "LaunchFunction": "launch",
     "CellFunction": "cell",
+    "FleetFunction": "fleet",
 }
 """Which handler stands behind a substitution."""
 

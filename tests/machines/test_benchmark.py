@@ -11,10 +11,14 @@ import pytest
 
 from tests.machines import asl
 from tests.machines.expressions import expressions
+from troop.bench import attempts as attempts_of_cells
 from troop.bench.definition import Phase
 from troop.bench.progress import FIRST_WAIT, LONGEST_WAIT, wait, wait_in_phase
 from troop.bench.record import CellStatus, RunStatus
 from troop.bench.verdicts import GRACE, LONGEST_REASON, State
+from troop.bench_file import models
+from troop.bench_file.fields import seconds
+from troop.bench_file.relations import LONGEST_CELL
 from troop.flows.launch import LONGEST
 
 PAYLOAD = 256 * 1024
@@ -25,7 +29,7 @@ LEVELS = {level.where: level for level in asl.levels(MACHINE)}
 RUN, CELL = LEVELS[""], LEVELS["Cells/"]
 STATES = dict(asl.states(MACHINE))
 
-LONGEST_RUN = 24 * 3600
+LONGEST_RUN = seconds(models.LONGEST_RUN)
 MOST_PHASES = 50
 START = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -59,17 +63,27 @@ def test_whatever_a_step_of_a_cell_fails_of_is_recorded_before_teardown() -> Non
     for name, state in CELL.states.items():
         for rule in state.get("Catch", []):
             assert rule["ErrorEquals"] == ["States.ALL"], name
-            expected = {"FailCell": "TearDownCell", "TearDownCell": "CellIsLeftOver"}.get(name, "FailCell")
+            after = {"FailCell": "TearDownCell", "TearDownCell": "CellIsLeftOver", "Again": "CellOver"}
+            expected = after.get(name, "FailCell")
             assert rule["Next"] == expected, name
         if state["Type"] == "Choice":
-            assert state["Default"] == "FailCell", name
+            assert state["Default"] == ("CellOver" if name == "IsThereAnother" else "FailCell"), name
 
 
 def test_a_cell_that_fails_is_settled_as_one_that_does_not() -> None:
     cells = STATES["Cells"]
     assert cells["ToleratedFailurePercentage"] == 100
+    assert "ToleratedFailureCount" not in cells  # either limit alone would end the map
     assert cells["Next"] == cells["Catch"][0]["Next"] == "Settle"
     assert cells["ItemProcessor"]["ProcessorConfig"] == {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+
+
+def test_so_many_cells_go_at_a_time_as_the_run_has_asked_for() -> None:
+    """A path that leads nowhere is an error that nothing catches: the first step always answers with it."""
+    assert STATES["Cells"]["MaxConcurrencyPath"] == "$.parallel"
+    assert "MaxConcurrency" not in STATES["Cells"]
+    assert STATES["Open"]["ResultSelector"]["parallel.$"] == "$.Payload.parallel"
+    assert "ResultPath" not in STATES["Open"]
 
 
 def test_only_a_run_that_succeeded_ends_well() -> None:
@@ -84,7 +98,12 @@ def test_every_answer_of_a_step_has_its_way() -> None:
     def ways(choice: str) -> dict[str, str]:
         return {rule["StringEquals"]: rule["Next"] for rule in STATES[f"Cells/{choice}"]["Choices"]}
 
-    assert ways("AreAllThere") == {State.WAITING: "BeforeGather", State.READY: "Release"}
+    assert ways("AreAllThere") == {
+        State.WAITING: "BeforeGather",
+        State.READY: "Release",
+        State.SHORT: "Backup",
+    }
+    assert ways("IsThereAnother") == {State.AGAIN: "Launch"}
     assert ways("HowIsThePhase") == {State.WAITING: "BeforeCheck", State.NEXT: "Release", State.DONE: "Collect"}
 
 
@@ -93,6 +112,7 @@ def test_what_cannot_get_better_is_not_tried_again() -> None:
         return {e for r in STATES[name]["Retry"] if r.get("MaxAttempts") == 0 for e in r["ErrorEquals"]}
 
     assert at_once("Cells/Launch") >= {"RunClosedError", "LaunchImpossibleError", "DefinitionError"}
+    assert at_once("Cells/Backup") == at_once("Cells/Launch")
     assert "RunClosedError" in at_once("Cells/Release")
     assert "SummaryError" in at_once("Cells/Collect")
 
@@ -114,6 +134,7 @@ def test_each_execution_that_is_waited_for_names_its_starter() -> None:
 def test_the_right_to_create_outlives_the_function_that_has_it() -> None:
     assert LONGEST.total_seconds() >= asl.function_timeouts()["launch"]
     assert STATES["Cells/Launch"]["TimeoutSeconds"] > LONGEST.total_seconds()
+    assert STATES["Cells/Backup"]["TimeoutSeconds"] > LONGEST.total_seconds()
 
 
 def _worst(task: Mapping[str, Any]) -> float:
@@ -127,7 +148,7 @@ def _worst(task: Mapping[str, Any]) -> float:
 
 
 def test_the_machine_outlives_the_longest_run() -> None:
-    around = ["Open", "Settle", "TearDown", "Cells/FailCell", "Cells/TearDownCell"]
+    around = ["Open", "Settle", "TearDown", "Cells/FailCell", "Cells/TearDownCell", "Cells/Again"]
     # A run ends by itself at its expiry; a step that is at work then may still take its time.
     last = max(_worst(STATES[name]) for name in ("Cells/Launch", "Cells/Gather", "Cells/Check", "Cells/Collect"))
     assert MACHINE["TimeoutSeconds"] > LONGEST_RUN + last + sum(_worst(STATES[name]) for name in around)
@@ -153,11 +174,16 @@ def _looks(phases: int, seconds: float) -> int:
     return looks
 
 
-@pytest.mark.parametrize("phases", [1, 2, 5, MOST_PHASES])
-def test_the_longest_cell_fits_into_one_execution_history(phases: int) -> None:
-    """Each look may fail and be tried again, up to its last try: the worst number of failures a look is sought."""
-    looks = _looks(phases, LONGEST_RUN)
-    assert looks >= LONGEST_RUN / LONGEST_WAIT
+@pytest.mark.parametrize(
+    ("phases", "attempts"), [(1, 1), (2, 1), (5, 1), (MOST_PHASES, 1), (1, 5), (8, 5), (13, 3), (20, 2)]
+)
+def test_the_longest_cell_fits_into_one_execution_history(phases: int, attempts: int) -> None:
+    """Each look may fail and be tried again, up to its last try: the worst number of failures a look is sought. All
+    attempts share the time of the run, each of them with the same part of it.
+    """
+    assert attempts == 1 or phases * attempts <= attempts_of_cells.MOST_PHASES
+    looks = attempts * _looks(phases, LONGEST_CELL / attempts)
+    assert looks >= LONGEST_CELL / LONGEST_WAIT
     (retrier,) = [r for r in STATES["Cells/Check"]["Retry"] if r.get("MaxAttempts") != 0]
     worst = 0.0
     for failures in range(retrier["MaxAttempts"] + 1):
@@ -167,9 +193,9 @@ def test_the_longest_cell_fits_into_one_execution_history(phases: int) -> None:
         )
         # Wait and Choice: entered and exited. The task: entered, exited, and for each try scheduled, started, ended.
         events = 2 + 2 + 2 + 3 * (1 + failures)
-        worst = max(worst, events * looks / (1 + looks * pauses / LONGEST_RUN))
-    releases = phases * (2 + 3 * 6)
-    around = 2 + 4 * (2 + 3 * 6) + 2
+        worst = max(worst, events * looks / (1 + looks * pauses / LONGEST_CELL))
+    releases = attempts * phases * (2 + 3 * 6)
+    around = 2 + attempts * (6 * (2 + 3 * 6) + 2) + 2
     assert worst + releases + around < HISTORY
 
 
@@ -190,12 +216,18 @@ def test_waits_grow_from_two_seconds_to_a_minute() -> None:
 # Payloads
 
 
+SMALL = {
+    *("run", "cell", "bucket", "key", "parallel", "error"),
+    *("phase_index", "state", "wait_seconds", "status", "reason"),
+}
+
+
 def test_nothing_but_small_fields_is_passed_on() -> None:
     """Lists of nodes, documents and results travel through S3; the workflow hands on ids, numbers and short words."""
     for name, task in asl.calls(MACHINE):
         assert "ResultPath" not in task or task["ResultPath"] in ("$.at", "$.end"), name
         fields = {key.removesuffix(".$") for key in task["ResultSelector"]}
-        assert fields <= {"run", "bucket", "key", "error", "phase_index", "state", "wait_seconds", "status", "reason"}
+        assert fields <= SMALL
 
 
 def test_the_largest_payload_fits() -> None:

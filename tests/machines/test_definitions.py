@@ -18,7 +18,7 @@ each_machine = pytest.mark.parametrize("path", FILES, ids=lambda p: p.name.parti
 
 
 def test_there_are_machines() -> None:
-    names = ["benchmark", "chaos", "on_demand", "teardown"]
+    names = ["benchmark", "chaos", "fleet", "on_demand", "teardown"]
     assert [path.name for path in FILES] == [f"{name}.asl.json" for name in names]
 
 
@@ -162,6 +162,7 @@ def test_what_a_function_takes_the_task_gives(path: Path) -> None:
 GIVEN = {
     ("chaos", ""): frozenset({"calendar"}),
     ("benchmark", ""): frozenset({"run"}),
+    ("fleet", ""): frozenset({"run"}),
     ("benchmark", "Cells/"): frozenset({"run", "cell", "error"}),
 }
 """The fields of what a machine, or a map's item, begins with, where the functions do not take it as a whole."""

@@ -8,10 +8,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt, model_validator
 
+from troop.api import fitting
 from troop.api.models import Moment
+from troop.api.money_models import CostOut, ExpectedOut
 from troop.api.terminations import LONGEST_KEY
 from troop.api.unit_models import refuse_unknown
 from troop.bench.admission import LARGEST_ARTIFACT, LARGEST_FILES, MOST_FILES
+from troop.bench.plan import variant_document
 from troop.bench.problems import Problem
 from troop.bench.record import Cell, CellStatus, Kind, Resource, Run, RunStatus
 from troop.bench_file.models import FILE
@@ -90,7 +93,7 @@ class UploadOut(BaseModel):
     """Where an artifact is to be put."""
 
     sha256: str
-    staged: bool = Field(description="Whether it is there, and stays for two days at least")
+    staged: bool = Field(description="Whether it is there, and stays for eight days at least")
     upload_url: str | None = Field(description="Takes a PUT of the file, for an hour; null when it is there already")
     headers: dict[str, str] = Field(description="To be sent with it: another size or content is refused")
 
@@ -105,10 +108,13 @@ class RunOut(BaseModel):
     at: Moment = Field(description="When it was admitted")
     expires_at: Moment = Field(description="Whatever exists of it then is removed")
     requested_by: str = Field(description="The ARN that IAM knows the caller by")
-    nodes: int = Field(description="How many it has at one time, all fleets together")
+    cells: int = Field(description="How many cells it has, further attempts at one aside")
+    nodes: int = Field(description="How many it has at one time at most, all fleets together")
     execution: str | None = Field(description="ARN of its workflow's execution")
     closed_at: Moment | None = Field(description="Since then nothing may be launched for it")
     ended_at: Moment | None = Field(description="Since then nothing of it exists but its results")
+    estimate: ExpectedOut | None = Field(description="What it was expected to cost; null for a run of an older version")
+    cost: CostOut | None = Field(description="What it has cost, all cells and attempts; null before it has ended")
 
     @classmethod
     def of(cls, run: Run) -> RunOut:
@@ -120,10 +126,13 @@ class RunOut(BaseModel):
             at=run.at,
             expires_at=run.expires_at,
             requested_by=run.requested_by,
+            cells=run.cells,
             nodes=run.nodes,
             execution=run.execution,
             closed_at=run.closed_at,
             ended_at=run.ended_at,
+            estimate=ExpectedOut.of(run.estimate),
+            cost=CostOut.of(run.cost),
         )
 
 
@@ -141,10 +150,21 @@ class StepOut(BaseModel):
     at: Moment
 
 
+class VariantOut(BaseModel):
+    """What sets a cell apart from the others of its run."""
+
+    scale: str | None = Field(description="Its scale step; null where the benchmark has none")
+    values: dict[str, JsonValue] = Field(description="Its combination of the matrix: values by keys")
+    repetition: int = Field(description="From 1, of those of one scale step and combination")
+
+
 class CellOut(BaseModel):
     """One cell of a run."""
 
-    cell: str
+    cell: str = Field(description="c001 and so on; further attempts at it are c001-2 and so on")
+    label: str = Field(description="The variant in few words, such as n6, threads=200, #2; empty for a run's only cell")
+    variant: VariantOut
+    attempt: int = Field(description="From 1; a cell of which there is a later attempt does not count")
     status: CellStatus = Field(
         description="INVALID: it went on to its end, but a node was lost while it measured, so its results say nothing"
     )
@@ -154,16 +174,25 @@ class CellOut(BaseModel):
     results: list[dict[str, JsonValue]] | None = Field(
         description="A row for each measured phase, role and operation; null before they are merged"
     )
+    results_left_out: bool = Field(
+        description="There are results, for which the answer has no room: ask with the parameter cell"
+    )
+    cost: CostOut | None = Field(description="What it has cost; null while anything of it is left")
 
     @classmethod
     def of(cls, cell: Cell) -> CellOut:
         return cls(
             cell=cell.cell,
+            label=cell.variant.label,
+            variant=VariantOut(**variant_document(cell.variant)),
+            attempt=cell.attempt,
             status=cell.status,
             phase=cell.phase,
             steps=[StepOut(phase=p, at=at) for p, at in sorted(cell.phases.items(), key=lambda step: step[1])],
             reason=cell.reason,
             results=cell.results,
+            results_left_out=False,
+            cost=CostOut.of(cell.cost),
         )
 
 
@@ -176,6 +205,10 @@ class ResourceOut(BaseModel):
     planned_at: Moment = Field(description="Written down before it was created")
     created_at: Moment | None
     gone_at: Moment | None = Field(description="Seen to be gone; null while it is not")
+    role: str | None = Field(description="Of a node or its volume")
+    instance_type: str | None = Field(description="Of a node")
+    zone: str | None = Field(description="Of a node")
+    purchase: str | None = Field(description="Of a node: on-demand or spot")
 
     @classmethod
     def of(cls, resource: Resource) -> ResourceOut:
@@ -186,6 +219,10 @@ class ResourceOut(BaseModel):
             planned_at=resource.planned_at,
             created_at=resource.created_at,
             gone_at=resource.gone_at,
+            role=resource.role,
+            instance_type=resource.instance_type,
+            zone=resource.zone,
+            purchase=resource.purchase,
         )
 
 
@@ -194,12 +231,28 @@ class ToldRunOut(BaseModel):
 
     run: RunOut
     cells: list[CellOut]
-    resources: list[ResourceOut] = Field(description="What it was to create, in that order")
+    resources: list[ResourceOut] = Field(
+        description=f"What it was to create, in that order; the first {fitting.MOST_RESOURCES:,}, those that are not "
+        "gone before the others"
+    )
+    resources_created: int | None = Field(description="How many were created; null when they were not asked for")
+    resources_left: int | None = Field(description="How many of these are not known to be gone; null as above")
 
     @classmethod
     def of(cls, told: Told) -> ToldRunOut:
-        return cls(
+        """All that fits into an answer: of many cells, not all results, and of many resources not all."""
+        of_cells = [CellOut.of(cell) for cell in told.cells]
+        created = None if told.resources is None else [r for r in told.resources if r.created_at]
+        answer = cls(
             run=RunOut.of(told.run),
-            cells=[CellOut.of(cell) for cell in told.cells],
-            resources=[ResourceOut.of(resource) for resource in told.resources],
+            cells=[cell.model_copy(update={"results": None}) for cell in of_cells],
+            resources=[ResourceOut.of(resource) for resource in fitting.listed(told.resources or [])],
+            resources_created=None if created is None else len(created),
+            resources_left=None if created is None else sum(r.gone_at is None for r in created),
         )
+        fits = fitting.within([cell.results for cell in of_cells], fitting.LARGEST - fitting.size(answer))
+        cells = [
+            cell if fit else cell.model_copy(update={"results": None, "results_left_out": True})
+            for cell, fit in zip(of_cells, fits, strict=True)
+        ]
+        return answer.model_copy(update={"cells": cells})

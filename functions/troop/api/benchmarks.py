@@ -16,10 +16,11 @@ from troop import wiring
 from troop.api import cursors
 from troop.api.bench_models import ArtifactIn, RunIn, RunOut, RunsOut, ToldRunOut, UploadOut, contents
 from troop.api.errors import answers
+from troop.api.money_models import EstimateIn, EstimateOut
 from troop.api.requests import caller_of
 from troop.aws.runs import BadCursor
 from troop.bench.problems import BadBenchmarkError, Place, Problem
-from troop.bench_file.read import read
+from troop.bench_file.read import read_all
 from troop.errors import MissingRunError
 from troop.flows.benchmarks import Benchmarks, BucketError, NoBenchmarksError, OtherRunError
 
@@ -44,6 +45,13 @@ _STARTED = answers("", 400) | {
     },
     409: {**answers("", 409)[409], "description": "The key was used for another benchmark, or other files"},
 }
+_ESTIMATED = answers("", 400) | {
+    200: {
+        "description": "The estimate; its problems say why the run would be refused",
+        "content": {"application/json": {"model": EstimateOut}},
+    },
+    403: _STARTED[403],
+}
 _STOPPED = answers("", 400, 404) | {
     200: {"description": "It has ended: there was nothing to stop", "content": _RUN},
     202: {"description": "It is being stopped and taken down", "content": _RUN},
@@ -55,30 +63,61 @@ RunId = Annotated[str, Path(max_length=64, description="As GET /benchmarks gives
 @router.post("/benchmarks", operation_id="run_benchmark", summary="Run a benchmark", responses=_STARTED)
 def run_benchmark(body: Annotated[RunIn, Body()]) -> Response[Any]:
     """Checks everything before anything is launched: the file, the deployment's limits (troop:max_nodes,
-    troop:allowed_buckets), whether the region and the network's zones have the instance types, and whether all
-    artifacts are there. Each thing that is wrong is one of the answer's problems, with what is allowed. The header
-    Location leads to the run. The same key again answers with the same run, and is safe after any failure. Costs 1
-    item, 3 calls to EC2 and 1 to S3 for each artifact; and if nothing speaks against it 1 object for each file, 2
-    items, a transaction and the start of the workflow.
+    troop:allowed_buckets), whether the region and the network's zones have the instance types, whether all artifacts
+    are there, what it is expected to cost and whether that is known, and the account's quotas. Each thing that is wrong
+    is one of the answer's problems, with what is allowed. The header Location leads to the run. The same key again
+    answers with the same run, and is safe after any failure. Costs 1 item, 3 calls to EC2, 1 to S3 for each artifact,
+    and what an estimate costs; and if nothing speaks against it 1 object for each file, 2 items, a transaction and the
+    start of the workflow.
     """
     found = _benchmarks()
     files, problems = contents(body.files)
     if problems:
-        return _refused(problems)
+        return refused(problems)
     try:
-        benchmark = read(body.definition, files, body.size, body.set)
-        admitted = found.admit(benchmark, files, body.key, caller_of(router.current_event.raw_event))
+        asked = read_all(body.definition, files, body.size, body.set)
+        caller = caller_of(router.current_event.raw_event)
+        admitted = found.admit(asked.benchmark, asked.plan, files, body.key, caller)
     except BadBenchmarkError as bad:
-        return _refused(bad.problems)
+        return refused(bad.problems)
     except BucketError as error:
-        return _said(403, str(error))
+        return said(403, str(error))
     except OtherRunError as error:
-        return _said(409, str(error))
+        return said(409, str(error))
     return Response(
         status_code=200 if admitted.repeated else 202,
         content_type=content_types.APPLICATION_JSON,
         body=RunOut.of(admitted.run).model_dump(mode="json"),
         headers={"Location": f"benchmarks/{admitted.run.run}"},
+    )
+
+
+@router.post(
+    "/benchmarks/estimate",
+    operation_id="estimate_benchmark",
+    summary="What a run would cost",
+    responses=_ESTIMATED,
+)
+def estimate_benchmark(body: Annotated[EstimateIn, Body()]) -> Response[Any]:
+    """As POST /benchmarks, but nothing is launched, stored or started, and artifacts need not be there. Costs 3 calls
+    to EC2, 1 of Service Quotas for each family of instance types, a read of the prices that are kept; and of those that
+    are not, 1 call to the Price List for each type, and 1 for spot, once a day, and an hour.
+    """
+    found = _benchmarks()
+    files, problems = contents(body.files)
+    try:
+        if problems:
+            raise BadBenchmarkError(problems)
+        asked = read_all(body.definition, files, body.size, body.set)
+        judged = found.estimate(asked.benchmark, asked.plan)
+    except BadBenchmarkError as bad:
+        return refused(bad.problems)
+    except BucketError as error:
+        return said(403, str(error))
+    return Response(
+        status_code=200,
+        content_type=content_types.APPLICATION_JSON,
+        body=EstimateOut.told(judged).model_dump(mode="json"),
     )
 
 
@@ -130,12 +169,22 @@ def list_benchmarks(
     summary="One run: its cells and their results, and what it has created",
     responses=answers("The run", 400, 404) | _FORBIDDEN,
 )
-def get_benchmark(run: RunId) -> ToldRunOut:
-    """Costs 1 item and 2 queries."""
+def get_benchmark(
+    run: RunId,
+    cell: Annotated[str | None, Query(max_length=8, description="This cell alone, as GET without it names it")] = None,
+    resources: Annotated[
+        bool, Query(description="Whether what it has created is told; without, the answer is cheaper")
+    ] = True,
+) -> ToldRunOut:
+    """Of very many cells not all results fit into the answer; those of one cell always do. Costs 1 item and 2 queries,
+    without resources 1 item and 1 query.
+    """
     found = _benchmarks()
     try:
-        return ToldRunOut.of(found.told(run))
-    except MissingRunError:
+        return ToldRunOut.of(found.told(run, cell, resources=resources))
+    except MissingRunError as missing:
+        if cell is not None and missing.cell is not None:
+            raise NotFoundError(f"the run {run!r} has no cell {cell!r}") from None
         raise _no_run(run) from None
 
 
@@ -167,10 +216,10 @@ def _no_run(run: str) -> NotFoundError:
     return NotFoundError(f"there is no run {run!r}: GET /benchmarks lists the ids there are")
 
 
-def _refused(problems: Sequence[Problem]) -> Response[Any]:
+def refused(problems: Sequence[Problem]) -> Response[Any]:
     told = problems[:MOST_PROBLEMS]
     more = f"; and {len(problems) - len(told)} more" if len(problems) > len(told) else ""
-    return _said(400, "; ".join(map(str, told)) + more, problems=[_problem(problem) for problem in told])
+    return said(400, "; ".join(map(str, told)) + more, problems=[_problem(problem) for problem in told])
 
 
 def _problem(problem: Problem) -> dict[str, Any]:
@@ -187,6 +236,6 @@ def _in_body(place: Place) -> Place:
     return place if place[:1] in (("size",), ("set",), ("files",)) else ("definition", *place)
 
 
-def _said(status: int, message: str, **more: Any) -> Response[Any]:
+def said(status: int, message: str, **more: Any) -> Response[Any]:
     body = {"statusCode": status, "message": message, **more}
     return Response(status_code=status, content_type=content_types.APPLICATION_JSON, body=body)

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from troop.bench import names
 
 THREADS = 16
@@ -27,6 +29,11 @@ MOST_BYTES = 16 * 1024 * 1024
 
 MOST_OUTPUT = 4 * 1024 * 1024
 """Of a node's output, unpacked: what lies beyond is left unread."""
+
+PUTS = 5
+"""Tries to put an object that somebody else is putting."""
+
+_THERE, _AT_THE_SAME_TIME = frozenset({"PreconditionFailed", "412"}), frozenset({"ConditionalRequestConflict", "409"})
 
 TAIL_LINES, TAIL_CHARACTERS = 15, 1200
 
@@ -52,6 +59,24 @@ class CellStore:
 
     def put(self, key: str, body: bytes, kind: str = "application/octet-stream") -> None:
         self.client.put_object(Bucket=self.bucket, Key=key, Body=body, ContentType=kind)
+
+    def put_once(self, key: str, body: bytes, kind: str = "application/octet-stream") -> bytes:
+        """Puts an object unless there is one, as when several cells do it at a time; the content that is there now.
+
+        Raises:
+            ClientError: S3 refused.
+        """
+        for left in range(PUTS - 1, -1, -1):
+            try:
+                self.client.put_object(Bucket=self.bucket, Key=key, Body=body, ContentType=kind, IfNoneMatch="*")
+                return body
+            except ClientError as error:
+                code = error.response["Error"]["Code"]
+                if code in _THERE:
+                    break
+                if code not in _AT_THE_SAME_TIME or not left:
+                    raise
+        return self.get(key)
 
     def get(self, key: str) -> bytes:
         """An object's content.

@@ -60,6 +60,12 @@ def termination_client(service: str) -> Any:
 
 
 @cache
+def regional_client(service: str, region: str) -> Any:
+    """As :func:`quick_client`, of another region."""
+    return boto3.client(service, region_name=region, config=_QUICK)  # type: ignore[call-overload]
+
+
+@cache
 def many_client(service: str) -> Any:
     """A client that many threads use at once."""
     return boto3.client(service, config=_MANY)  # type: ignore[call-overload]

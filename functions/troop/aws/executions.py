@@ -9,20 +9,26 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from troop.bench.record import Run
+
 
 @dataclass(frozen=True)
 class Executions:
-    """ARNs of the state machines ``benchmark``, whose executions have the names of their runs, and ``teardown``."""
+    """ARNs of the state machines ``benchmark`` and ``fleet``, whose executions have the names of their runs, and
+    ``teardown``.
+    """
 
     client: Any
     benchmark: str
     teardown: str
+    fleet: str
 
-    def of_run(self, run: str) -> str:
+    def of_run(self, run: Run) -> str:
         """ARN of a run's execution, whether there is one or not."""
-        return self.benchmark.replace(":stateMachine:", ":execution:") + f":{run}"
+        machine = self.benchmark if run.standing is None else self.fleet
+        return machine.replace(":stateMachine:", ":execution:") + f":{run.run}"
 
-    def status(self, run: str) -> str | None:
+    def status(self, run: Run) -> str | None:
         """Status of a run's execution, such as RUNNING; None when there is none (any more)."""
         try:
             return str(self.client.describe_execution(executionArn=self.of_run(run))["status"])
@@ -31,7 +37,7 @@ class Executions:
                 return None
             raise
 
-    def stop(self, run: str, cause: str) -> None:
+    def stop(self, run: Run, cause: str) -> None:
         """Stops a run's execution, if there is one. What it has started goes on for a moment: teardown knows that."""
         try:
             self.client.stop_execution(executionArn=self.of_run(run), cause=cause)
@@ -51,7 +57,7 @@ class Executions:
 
         Args:
             name: of the execution.
-            work: ``{"run", "status", "reason"}``.
+            work: ``{"run", "status", "reason"}``, or ``{"run", "cell"}``.
         """
         try:
             self.client.start_execution(stateMachineArn=self.teardown, name=name, input=json.dumps(work))

@@ -8,6 +8,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from troop.aws.backups import HEALTHY, stays
 from troop.bench import names
 from troop.bench.verdicts import FleetSeen
 
@@ -19,8 +20,10 @@ ACTIVITIES = 50
 
 AT_ONCE = 100
 
+TAKEN_BACK = ("Server.SpotInstanceTermination", "Server.SpotInstanceShutdown")
+"""What EC2 gives as the reason why an instance ended."""
+
 SERVING = "InService"
-HEALTHY = "Healthy"
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,17 @@ class FleetLooks:
         Returns:
             One for each role, in the order of their names; also for one whose group is not there (any more).
         """
-        by_name = {names.fleet_name(run, cell, role): role for role in wanted}
-        found: dict[str, FleetSeen] = {}
-        ordered = sorted(by_name)
+        own = {names.fleet_name(run, cell, role): role for role in wanted}
+        backups = {names.backup_name(run, cell, role): role for role in wanted}
+        found = self._groups(sorted(own | backups))
+        return [
+            self._seen(role, wanted[role], found.get(name), found.get(names.backup_name(run, cell, role)))
+            for name, role in sorted(own.items())
+        ]
+
+    def _groups(self, ordered: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Those of some names that there are, but for those that are being deleted."""
+        found = {}
         for i in range(0, len(ordered), AT_ONCE):
             pages = self.autoscaling.get_paginator("describe_auto_scaling_groups").paginate(
                 AutoScalingGroupNames=ordered[i : i + AT_ONCE], PaginationConfig={"PageSize": AT_ONCE}
@@ -49,25 +60,35 @@ class FleetLooks:
             for page in pages:
                 for group in page["AutoScalingGroups"]:
                     if not group.get("Status"):
-                        name = group["AutoScalingGroupName"]
-                        found[name] = self._seen(name, by_name[name], group["Instances"], wanted[by_name[name]])
-        return [found.get(name) or FleetSeen(by_name[name], frozenset(), exists=False) for name in ordered]
+                        found[group["AutoScalingGroupName"]] = group
+        return found
 
-    def _seen(self, name: str, role: str, instances: Sequence[dict[str, Any]], wanted: int) -> FleetSeen:
-        serving = {i["InstanceId"] for i in instances if _serves(i)}
-        starting = {i["InstanceId"] for i in instances} - serving
-        refusals = self._refusals(name) if len(serving) < wanted else ()
-        return FleetSeen(role, frozenset(serving), frozenset(starting), refusals)
+    def _seen(self, role: str, wanted: int, own: dict[str, Any] | None, backup: dict[str, Any] | None) -> FleetSeen:
+        groups = [group for group in (own, backup) if group]
+        instances = [instance for group in groups for instance in group["Instances"]]
+        serving = frozenset(i["InstanceId"] for i in instances if _serves(i))
+        asked = len(serving) < wanted
+        return FleetSeen(
+            role,
+            serving,
+            frozenset(i["InstanceId"] for i in instances) - serving,
+            self._refusals(own) if own and asked else (),
+            exists=own is not None,
+            groups=tuple(group["AutoScalingGroupName"] for group in groups),
+            granted=sum(map(stays, own["Instances"] if own else ())) + (backup["DesiredCapacity"] if backup else 0),
+            backup_refusals=(self._refusals(backup) if asked else ()) if backup else None,
+        )
 
-    def _refusals(self, name: str) -> tuple[str, ...]:
-        answer = self.autoscaling.describe_scaling_activities(AutoScalingGroupName=name, MaxRecords=ACTIVITIES)
+    def _refusals(self, group: dict[str, Any]) -> tuple[str, ...]:
+        answer = self.autoscaling.describe_scaling_activities(
+            AutoScalingGroupName=group["AutoScalingGroupName"], MaxRecords=ACTIVITIES
+        )
         failed = [a for a in answer["Activities"] if a["StatusCode"] == "Failed"]
         return tuple(a.get("StatusMessage") or a.get("Description") or "no reason given" for a in failed)
 
-    def freeze(self, run: str, cell: str, roles: Iterable[str]) -> None:
-        """From now on the groups launch, replace and move nothing."""
-        for role in roles:
-            name = names.fleet_name(run, cell, role)
+    def freeze(self, groups: Iterable[str]) -> None:
+        """From now on the groups of these names launch, replace and move nothing."""
+        for name in groups:
             self.autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=list(FROZEN))
 
     def running(self, run: str, cell: str) -> dict[str, frozenset[str]]:
@@ -79,6 +100,15 @@ class FleetLooks:
             i["InstanceId"]: frozenset(d["Ebs"]["VolumeId"] for d in i.get("BlockDeviceMappings", []) if "Ebs" in d)
             for i in self._instances(run, cell, ["running"])
         }
+
+    def taken_back(self, run: str, cell: str) -> frozenset[str]:
+        """Ids of the cell's instances that are over, or nearly, because spot has taken them back."""
+        found = self._instances(run, cell, ["shutting-down", "terminated", "stopping", "stopped"])
+        return frozenset(i["InstanceId"] for i in found if (i.get("StateReason") or {}).get("Code") in TAKEN_BACK)
+
+    def described(self, run: str, cell: str) -> dict[str, dict[str, Any]]:
+        """The cell's instances that run, by id, as EC2 describes them."""
+        return {i["InstanceId"]: i for i in self._instances(run, cell, ["running"])}
 
     def existing(self, run: str, cell: str) -> frozenset[str]:
         """Ids of the cell's instances that EC2 still knows, those that are over too."""

@@ -32,7 +32,7 @@ IMAGE_PARAMETER = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-defaul
 NOT_YET = frozenset({"InvalidGroup.NotFound", "InvalidGroupId.NotFound", "InvalidLaunchTemplateId.NotFound"})
 """What a service says of something just made that it does not see yet."""
 
-NOT_YET_WORDS = ("invalid iaminstanceprofile", "launch template", "security group")
+NOT_YET_WORDS = ("invalid iaminstanceprofile", "launch template", "security group", "group name not found")
 """Auto Scaling says only ValidationError, and with it what it has not found."""
 
 TAKEN = frozenset({"AlreadyExists", "AlreadyExistsFault"})
@@ -195,7 +195,7 @@ class Fleets:
         return str(found["LaunchTemplateId"])
 
     def group(self, name: str, fleet: Fleet, template: str, subnets: Sequence[str], tags: Mapping[str, str]) -> None:
-        """Makes a fleet's Auto Scaling group, which begins to launch at once, and keeps it from moving nodes about.
+        """Makes a fleet's Auto Scaling group, which begins to launch at once; :meth:`keep` belongs to it.
 
         Raises:
             LaunchImpossibleError: there is one of that name which is not the run's, or which is being deleted.
@@ -215,18 +215,20 @@ class Fleets:
             _check_ours("Auto Scaling group", name, _tags(found), tags)
             if found.get("Status"):
                 raise LaunchImpossibleError(f"the Auto Scaling group {name} is being deleted") from None
-        self.autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=["AZRebalance"])
 
-    def end_at(self, name: str, moment: datetime) -> None:
-        """Has Auto Scaling itself take a group down to nothing then, whatever has become of all that is to remove it
-        before. Nodes shut themselves down at that moment, too, and a group would replace them. Local AWS only takes
-        note of it.
+    def keep(self, name: str, until: datetime) -> None:
+        """Keeps a group just made from moving its nodes about; and has Auto Scaling itself take it down to nothing at a
+        moment, whatever has become of all that is to remove it before. Nodes shut themselves down then, too, and a
+        group would replace them. Local AWS only takes note of that moment.
         """
+        self._settled(
+            lambda: self.autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=["AZRebalance"])
+        )
         self._settled(
             lambda: self.autoscaling.put_scheduled_update_group_action(
                 AutoScalingGroupName=name,
                 ScheduledActionName=f"{name}-expires",
-                StartTime=moment,
+                StartTime=until,
                 MinSize=0,
                 MaxSize=0,
                 DesiredCapacity=0,

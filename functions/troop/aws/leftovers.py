@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from troop import moments
-from troop.bench.names import CELL_TAG, DEPLOYMENT_TAG, EXPIRES_TAG, RUN_TAG
-from troop.bench.record import Kind
+from troop.aws.instance_facts import purchase_of
+from troop.bench.names import CELL_TAG, DEPLOYMENT_TAG, EXPIRES_TAG, FLEET_TAG, RUN_TAG
+from troop.bench.record import Disk, Kind
 from troop.bench.teardown import Seen
 
 TERMINATED_AT_ONCE = 100
@@ -78,11 +79,16 @@ class Leftovers:
         for reservation in self._pages(self.ec2, "describe_instances", "Reservations", [*filters, living]):
             for one in reservation["Instances"]:
                 going, ident = one["State"]["Name"] == "shutting-down", one["InstanceId"]
-                yield from self._seen(one, Kind.INSTANCE, ident, ident, one["LaunchTime"], going=going)
+                for seen in self._seen(one, Kind.INSTANCE, ident, ident, one["LaunchTime"], going=going):
+                    zone = one.get("Placement", {}).get("AvailabilityZone")
+                    kind, purchase = one.get("InstanceType"), purchase_of(one)
+                    yield replace(seen, instance_type=kind, zone=zone, purchase=purchase)
         for one in self._pages(self.ec2, "describe_volumes", "Volumes", filters):
             going, ident = one["State"] in ("deleting", "deleted"), one["VolumeId"]
             held = one["State"] == "in-use" or bool(one.get("Attachments"))
-            yield from self._seen(one, Kind.VOLUME, ident, ident, one["CreateTime"], going=going, held=held)
+            disk = Disk(one["VolumeType"], one["Size"], one.get("Iops"), one.get("Throughput"))
+            for seen in self._seen(one, Kind.VOLUME, ident, ident, one["CreateTime"], going=going, held=held):
+                yield replace(seen, disk=disk)
         for one in self._pages(self.ec2, "describe_launch_templates", "LaunchTemplates", filters):
             ident, name = one["LaunchTemplateId"], one["LaunchTemplateName"]
             yield from self._seen(one, Kind.LAUNCH_TEMPLATE, ident, name, one["CreateTime"])
@@ -107,7 +113,7 @@ class Leftovers:
         if tags.get(DEPLOYMENT_TAG) != self.deployment or not tags.get(RUN_TAG):
             return
         run, cell, expires = tags[RUN_TAG], tags.get(CELL_TAG, ""), _moment(tags.get(EXPIRES_TAG, ""))
-        yield Seen(run, cell, kind, ident, name, going, held, created_at, expires)
+        yield Seen(run, cell, kind, ident, name, going, held, created_at, expires, role=tags.get(FLEET_TAG))
 
     # Removing
 

@@ -8,31 +8,44 @@ from typing import Any
 
 from troop.bench.admission import InstanceType
 
+AT_ONCE = 100
+"""Names in one call; twice as many is the most that EC2 takes in a filter."""
+
 
 def read_offers(client: Any, types: Iterable[str], subnets: Iterable[str]) -> dict[str, InstanceType]:
     """What there is of some instance types, by name; those that there are not are missing.
 
     Args:
         client: EC2's.
-        types: at most 100 names.
+        types: their names.
         subnets: ids; of their zones alone it is told whether they have a type.
 
     Raises:
         ClientError: EC2 refused.
     """
-    wanted = [{"Name": "instance-type", "Values": sorted(set(types))}]
     found = client.describe_subnets(SubnetIds=sorted(subnets))["Subnets"]
     usable = {subnet["AvailabilityZone"] for subnet in found}
+    names, offers = sorted(set(types)), dict[str, InstanceType]()
+    for i in range(0, len(names), AT_ONCE):
+        offers |= _read(client, names[i : i + AT_ONCE], usable)
+    return offers
+
+
+def _read(client: Any, types: list[str], usable: set[str]) -> dict[str, InstanceType]:
+    wanted = [{"Name": "instance-type", "Values": types}]
     # Named as a filter, a type that does not exist is left out of the answer; named by itself, it would be an error.
     pages = client.get_paginator("describe_instance_types").paginate(Filters=wanted)
-    architectures = {
-        told["InstanceType"]: frozenset(told["ProcessorInfo"]["SupportedArchitectures"])
-        for page in pages
-        for told in page["InstanceTypes"]
-    }
+    described = {told["InstanceType"]: told for page in pages for told in page["InstanceTypes"]}
     zones: dict[str, set[str]] = defaultdict(set)
     offerings = client.get_paginator("describe_instance_type_offerings")
     for page in offerings.paginate(LocationType="availability-zone", Filters=wanted):
         for offer in page["InstanceTypeOfferings"]:
             zones[offer["InstanceType"]].add(offer["Location"])
-    return {name: InstanceType(kinds, frozenset(zones[name] & usable)) for name, kinds in architectures.items()}
+    return {
+        name: InstanceType(
+            frozenset(told["ProcessorInfo"]["SupportedArchitectures"]),
+            frozenset(zones[name] & usable),
+            int(told.get("VCpuInfo", {}).get("DefaultVCpus", 0)),
+        )
+        for name, told in described.items()
+    }

@@ -15,8 +15,8 @@ from troop.bench import names
 from troop.bench.definition import Benchmark, to_document
 from troop.bench.plan import Plan, to_plan_document
 
-_LAST_DAYS = timedelta(days=2)
-"""An artifact this close to its removal is uploaded again: no run outlasts a day, and one may be about to start."""
+_LAST_DAYS = timedelta(days=8)
+"""An artifact this close to its removal is uploaded again: no run outlasts a week, and one may be about to start."""
 
 _URL_SECONDS = 3600
 _MISSING = frozenset({"403", "404"})
@@ -45,7 +45,9 @@ class RunFiles:
     client: Any
     bucket: str
 
-    def put(self, run: str, benchmark: Benchmark, plan: Plan, files: Mapping[str, bytes]) -> None:
+    def put(
+        self, run: str, benchmark: Benchmark, plan: Plan, files: Mapping[str, bytes], estimate: Mapping[str, Any]
+    ) -> None:
         """Writes them; writing them again changes nothing.
 
         Raises:
@@ -53,12 +55,16 @@ class RunFiles:
         """
         for name, content in files.items():
             self.client.put_object(Bucket=self.bucket, Key=names.file_key(run, name), Body=content)
-        documents = {names.definition_key(run): to_document(benchmark), names.plan_key(run): to_plan_document(plan)}
+        documents: dict[str, Mapping[str, Any]] = {
+            names.definition_key(run): to_document(benchmark),
+            names.plan_key(run): to_plan_document(plan),
+            names.estimate_key(run): estimate,
+        }
         for key, document in documents.items():
             self.client.put_object(
                 Bucket=self.bucket,
                 Key=key,
-                Body=json.dumps(document, indent=2).encode(),
+                Body=json.dumps(document, indent=2, default=float).encode(),
                 ContentType="application/json",
             )
 

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from troop import moments
 from troop.aws.dynamo import jsonable, plain, typed
+from troop.bench import costs, spending
+from troop.bench.money import exact
 from troop.bench.plan import Variant, variant_document, variant_of
-from troop.bench.record import SCHEMA, Cell, CellStatus, Kind, Launch, Resource, Run, RunStatus
+from troop.bench.record import SCHEMA, Cell, CellStatus, Disk, Expected, Kind, Launch, Resource, Run, RunStatus
+from troop.bench.spending import Terms
+from troop.bench.standing import Counts, Standing
 
-RUN, CELL, RESOURCE, LAUNCH = "run", "cell#", "resource#", "launch#"
+RUN, CELL, RESOURCE, LAUNCH, TERMS = "run", "cell#", "resource#", "launch#", "terms"
 """How the sort keys begin."""
 
 OPEN = "1"
 """Value of ``open``, which a run has until it has ended."""
+
+BENCHMARK, FLEET = "run", "fleet"
+"""Values of a run's ``kind``, by which runs of benchmarks and standing fleets are listed apart."""
 
 ENDED = "ended"
 """Attribute of a launch that was given back."""
@@ -44,7 +52,7 @@ def run_item(run: Run) -> dict[str, Any]:
             "run": run.run,
             "item": RUN,
             "schema": SCHEMA,
-            "kind": "run",
+            "kind": FLEET if run.standing else BENCHMARK,
             "at": at_of(run),
             "open": None if run.ended_at else OPEN,
             "name": run.name,
@@ -58,8 +66,23 @@ def run_item(run: Run) -> dict[str, Any]:
             "closed_at": _iso(run.closed_at),
             "ended_at": _iso(run.ended_at),
             "reason": run.reason,
+            **(standing_values(run.standing) if run.standing else {}),
+            "estimate": _estimate_item(run.estimate),
+            "cost": costs.to_document(run.cost) if run.cost else None,
         }
     )
+
+
+def standing_values(standing: Standing) -> dict[str, Any]:
+    """The attributes that the item of a standing fleet has besides; those that are None are left out of it."""
+    return {
+        "desired": dict(standing.desired),
+        "scaled_at": _iso(standing.scaled_at),
+        "scaled_by": standing.scaled_by,
+        "seen": {role: asdict(counts) for role, counts in standing.seen.items()},
+        "seen_at": _iso(standing.seen_at),
+        "ready_within": standing.ready_within,
+    }
 
 
 def run_of(item: Item) -> Run:
@@ -79,7 +102,40 @@ def run_of(item: Item) -> Run:
         closed_at=_moment(values, "closed_at"),
         ended_at=_moment(values, "ended_at"),
         reason=values.get("reason"),
+        standing=_standing(values) if "desired" in values else None,
+        estimate=_estimate_of(values.get("estimate")),
+        cost=costs.from_document(values["cost"]) if "cost" in values else None,
     )
+
+
+def _standing(values: Item) -> Standing:
+    return Standing(
+        desired={role: int(count) for role, count in sorted(values["desired"].items())},
+        scaled_at=_moment(values, "scaled_at"),
+        scaled_by=values.get("scaled_by"),
+        seen={
+            role: Counts(**{k: int(n) for k, n in counts.items()}) for role, counts in sorted(values["seen"].items())
+        },
+        seen_at=_moment(values, "seen_at"),
+        ready_within=int(values["ready_within"]) if "ready_within" in values else None,
+    )
+
+
+def _estimate_item(estimate: Expected | None) -> dict[str, Any] | None:
+    if estimate is None:
+        return None
+    return {
+        "expected": estimate.expected,
+        "most": estimate.most,
+        "currency": estimate.currency,
+        "budget": estimate.budget,
+    }
+
+
+def _estimate_of(item: Item | None) -> Expected | None:
+    if item is None:
+        return None
+    return Expected(item["expected"], item["most"], item["currency"], exact(item.get("budget")))
 
 
 def cell_item(cell: Cell) -> dict[str, Any]:
@@ -97,6 +153,7 @@ def cell_item(cell: Cell) -> dict[str, Any]:
             "closed_at": _iso(cell.closed_at),
             "variant": variant_document(cell.variant),
             "attempt": cell.attempt,
+            "cost": costs.to_document(cell.cost) if cell.cost else None,
         }
     )
 
@@ -116,6 +173,7 @@ def cell_of(item: Item) -> Cell:
         closed_at=_moment(values, "closed_at"),
         variant=variant_of(jsonable(values["variant"])) if "variant" in values else Variant(),
         attempt=int(values.get("attempt", 1)),
+        cost=costs.from_document(values["cost"]) if "cost" in values else None,
     )
 
 
@@ -131,7 +189,48 @@ def resource_of(item: Item) -> Resource:
         planned_at=moments.parse(values["planned_at"]),
         created_at=_moment(values, "created_at"),
         gone_at=_moment(values, "gone_at"),
+        role=values.get("role"),
+        instance_type=values.get("instance_type"),
+        zone=values.get("zone"),
+        purchase=values.get("purchase"),
+        started_at=_moment(values, "started_at"),
+        disk=_disk_of(values["disk"]) if "disk" in values else None,
     )
+
+
+def facts_of(resource: Resource) -> dict[str, Any]:
+    """What is known of it besides that it is there, as attributes; those that are not known are left out."""
+    disk = resource.disk
+    facts = {
+        "role": resource.role,
+        "instance_type": resource.instance_type,
+        "zone": resource.zone,
+        "purchase": resource.purchase,
+        "started_at": _iso(resource.started_at),
+        "disk": disk and {k: v for k, v in asdict(disk).items() if v is not None},
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _disk_of(item: Item) -> Disk:
+    whole = {key: int(item[key]) for key in ("size_gib", "iops", "throughput_mib") if key in item}
+    return Disk(type=item["type"], **whole)
+
+
+def terms_item(run: str, terms: Terms) -> dict[str, Any]:
+    """By what a run's money is reckoned, as a typed item; None is left out of it at any depth."""
+    return key(run, TERMS) | typed({"schema": SCHEMA, "terms": _present(spending.to_document(terms))})
+
+
+def terms_of(item: Item) -> Terms:
+    """The reverse of :func:`terms_item`."""
+    return spending.from_document(plain(item)["terms"])
+
+
+def _present(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _present(inner) for key, inner in value.items() if inner is not None}
+    return value
 
 
 def launch_key(launch: Launch) -> dict[str, Any]:

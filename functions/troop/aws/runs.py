@@ -18,14 +18,17 @@ from typing import Any
 from troop import moments
 from troop.aws.dynamo import typed
 from troop.aws.run_items import (
+    BENCHMARK,
     CELL,
     ENDED,
     LAUNCH,
     OPEN,
     RESOURCE,
     RUN,
+    TERMS,
     cell_item,
     cell_of,
+    facts_of,
     key,
     key_of,
     launch_item,
@@ -34,9 +37,14 @@ from troop.aws.run_items import (
     resource_of,
     run_item,
     run_of,
+    terms_item,
+    terms_of,
 )
 from troop.aws.transact import ConditionFailed, Sleep, transact, write
+from troop.bench import costs
+from troop.bench.costs import Cost
 from troop.bench.record import FINAL, SCHEMA, Cell, CellStatus, Launch, Resource, Run, RunStatus
+from troop.bench.spending import Terms
 from troop.errors import MissingRunError, RunClosedError
 
 BY_TIME, BY_OPEN = "by-time", "by-open"
@@ -91,6 +99,11 @@ class RunTable:
         """What a run was to create, has created, and has left: in no order."""
         return [resource_of(item) for item in self._items(run, RESOURCE)]
 
+    def terms(self, run: str) -> Terms | None:
+        """By what its money is reckoned; None for a run of an earlier version."""
+        found = self._get(run, TERMS)
+        return terms_of(found) if found else None
+
     def launches(self, run: str) -> list[Launch]:
         """The launches that nobody has ended; those of steps that died stay after their time."""
         return [launch_of(item) for item in self._items(run, LAUNCH) if ENDED not in item]
@@ -106,8 +119,11 @@ class RunTable:
         )
         return [run_of(item) for page in pages for item in page["Items"]]
 
-    def page(self, limit: int, cursor: str | None = None) -> tuple[list[Run], str | None]:
+    def page(self, limit: int, cursor: str | None = None, kind: str = BENCHMARK) -> tuple[list[Run], str | None]:
         """At most ``limit`` runs, newest first, and the cursor that continues after them; None when there is no more.
+
+        Args:
+            kind: which runs, :data:`troop.aws.run_items.BENCHMARK` or FLEET.
 
         Raises:
             BadCursor: the cursor is none that a page ended with.
@@ -118,23 +134,26 @@ class RunTable:
             "ScanIndexForward": False,
             "KeyConditionExpression": "#kind = :run",
             "ExpressionAttributeNames": {"#kind": "kind"},
-            "ExpressionAttributeValues": {":run": {"S": "run"}},
+            "ExpressionAttributeValues": {":run": {"S": kind}},
             "Limit": limit,
         }
         if cursor is not None:
             run = cursor.partition("#")[2]
             if not run:
                 raise BadCursor(cursor)
-            query["ExclusiveStartKey"] = key(run, RUN) | typed({"kind": "run", "at": cursor})
+            query["ExclusiveStartKey"] = key(run, RUN) | typed({"kind": kind, "at": cursor})
         answer = self.client.query(**query)
         last = answer.get("LastEvaluatedKey")
         return [run_of(item) for item in answer["Items"]], str(last["at"]["S"]) if last else None
 
     # What becomes of a run
 
-    def create(self, run: Run, cells: Sequence[Cell]) -> bool:
-        """Puts a run and its cells; False when there is such a run already, of which nothing is changed then."""
-        puts = [{"Put": {"TableName": self.table, "Item": cell_item(cell)}} for cell in cells]
+    def create(self, run: Run, cells: Sequence[Cell], terms: Terms | None = None) -> bool:
+        """Puts a run, its cells and its terms; False when there is such a run already, of which nothing is changed
+        then.
+        """
+        items = [cell_item(cell) for cell in cells] + ([terms_item(run.run, terms)] if terms else [])
+        puts = [{"Put": {"TableName": self.table, "Item": item}} for item in items]
         absent: dict[str, Any] = {
             "TableName": self.table,
             "ConditionExpression": "attribute_not_exists(#item)",
@@ -210,7 +229,41 @@ class RunTable:
             )
         return self.get(run)
 
+    def set_cost(self, run: str, cell: str | None, cost: Cost) -> None:
+        """What a cell has cost, or without one the whole run; what was said before is replaced.
+
+        Raises:
+            MissingRunError: there is no such cell or run.
+        """
+        try:
+            self._update(
+                run,
+                CELL + cell if cell else RUN,
+                "SET cost = :cost",
+                "attribute_exists(#item)",
+                {":cost": costs.to_document(cost)},
+                {"#item": "item"},
+            )
+        except ConditionFailed:
+            raise MissingRunError(run, cell) from None
+
     # What becomes of a cell
+
+    def add_cell(self, cell: Cell) -> None:
+        """Puts one more cell of an open run; one that is on record already stays as it is.
+
+        Raises:
+            RunClosedError: the run is closed.
+            MissingRunError: there is none.
+        """
+        whose: dict[str, Any] = {"TableName": self.table, "ExpressionAttributeNames": {"#item": "item"}}
+        check = whose | {"Key": key(cell.run, RUN), "ConditionExpression": _IS_OPEN}
+        put = whose | {"Item": cell_item(cell), "ConditionExpression": "attribute_not_exists(#item)"}
+        try:
+            transact(self.client, [{"ConditionCheck": check}, {"Put": put}], self.sleep)
+        except ConditionFailed as failed:
+            if failed.part == 0:
+                raise self._closed_or_missing(cell.run) from None
 
     def set_cell(
         self,
@@ -420,12 +473,16 @@ class RunTable:
         """Writes a resource without overwriting what is on record of it, and ``also`` that."""
         keeps = ["#cell = if_not_exists(#cell, :cell)", "planned_at = if_not_exists(planned_at, :planned)"]
         every = {":cell": resource.cell, ":planned": moments.iso(resource.planned_at), ":schema": SCHEMA}
+        names = {"#cell": "cell", "#schema": "schema"}
+        for name, value in facts_of(resource).items():
+            keeps.append(f"#{name} = if_not_exists(#{name}, :{name})")
+            names[f"#{name}"], every[f":{name}"] = name, value
         return {
             "Update": {
                 "TableName": self.table,
                 "Key": key_of(resource),
                 "UpdateExpression": "SET " + ", ".join(["#schema = :schema", *keeps, *also]) + more,
-                "ExpressionAttributeNames": {"#cell": "cell", "#schema": "schema"},
+                "ExpressionAttributeNames": names,
                 "ExpressionAttributeValues": typed(values | every),
             }
         }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from troop.bench.definition import Benchmark, Fleet
+from troop.bench.plan import Plan, PlannedCell
 from troop.bench.problems import Problem
 
 LARGEST_FILES = 1024 * 1024
@@ -27,18 +28,50 @@ class InstanceType:
     Attributes:
         architectures: as EC2 names them.
         zones: those of the deployment's network in which it can be had.
+        vcpus: how many virtual processors it has; 0 where EC2 does not say.
     """
 
     architectures: frozenset[str]
     zones: frozenset[str]
+    vcpus: int = 0
 
 
-def over_limits(benchmark: Benchmark, max_nodes: int) -> list[Problem]:
-    """What the deployment's settings speak against; looks at nothing but them."""
-    if benchmark.nodes <= max_nodes:
+def over_limits(plan: Plan, max_nodes: int) -> list[Problem]:
+    """What the deployment's settings speak against; looks at nothing but them. What counts is what there is of a run at
+    a time.
+    """
+    if plan.nodes <= max_nodes:
         return []
-    allowed = f"at most {max_nodes} in all, which is the deployment's setting troop:max_nodes"
-    return [Problem(("fleets",), f"have {benchmark.nodes} nodes", allowed)]
+    largest = max(plan.cells, key=lambda one: one.benchmark.nodes)
+    nodes, of_what = largest.benchmark.nodes, f", with {label}" if (label := largest.variant.label) else ""
+    if nodes > max_nodes:
+        allowed = f"at most {max_nodes} in all, which is the deployment's setting troop:max_nodes"
+        return [Problem(("fleets",), f"have {nodes} nodes{of_what}", allowed)]
+    allowed = f"less: {max_nodes} are the most at a time, which is the deployment's setting troop:max_nodes"
+    return [Problem(("parallel",), f"is {plan.parallel}, which brings up to {plan.nodes} nodes at a time", allowed)]
+
+
+def in_all_cells(benchmark: Benchmark, plan: Plan, check: Callable[[Benchmark], Iterable[Problem]]) -> list[Problem]:
+    """What speaks against the cells of a run, each thing once, and where the file has it.
+
+    Args:
+        benchmark: the file as it stands: what is wrong with it too is in its own place.
+        check: asked of cells that differ.
+    """
+    own, found, seen = list(check(benchmark)), dict[Problem, None](), set[int]()
+    for cell in plan.cells:
+        if id(cell.benchmark) not in seen:  # those of repetitions are one
+            seen.add(id(cell.benchmark))
+            found |= dict.fromkeys(p if p in own else _of_cell(cell, p) for p in check(cell.benchmark))
+    return list(found)
+
+
+def _of_cell(cell: PlannedCell, problem: Problem) -> Problem:
+    if problem.where in cell.variant.values:
+        return replace(problem, place=("matrix", problem.where))
+    if cell.variant.scale is None:
+        return problem
+    return Problem(("scale", cell.variant.scale, problem.where), problem.message, problem.allowed)
 
 
 def not_allowed(buckets: Iterable[str], allowed: Collection[str]) -> list[str]:

@@ -11,9 +11,10 @@ All durations are whole seconds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, TypeVar
 
+from troop.bench.money import Money, money_document, money_of
 from troop.errors import TroopError
 
 FORMAT = "troop.benchmark/1"
@@ -23,6 +24,12 @@ ON_DEMAND, SPOT = "on-demand", "spot"
 
 Scalar = str | int | float | bool
 Parameter = Scalar | tuple[Scalar, ...]
+
+AROUND = 5 * 60
+"""Seconds that launching, collecting and taking down may take, besides all time-outs."""
+
+BETWEEN = 60
+"""Seconds until the workflow, which looks now and then, has seen that a phase is over."""
 
 _T = TypeVar("_T")
 
@@ -89,6 +96,8 @@ class Phase:
         start_together: all nodes start at one instant.
         warm_up: seconds at its beginning that are not counted.
         measured: seconds after those that are; 0 for a phase that is not measured.
+        expected: seconds that the script is expected to take, for the estimate of what a run costs; None when the file
+            does not say.
     """
 
     name: str
@@ -98,6 +107,7 @@ class Phase:
     start_together: bool = False
     warm_up: int = 0
     measured: int = 0
+    expected: int | None = None
 
     @property
     def is_measured(self) -> bool:
@@ -127,12 +137,14 @@ class Benchmark:
     Attributes:
         expires_after: seconds after which whatever exists of a run is removed.
         fleets: by role, in the file's order; at least one.
-        phases: in the order in which they are done; at least one.
+        phases: in the order in which they are done; at least one, but of a standing fleet.
         parameters: for the scripts.
         buckets: that nodes may read, besides the run's own files.
         size: which of the file's sizes was chosen; None for the file as it stands.
         files: names of what stands beside the benchmark's file and is copied to every node, sorted.
         attempts: how often a cell is run at most, when a lost node makes it INVALID; the last of several on demand.
+        standing: a fleet that stays, which measures nothing: its nodes do the phases by themselves, without a barrier.
+        money: what it may cost, and what is known of prices.
     """
 
     name: str
@@ -146,6 +158,8 @@ class Benchmark:
     size: str | None = None
     files: tuple[str, ...] = ()
     attempts: int = 1
+    standing: bool = False
+    money: Money = field(default_factory=Money)
 
     @property
     def nodes(self) -> int:
@@ -156,6 +170,11 @@ class Benchmark:
     def longest(self) -> int:
         """Seconds after which a cell is over at the latest, but for launching and taking down: all time-outs."""
         return self.boot_timeout + sum(phase.timeout for phase in self.phases)
+
+    @property
+    def needed(self) -> int:
+        """Seconds that one attempt at a cell may take in all."""
+        return self.longest + AROUND + BETWEEN * len(self.phases)
 
     @property
     def boot_timeout(self) -> int:
@@ -176,11 +195,19 @@ def _missing(name: str) -> Any:
 
 
 def to_document(benchmark: Benchmark) -> dict[str, Any]:
-    """As JSON-like values; the reverse of :func:`from_document`. None is left out, but for ``size``."""
-    document: dict[str, Any] = {"format": FORMAT, **_lists(asdict(benchmark))}
+    """As JSON-like values; the reverse of :func:`from_document`. None is left out, but for ``size``; and ``standing``,
+    which no benchmark's file has, where it is false.
+    """
+    plain = _but(asdict(benchmark), "money")
+    document: dict[str, Any] = {"format": FORMAT, **_lists(plain), **money_document(benchmark.money)}
+    if not benchmark.standing:
+        del document["standing"]
     document["fleets"] = {fleet["role"]: _but(fleet, "role") for fleet in document["fleets"]}
     for fleet in document["fleets"].values():
-        fleet["volumes"] = [{k: v for k, v in volume.items() if v is not None} for volume in fleet["volumes"]]
+        if fleet["purchase"] == ON_DEMAND:
+            del fleet["spot_timeout"]  # which the file does not take then
+        fleet["volumes"] = [_present(volume) for volume in fleet["volumes"]]
+    document["phases"] = [_present(phase) for phase in document["phases"]]
     return document
 
 
@@ -202,9 +229,10 @@ def from_document(document: Mapping[str, Any]) -> Benchmark:
             "artifacts": tuple(_made(Artifact, artifact) for artifact in document["artifacts"]),
             "buckets": tuple(document["buckets"]),
             "files": tuple(document["files"]),
+            "money": money_of(document),
         }
         return _made(Benchmark, {**document, **known})
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ArithmeticError) as error:
         raise DefinitionError(f"the stored benchmark is damaged ({error!r}): run it again") from None
 
 
@@ -214,7 +242,7 @@ def _fleet(role: str, fleet: Mapping[str, Any]) -> Fleet:
 
 
 def _made(kind: type[_T], values: Mapping[str, Any]) -> _T:
-    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    known = {one.name for one in fields(kind)}  # type: ignore[arg-type]
     return kind(**{key: value for key, value in values.items() if key in known})
 
 
@@ -227,6 +255,10 @@ def _lists(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _lists(inner) for key, inner in value.items()}
     return [_lists(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+
+
+def _present(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def _but(values: Mapping[str, Any], key: str) -> dict[str, Any]:

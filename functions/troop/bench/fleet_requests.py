@@ -145,11 +145,12 @@ def group_request(
     """An Auto Scaling group of exactly the fleet's nodes; not one more at any time.
 
     Args:
-        template: id of the launch template, of which it takes the only version.
+        template: id of the launch template, of which it takes the only version. It does not say how nodes are bought:
+            that is the group's, so that a fleet's backup group takes the same one.
     """
     return {
         "AutoScalingGroupName": name,
-        "LaunchTemplate": {"LaunchTemplateId": template, "Version": "1"},
+        **_bought(fleet, {"LaunchTemplateId": template, "Version": "1"}),
         "MinSize": 0,
         "MaxSize": fleet.count,
         "DesiredCapacity": fleet.count,
@@ -170,6 +171,21 @@ def group_request(
             for key, value in tags.items()
         ],
     }
+
+
+def _bought(fleet: Fleet, template: dict[str, str]) -> dict[str, Any]:
+    """The template, and for spot how it is bought: all of it, wherever it is cheap and likely to last, at up to the
+    price on demand. No override: nodes of one fleet are of one type.
+    """
+    if not fleet.is_spot:
+        return {"LaunchTemplate": template}
+    distribution = {
+        "OnDemandBaseCapacity": 0,
+        "OnDemandPercentageAboveBaseCapacity": 0,
+        "SpotAllocationStrategy": "price-capacity-optimized",
+    }
+    policy = {"LaunchTemplate": {"LaunchTemplateSpecification": template}, "InstancesDistribution": distribution}
+    return {"MixedInstancesPolicy": policy}
 
 
 def is_ours(tags: Mapping[str, str], wanted: Mapping[str, str]) -> bool:

@@ -26,6 +26,9 @@ ARTIFACTS_KEPT = timedelta(days=30)
 LAUNCH, BOOT, COLLECT, TEARDOWN, OVER = "launch", "boot", "collect", "teardown", "over"
 """What a cell is at, besides its benchmark's phases, none of which is called so."""
 
+STANDING = "standing"
+"""What the cell of a standing fleet is at, once all of its nodes have been ready."""
+
 RUN = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
 CELL = re.compile(r"c\d{3}(-[2-9])?")
 """Attempts at a cell after its first one are cells of their own, ``c001-2``."""
@@ -99,9 +102,14 @@ def cells_key(run: str) -> str:
     return f"{RUNS_PREFIX}{run}/cells.json"
 
 
-def images_key(run: str) -> str:
-    """The machine images of all cells: what is newest may change while a run goes on."""
-    return f"{RUNS_PREFIX}{run}/images.json"
+def estimate_key(run: str) -> str:
+    """What the run was expected to cost when it was admitted, see :mod:`troop.bench.estimate`."""
+    return f"{RUNS_PREFIX}{run}/estimate.json"
+
+
+def image_key(run: str, architecture: str) -> str:
+    """The machine image of all cells' nodes of an architecture: what is newest may change while a run goes on."""
+    return f"{RUNS_PREFIX}{run}/images/{architecture}.json"
 
 
 def artifact_key(sha256: str) -> str:
@@ -145,6 +153,11 @@ def output_prefix(run: str, cell: str, phase: str) -> str:
 def console_key(run: str, cell: str, instance_id: str) -> str:
     """What the console of a node says that never registered, or was lost."""
     return f"{output_prefix(run, cell, BOOT)}{instance_id}.log.gz"
+
+
+def interruptions_prefix(run: str, cell: str) -> str:
+    """The notice that spot takes a node back is ``<instance id>.json`` below it; the node writes it."""
+    return f"{cell_prefix(run, cell)}interruptions/"
 
 
 def results_key(run: str, cell: str) -> str:

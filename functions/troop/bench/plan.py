@@ -6,7 +6,7 @@ is run again is another cell, with an id of its own, of the same entry.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from troop.bench.definition import (
     ON_DEMAND,
     Benchmark,
     DefinitionError,
+    Fleet,
     Parameter,
     from_document,
     to_document,
@@ -39,9 +40,9 @@ class Variant:
 
     @property
     def label(self) -> str:
-        """``n3, parameters.threads=4, #2``: in few words; "" when there is nothing to be said."""
+        """``n3, threads=4, #2``: in few words; "" when there is nothing to be said."""
         parts = [self.scale] if self.scale else []
-        parts += [f"{key}={_shown(value)}" for key, value in self.values.items()]
+        parts += [f"{key.removeprefix('parameters.')}={_shown(value)}" for key, value in self.values.items()]
         parts += [f"#{self.repetition}"] if self.repetition > 1 else []
         return ", ".join(parts)
 
@@ -71,6 +72,20 @@ class Plan:
         """Most nodes that can be there at a time."""
         return sum(sorted((planned.benchmark.nodes for planned in self.cells), reverse=True)[: self.parallel])
 
+    @property
+    def longest(self) -> int:
+        """Seconds after which all cells are over at the latest, but for launching and taking down."""
+        return self.in_waves(one.benchmark.longest for one in self.cells)
+
+    def in_waves(self, seconds: Iterable[int]) -> int:
+        """How long all cells take, so many at a time.
+
+        Args:
+            seconds: that each takes, in their order.
+        """
+        each = list(seconds)
+        return sum(max(each[i : i + self.parallel]) for i in range(0, len(each), self.parallel))
+
     def of(self, cell: str) -> Benchmark:
         """The benchmark of a cell, or of another attempt at it: the last one of several is made on demand.
 
@@ -84,9 +99,15 @@ class Plan:
         return on_demand(found) if 1 < found.attempts == attempt else found
 
 
+def sole(benchmark: Benchmark) -> Plan:
+    """The plan of a run that has one cell."""
+    return Plan((PlannedCell(names.cell_id(1), Variant(), benchmark),))
+
+
 def on_demand(benchmark: Benchmark) -> Benchmark:
     """The same, with no node that can be interrupted."""
-    return replace(benchmark, fleets=tuple(replace(fleet, purchase=ON_DEMAND) for fleet in benchmark.fleets))
+    fleets = (replace(fleet, purchase=ON_DEMAND, spot_timeout=Fleet.spot_timeout) for fleet in benchmark.fleets)
+    return replace(benchmark, fleets=tuple(fleets))
 
 
 def to_plan_document(plan: Plan) -> dict[str, Any]:

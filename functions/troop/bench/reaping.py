@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from troop.bench.names import RUN
-from troop.bench.record import Run, RunStatus
+from troop.bench.record import Cell, Run, RunStatus
 from troop.bench.teardown import Seen
 
 PATIENCE = timedelta(minutes=15)
@@ -20,6 +20,16 @@ PATIENCE = timedelta(minutes=15)
 
 TEARDOWN_TIME = timedelta(hours=2)
 """After which a teardown is over, one way or the other: the time limit of its workflow."""
+
+ENDS_WITHIN = timedelta(minutes=10)
+"""So much later than it expires, a run has closed itself, also if some looks have failed: of a standing fleet it is the
+usual end, of a benchmark one that tells which of its cells were good.
+"""
+
+CELL_TIME = 2 * TEARDOWN_TIME + PATIENCE
+"""After which a cell that was closed should have been taken down, by its own workflow, which tries twice. Its run goes
+on, for days perhaps, and would remove what is left only in its end.
+"""
 
 RESTARTS = 3
 """So often a teardown that has failed is started anew when that is heard; after that, every quarter of an hour."""
@@ -87,7 +97,7 @@ def overdue(run: Run, execution: str | None, tearing_down: bool, now: datetime) 
     going = execution == "RUNNING"
     if going and run.closed_at and now - run.closed_at < TEARDOWN_TIME:
         return None  # its own teardown is under way
-    if going and now < run.expires_at:
+    if going and now < run.expires_at + ENDS_WITHIN:
         return None
     if going:
         reason = "it had not ended when it expired"
@@ -103,6 +113,17 @@ def strays(seen: Iterable[Seen], runs: Mapping[str, Run | None], now: datetime) 
         runs: the record of every run that something was seen of; None where there is none.
     """
     return [one for one in seen if _is_stray(one, runs[one.run], now)]
+
+
+def left_cells(seen: Iterable[Seen], cells: Iterable[Cell], now: datetime) -> list[str]:
+    """Ids of the cells of an open run that are over, and of which something is left all the same.
+
+    Args:
+        seen: what exists of the run.
+    """
+    there = {one.cell for one in seen}
+    late = (cell for cell in cells if cell.closed_at is not None and now - cell.closed_at >= CELL_TIME)
+    return [cell.cell for cell in late if cell.cell in there]
 
 
 def _is_stray(one: Seen, run: Run | None, now: datetime) -> bool:

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
+from troop.bench.costs import Cost
 from troop.bench.plan import Variant
+from troop.bench.standing import Standing
 
 SCHEMA = 1
 """Version of the stored items' shape."""
@@ -56,6 +59,16 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
+class Disk:
+    """What a volume is, as EBS counts it: type, GiB, provisioned IOPS and MiB a second; None where there are none."""
+
+    type: str
+    size_gib: int
+    iops: int | None = None
+    throughput_mib: int | None = None
+
+
+@dataclass(frozen=True)
 class Resource:
     """Something a cell creates.
 
@@ -64,6 +77,12 @@ class Resource:
         planned_at: written down before it was created.
         created_at: seen, or known to be created.
         gone_at: seen to be gone, after its cell or the run was closed.
+        role: of an instance or a volume, whose fleet's it is; as all that follows, None where it is not known.
+        instance_type: of an instance.
+        zone: of an instance.
+        purchase: how an instance was bought: ``on-demand`` or ``spot``.
+        started_at: of an instance, when EC2 launched it.
+        disk: of a volume.
     """
 
     run: str
@@ -73,6 +92,12 @@ class Resource:
     planned_at: datetime
     created_at: datetime | None = None
     gone_at: datetime | None = None
+    role: str | None = None
+    instance_type: str | None = None
+    zone: str | None = None
+    purchase: str | None = None
+    started_at: datetime | None = None
+    disk: Disk | None = None
 
 
 @dataclass(frozen=True)
@@ -87,6 +112,7 @@ class Cell:
         closed_at: since then nothing may be launched for it.
         variant: what sets it apart from the run's other cells.
         attempt: from 1; a cell of which there is a later attempt does not count.
+        cost: what it has cost; None until nothing of it is left.
     """
 
     run: str
@@ -99,6 +125,7 @@ class Cell:
     closed_at: datetime | None = None
     variant: Variant = field(default_factory=Variant)
     attempt: int = 1
+    cost: Cost | None = None
 
 
 @dataclass(frozen=True)
@@ -118,8 +145,18 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class Expected:
+    """What a run was expected to cost when it was admitted, at most, and at most by the caller's wish."""
+
+    expected: Decimal
+    most: Decimal
+    currency: str
+    budget: Decimal | None = None
+
+
+@dataclass(frozen=True)
 class Run:
-    """One run of a benchmark.
+    """One run of a benchmark, or a standing fleet.
 
     Attributes:
         name: the benchmark's.
@@ -133,6 +170,9 @@ class Run:
         closed_at: since then nothing may be launched for it.
         ended_at: since then nothing of it exists but its results.
         reason: why it is not SUCCEEDED, as a sentence.
+        standing: of a standing fleet; None: it is a benchmark's run.
+        estimate: None for a run of an earlier version.
+        cost: what it has cost, all cells and attempts; None until it has ended.
     """
 
     run: str
@@ -148,3 +188,6 @@ class Run:
     closed_at: datetime | None = None
     ended_at: datetime | None = None
     reason: str | None = None
+    standing: Standing | None = None
+    estimate: Expected | None = None
+    cost: Cost | None = None

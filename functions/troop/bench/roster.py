@@ -5,10 +5,12 @@ A node writes its registration itself, so nothing in it is taken for granted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, groupby, zip_longest
 from typing import Any
+
+from troop.bench.definition import ON_DEMAND, SPOT
 
 NODE_FORMAT = "troop.node/1"
 FORMAT = "troop.roster/1"
@@ -40,7 +42,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Member:
-    """A node on the roster; ``rank`` counts from 0 within its role."""
+    """A node on the roster; ``rank`` counts from 0 within its role, ``purchase`` says how it was bought."""
 
     id: str
     role: str
@@ -48,6 +50,7 @@ class Member:
     zone: str
     address: str
     instance_type: str
+    purchase: str = ON_DEMAND
 
 
 @dataclass(frozen=True)
@@ -89,18 +92,24 @@ def parse_node(instance_id: str, document: Any) -> Node:
         return Node(instance_id, "", error=f"its registration cannot be read: {error!r}"[:LONGEST_ERROR])
 
 
-def make_roster(nodes: Sequence[Node]) -> Roster:
+def make_roster(nodes: Sequence[Node], on_spot: Collection[str] = ()) -> Roster:
     """The roster of nodes that registered without an error; the same for any order of them.
 
     Rank i of a role is in its zone i mod zones, as far as the zones have as many nodes; so a script that gives every
     third node of three zones something to do has it in one zone.
+
+    Args:
+        on_spot: ids of those that are spot instances.
     """
     members: list[Member] = []
     ordered = sorted(nodes, key=lambda n: (n.role, n.zone, n.id))
     for role, of_role in groupby(ordered, key=lambda n: n.role):
         zones = [list(of_zone) for _, of_zone in groupby(of_role, key=lambda n: n.zone)]
         ranked = [node for node in chain.from_iterable(zip_longest(*zones)) if node is not None]
-        members += [Member(n.id, role, i, n.zone, n.address, n.instance_type) for i, n in enumerate(ranked)]
+        members += [
+            Member(n.id, role, i, n.zone, n.address, n.instance_type, SPOT if n.id in on_spot else ON_DEMAND)
+            for i, n in enumerate(ranked)
+        ]
     worst = max((node.clock_uncertainty for node in nodes), default=UNKNOWN_UNCERTAINTY)
     return Roster(tuple(members), worst)
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from troop.bench.record import Kind, Launch, Resource
+from troop.bench.record import Disk, Kind, Launch, Resource
 from troop.errors import TroopError
 
 QUIET = 2
@@ -46,6 +46,7 @@ class Seen:
         held: it belongs to something that must go first, as a volume does to an instance.
         created_at: None where AWS does not say.
         expires_at: as its tag says; None when that cannot be read.
+        role, instance_type, zone, purchase, disk: as of :class:`troop.bench.record.Resource`.
     """
 
     run: str
@@ -57,6 +58,11 @@ class Seen:
     held: bool = False
     created_at: datetime | None = None
     expires_at: datetime | None = None
+    role: str | None = None
+    instance_type: str | None = None
+    zone: str | None = None
+    purchase: str | None = None
+    disk: Disk | None = None
 
     @property
     def key(self) -> tuple[str, str, Kind, str]:
@@ -96,13 +102,32 @@ def current(launches: Iterable[Launch], cell: str | None, now: datetime) -> list
 
 
 def unrecorded(seen: Iterable[Seen], recorded: Iterable[Resource], now: datetime) -> list[Resource]:
-    """Of what exists that which the record does not know, or takes for gone, or for not created."""
-    known = {key_of(resource) for resource in recorded if resource.created_at and not resource.gone_at}
+    """Of what exists that which the record does not know, or takes for gone, or for not created; and that of which it
+    does not know what it costs.
+    """
+    known = {key_of(resource): resource for resource in recorded if resource.created_at and not resource.gone_at}
     return [
-        Resource(one.run, one.cell, one.kind, one.name, planned_at=now, created_at=one.created_at or now)
+        Resource(
+            one.run,
+            one.cell,
+            one.kind,
+            one.name,
+            planned_at=now,
+            created_at=one.created_at or now,
+            role=one.role,
+            instance_type=one.instance_type,
+            zone=one.zone,
+            purchase=one.purchase,
+            started_at=one.created_at if one.kind is Kind.INSTANCE else None,
+            disk=one.disk,
+        )
         for one in seen
-        if one.key not in known
+        if one.key not in known or (_can_be_priced(one) and not _can_be_priced(known[one.key]))
     ]
+
+
+def _can_be_priced(one: Seen | Resource) -> bool:
+    return one.instance_type is not None or one.disk is not None
 
 
 def vanished(recorded: Iterable[Resource], seen: Iterable[Seen], launching: Collection[Launch]) -> list[Resource]:

@@ -1,9 +1,11 @@
-"""Changes of single values, by keys such as ``fleets.drivers.count``: what a size is made of, and ``--set``."""
+"""Changes of single values, by keys such as ``fleets.drivers.count``: what sizes, scale steps and combinations of the
+matrix are made of, and ``--set``.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from troop.bench.problems import Place, Problem, shown
@@ -11,10 +13,12 @@ from troop.bench.problems import Place, Problem, shown
 _FIXED = ("name", "sizes")
 _OPEN = ("fleets", "parameters")
 """Mappings whose keys people choose: to set one that is not there would be to misspell it."""
+_OF_KEYS = {"scale": 2, "matrix": 1}
+"""Mappings whose own keys are such as these here, dots and all, and how many steps lead into them."""
 
 
 def apply(
-    document: Mapping[str, Any], changes: Mapping[str, Any], at: Place
+    document: Mapping[str, Any], changes: Mapping[str, Any], at: Place, fixed: Collection[str] = _FIXED
 ) -> tuple[Any, dict[str, Place], list[Problem]]:
     """A copy of a file's document with some values changed; and by key the place that each was put to; and what cannot
     be changed, of which nothing is.
@@ -22,15 +26,16 @@ def apply(
     Args:
         document: whose structure is right.
         changes: value by key. A key leads through mappings by their keys, to phases and artifacts by their names, to
-            volumes by their position (0 is the first).
+            volumes by their position (0 is the first). What follows ``matrix`` and ``scale.NAME`` is a key itself.
         at: where the changes are written, for the problems.
+        fixed: what stands at the top and cannot be changed here, nor anything in it.
     """
     changed = copy.deepcopy(dict(document))
     places: dict[str, Place] = {}
     problems = []
     for key, value in changes.items():
         try:
-            places[key] = _put(changed, str(key), value)
+            places[key] = _put(changed, str(key), value, fixed)
         except _Lost as lost:
             problems.append(Problem((*at, key), lost.message, lost.allowed))
     return changed, places, problems
@@ -42,8 +47,12 @@ class _Lost(Exception):
         super().__init__(message)
 
 
-def _put(document: dict[str, Any], key: str, value: Any) -> Place:
-    *way, last = key.split(".")
+def _put(document: dict[str, Any], key: str, value: Any, fixed: Collection[str]) -> Place:
+    if key.partition(".")[0] in fixed:
+        raise _Lost("cannot be changed", "any other key")
+    *way, last = _steps(key)
+    if way == ["matrix"]:
+        document.setdefault("matrix", {})
     place: list[str | int] = []
     inner: Any = document
     for step in way:
@@ -52,12 +61,14 @@ def _put(document: dict[str, Any], key: str, value: Any) -> Place:
         inner = inner[position]
     if not isinstance(inner, dict):
         raise _Lost(f"leads into {shown(inner)}", "the key of a value, such as phases.NAME.timeout")
-    if not way and last in _FIXED:
-        raise _Lost("cannot be changed", "any other key")
     if way and way[-1] in _OPEN and len(way) == 1:
         _position(inner, last)
     inner[last] = copy.deepcopy(value)
     return (*place, last)
+
+
+def _steps(key: str) -> list[str]:
+    return key.split(".", _OF_KEYS.get(key.partition(".")[0], -1))
 
 
 def _position(inner: Any, step: str) -> str | int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -103,6 +105,20 @@ def written(duration: int) -> str:
     return f"{duration // _UNITS[unit]}{unit}"
 
 
+def amount(low: int, high: int) -> Checked:
+    """Numbers from ``low`` to ``high``, both included, of which at most six decimal places count."""
+
+    def parse(value: Any) -> Decimal:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+            raise ValueError
+        return Decimal(str(value)).quantize(_MILLIONTH).normalize() + 0  # no 1E+2
+
+    return Checked(parse, f"a number from {low} to {high}", {"type": "number", "minimum": low, "maximum": high})
+
+
+_MILLIONTH = Decimal("0.000001")
+
+
 def matching(pattern: str, allowed: str) -> Checked:
     """Text that a regular expression matches from its beginning to its end."""
     compiled = re.compile(pattern)
@@ -178,3 +194,32 @@ PARAMETER = Checked(
     f"text of at most 4096 characters, a number, true or false, or a list of at most {_MOST} of these",
     {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR, "maxItems": _MOST}]},
 )
+
+
+_LONGEST_VALUE = 200
+"""Characters of a value of the matrix: cells are called by them."""
+
+
+def values(most: int) -> Checked:
+    """Lists of what one key of the matrix is to be, one after the other."""
+
+    def parse(found: Any) -> list[Any]:
+        if not isinstance(found, list) or not 0 < len(found) <= most:
+            raise ValueError
+        parsed = [_parameter(value) for value in found]
+        texts = [json.dumps(value, allow_nan=False) for value in parsed]
+        if any(len(text) > _LONGEST_VALUE for text in texts) or len({_alike(value) for value in parsed}) < len(parsed):
+            raise ValueError
+        return parsed
+
+    allowed = (
+        f"a list of 1 to {most} values, each given once: text, a number, true or false, or a list of these, of at most "
+        f"{_LONGEST_VALUE} characters"
+    )
+    schema = {"type": "array", "minItems": 1, "maxItems": most, "uniqueItems": True, "items": PARAMETER.schema}
+    return Checked(parse, allowed, schema)
+
+
+def _alike(value: Any) -> Any:
+    """The same for values that are equal; 1 and true are not."""
+    return tuple(map(_alike, value)) if isinstance(value, tuple) else (isinstance(value, bool), value)

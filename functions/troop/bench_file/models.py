@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from troop.bench.definition import Artifact, Benchmark, Fleet, Phase, Volume
+from troop.bench.definition import ON_DEMAND, SPOT, Artifact, Benchmark, Fleet, Phase, Volume
+from troop.bench.money import Price
+from troop.bench_file import money
 from troop.bench_file.fields import (
     BOOLEAN,
     PARAMETER,
@@ -16,10 +19,13 @@ from troop.bench_file.fields import (
     one_of,
     seconds,
     text,
+    values,
     whole,
 )
 
 TYPES = ("gp3", "io2")
+
+LONGEST_RUN = "168h"
 
 
 def _name(longest: int) -> Checked:
@@ -46,18 +52,25 @@ SOURCE = matching(
     r"(https://|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/)[^\x00-\x20]{1,1000}|(?!https?://|s3://)[^\x00-\x1f]{1,1000}",
     "https://..., s3://BUCKET/KEY, or a path from the file's folder",
 )
-INSTANCE_TYPE = matching(r"[a-z][a-z0-9-]{0,30}\.[a-z0-9-]{1,20}", "an EC2 instance type, such as c7g.large")
+INSTANCE_TYPE = money.INSTANCE_TYPE
 DEVICE = matching(r"/dev/sd[f-p]", "/dev/sdf to /dev/sdp")
 _DESCRIPTION = text(1000)
 _COUNT, _ZONES, _GIB, _ROOT = whole(1, 10_000), whole(1, 6), whole(1, 65_536), whole(8, 16_384)
 _IOPS, _THROUGHPUT = whole(100, 256_000), whole(125, 2000)
 _EXPIRES, _BOOT, _TIMEOUT, _MEASURED = (
-    duration("10m", "24h"),
+    duration("10m", LONGEST_RUN),
     duration("10s", "2h"),
     duration("1s", "24h"),
     duration("0s", "24h"),
 )
 _TYPE = one_of(*TYPES)
+_PURCHASE, _SPOT_TIMEOUT, _ATTEMPTS = one_of(ON_DEMAND, SPOT), duration("30s", "2h"), whole(1, 5)
+SPOT_TIMEOUT = seconds("5m")
+"""Of a spot fleet that says none."""
+MOST_CELLS, MOST_REPETITIONS, MOST_PARALLEL = 200, 200, 50
+_REPETITIONS, _PARALLEL = whole(1, MOST_REPETITIONS), whole(1, MOST_PARALLEL)
+_CHANGED = matching(r"[^\x00-\x20\x7f]{1,200}", "the key of a value, such as parameters.threads")
+_VALUES = values(MOST_CELLS)
 
 
 class _Part(BaseModel):
@@ -80,13 +93,19 @@ class VolumeIn(_Part):
 
 
 class FleetIn(_Part):
-    """The nodes of one role: on-demand instances of one type, in subnets without a way to the internet."""
+    """The nodes of one role: instances of one type, in subnets without a way to the internet."""
 
     count: Annotated[int, _COUNT] = _described(_COUNT, "How many nodes")
     instance_type: Annotated[str, INSTANCE_TYPE] = _described(INSTANCE_TYPE, "What they are; x86-64 or arm64")
     zones: Annotated[int, _ZONES] = _described(_ZONES, "Availability zones it is spread over", default=1)
     boot_timeout: Annotated[int, _BOOT] = _described(
         _BOOT, "Until all nodes are up and their agent runs", default=seconds("10m")
+    )
+    purchase: Annotated[str, _PURCHASE] = _described(_PURCHASE, "How its nodes are bought", default=ON_DEMAND)
+    spot_timeout: Annotated[int | None, _SPOT_TIMEOUT] = _described(
+        _SPOT_TIMEOUT,
+        "After which nodes that spot has not given are launched on demand; spot only, 5m by default",
+        default=None,
     )
     root_volume_gib: Annotated[int, _ROOT] = _described(_ROOT, "GiB of the volume it boots from", default=8)
     volumes: list[VolumeIn] = Field([], max_length=11, description="More volumes of each node: a list of at most 11")
@@ -100,6 +119,8 @@ class FleetIn(_Part):
             boot_timeout=self.boot_timeout,
             root_volume_gib=self.root_volume_gib,
             volumes=tuple(volume.made() for volume in self.volumes),
+            purchase=self.purchase,
+            spot_timeout=SPOT_TIMEOUT if self.spot_timeout is None else self.spot_timeout,
         )
 
 
@@ -119,6 +140,9 @@ class PhaseIn(_Part):
     )
     warm_up: Annotated[int, _MEASURED] = _described(_MEASURED, "Not counted, before what is measured", default=0)
     measured: Annotated[int, _MEASURED] = _described(_MEASURED, "What is counted; 0s measures nothing", default=0)
+    expected: Annotated[int | None, _MEASURED] = _described(
+        _MEASURED, "How long it will take, for the estimate of what a run costs", default=None
+    )
 
     def made(self) -> Phase:
         return Phase(
@@ -129,6 +153,7 @@ class PhaseIn(_Part):
             start_together=self.start_together,
             warm_up=self.warm_up,
             measured=self.measured,
+            expected=self.expected,
         )
 
 
@@ -143,6 +168,14 @@ class ArtifactIn(_Part):
         return Artifact(self.name, self.sha256, self.source)
 
 
+class TrafficIn(_Part):
+    """What goes between availability zones, which nothing measures: as the author knows, or has seen on a bill."""
+
+    cross_zone_gb: Annotated[Decimal, money.GIGABYTES] = _described(
+        money.GIGABYTES, "GB that go from zone to zone in one cell", default=0
+    )
+
+
 class BenchmarkIn(_Part):
     """A benchmark: fleets of nodes, the phases they go through together, and what the scripts are told."""
 
@@ -155,6 +188,9 @@ class BenchmarkIn(_Part):
     phases: list[PhaseIn] = Field(
         min_length=1, max_length=50, description="What is done, in this order: a list of at most 50 phases"
     )
+    attempts: Annotated[int, _ATTEMPTS] = _described(
+        _ATTEMPTS, "How often a cell is run at most when a lost node makes it INVALID", default=3
+    )
     parameters: dict[Annotated[str, KEY], Annotated[Any, PARAMETER]] = Field(
         {}, max_length=200, description="For the scripts: a mapping of names to values"
     )
@@ -164,11 +200,38 @@ class BenchmarkIn(_Part):
         max_length=20,
         description="S3 buckets that nodes may read, if the deployment allows it, too: a list of names",
     )
+    budget: Annotated[Decimal | None, money.BUDGET] = _described(
+        money.BUDGET, "USD; a run that is expected to cost more is refused", default=None
+    )
+    billing: Annotated[str, money.BILLING] = _described(
+        money.BILLING, "How a node's time is counted, hourly as in older studies", default=money.DEFAULT_BILLING
+    )
+    prices: dict[Annotated[str, money.PRICED], Annotated[Price, money.PRICE]] = Field(
+        {},
+        max_length=50,
+        description=f"By hand, before those of AWS: a mapping of instance types to {money.PRICE.allowed}; and of gp3, "
+        "io2 (a GiB-month) and cross_zone_gb to a number",
+    )
+    accept_unknown_prices: Annotated[bool, BOOLEAN] = _described(
+        BOOLEAN, "A run may begin though what its nodes cost is not known", default=False
+    )
+    traffic: TrafficIn = Field(TrafficIn(), description="What goes between zones: a mapping")
     sizes: dict[Annotated[str, SIZE], dict[str, Any]] = Field(
         {},
         max_length=20,
         description="Changes by the name of a size, as a mapping of keys such as fleets.drivers.count to values",
     )
+    scale: dict[Annotated[str, SIZE], dict[str, Any]] = Field(
+        {}, max_length=50, description="Scale steps, in order: changes by the name of a step, as sizes have them"
+    )
+    matrix: dict[Annotated[str, _CHANGED], Annotated[list[Any], _VALUES]] = Field(
+        {},
+        max_length=10,
+        description="Combinations, of which each scale step has all: lists of values by keys such as "
+        "parameters.threads, the last of which varies fastest",
+    )
+    repetitions: Annotated[int, _REPETITIONS] = _described(_REPETITIONS, "How often each combination is run", default=1)
+    parallel: Annotated[int, _PARALLEL] = _described(_PARALLEL, "Cells that are under way at a time", default=1)
 
     def made(self, size: str | None = None, files: tuple[str, ...] = ()) -> Benchmark:
         return Benchmark(
@@ -182,4 +245,12 @@ class BenchmarkIn(_Part):
             buckets=tuple(self.buckets),
             size=size,
             files=tuple(sorted(files)),
+            attempts=self.attempts,
+            money=money.made(
+                self.budget,
+                self.billing,
+                self.prices,
+                self.accept_unknown_prices,
+                self.traffic.cross_zone_gb,
+            ),
         )

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from troop.bench.definition import Benchmark
+from troop.bench.plan import Plan
 from troop.bench.problems import BadBenchmarkError, Place, Problem, shown
-from troop.bench_file import relations
+from troop.bench_file import cells
 from troop.bench_file.changes import apply
+from troop.bench_file.checks import brought, checked
 from troop.bench_file.models import BenchmarkIn
-from troop.bench_file.structure import parsed
 
 _DEEPEST = 12
 """Levels of a document; twice what the deepest key needs."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a file asks for: as it stands with its size and changes, and the cells that its run has."""
+
+    benchmark: Benchmark
+    plan: Plan
 
 
 def read(
@@ -22,9 +32,19 @@ def read(
     size: str | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> Benchmark:
-    """The benchmark of a file's document.
+    """As :func:`read_all`; the benchmark alone."""
+    return read_all(document, files, size, changes).benchmark
 
-    The file as it stands and each of its sizes must be right, whichever is chosen.
+
+def read_all(
+    document: Any,
+    files: Collection[str] | None = None,
+    size: str | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> Asked:
+    """The benchmark of a file's document, and the cells of its run.
+
+    The file as it stands and each of its sizes must be right with all their cells, whichever is chosen.
 
     Args:
         document: JSON-like values, as read from YAML.
@@ -35,56 +55,59 @@ def read(
     Raises:
         BadBenchmarkError: with all that is wrong. Places in a size begin ``sizes.NAME``, in changes ``set``.
     """
-    if _is_deep(document):
-        raise BadBenchmarkError([Problem((), f"is nested deeper than {_DEEPEST} levels", "what the schema describes")])
-    found = _checked(document, files)
-    variants = {}
+    refuse_deep(document)
+    found = checked(document, files)
     problems: list[Problem] = []
+    variants = {}
+    try:
+        plan = cells.plan(document, found, files, None)
+    except BadBenchmarkError as bad:
+        problems += bad.problems
     for name, values in found.sizes.items():
         try:
-            variants[name] = _variant(document, values, ("sizes", name), files)
+            variants[name] = _variant(document, values, ("sizes", name), files, name)
         except BadBenchmarkError as bad:
-            problems += bad.problems
+            # What is wrong with the file's own cells is told once.
+            problems += [p for p in bad.problems if not (problems and p.place == ("sizes", name))]
     if size is not None and size not in found.sizes:
         allowed = f"one of {', '.join(found.sizes)}" if found.sizes else "left out: the file has no sizes"
         problems.append(Problem(("size",), f"is {shown(size)}", allowed))
     if problems:
         raise BadBenchmarkError(problems)
-    base, model = variants[size] if size is not None else (document, found)
+    base, model = document, found
+    if size is not None:
+        base, model, plan = variants[size]
     if changes:
-        _, model = _variant(base, changes, ("set",), files)
-    return model.made(size, tuple(files or ()))
-
-
-def _checked(document: Any, files: Collection[str] | None) -> BenchmarkIn:
-    found, problems = parsed(document)
-    if found is not None:
-        problems = relations.problems(found, files)
-    if found is None or problems:
-        raise BadBenchmarkError(problems)
-    return found
+        _, model, plan = _variant(base, changes, ("set",), files, size)
+    return Asked(model.made(size, tuple(files or ())), plan)
 
 
 def _variant(
-    document: Mapping[str, Any], values: Mapping[str, Any], at: Place, files: Collection[str] | None
-) -> tuple[Any, BenchmarkIn]:
+    document: Mapping[str, Any], values: Mapping[str, Any], at: Place, files: Collection[str] | None, size: str | None
+) -> tuple[Any, BenchmarkIn, Plan]:
     """The document with changes, and what it is; problems are at the change that brings them."""
     changed, places, problems = apply(document, values, at)
     if problems:
         raise BadBenchmarkError(problems)
     try:
-        return changed, _checked(changed, files)
+        found = checked(changed, files)
+        plan = cells.plan(changed, found, files, size)
     except BadBenchmarkError as bad:
-        raise BadBenchmarkError(_brought(problem, places, at) for problem in bad.problems) from None
+        raise BadBenchmarkError(brought(p, places, at) or somewhere(p, at) for p in bad.problems) from None
+    if problems := cells.without_effect(values, found, at):
+        raise BadBenchmarkError(problems)
+    return changed, found, plan
 
 
-def _brought(problem: Problem, places: Mapping[str, Place], at: Place) -> Problem:
-    """A problem of a changed document, as one of the change."""
-    for key, place in places.items():
-        if problem.place[: len(place)] == place:
-            inner = ".".join(map(str, problem.place[len(place) :]))
-            return Problem((*at, key), f"{inner} {problem.message}".strip(), problem.allowed)
+def somewhere(problem: Problem, at: Place) -> Problem:
+    """A problem of a changed document, of which none of the changes at that place can be said to have brought it."""
     return Problem(at, f"makes a file in which {problem.where} {problem.message}", problem.allowed)
+
+
+def refuse_deep(document: Any) -> None:
+    """Raises BadBenchmarkError for a document that has more levels than anything that could be right."""
+    if _is_deep(document):
+        raise BadBenchmarkError([Problem((), f"is nested deeper than {_DEEPEST} levels", "what the schema describes")])
 
 
 def _is_deep(document: Any) -> bool:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from troop.bench import names
+from troop.bench.definition import AROUND, BETWEEN, SPOT, Benchmark
 from troop.bench.problems import Place, Problem
+from troop.bench_file import money
 from troop.bench_file.fields import written
-from troop.bench_file.models import BenchmarkIn, PhaseIn, VolumeIn
+from troop.bench_file.fleet_models import FleetFileIn
+from troop.bench_file.models import BenchmarkIn, FleetIn, PhaseIn, VolumeIn
 
 OWN_STEPS = (names.LAUNCH, names.BOOT, names.COLLECT, names.TEARDOWN, names.OVER)
 """What a cell goes through besides the phases; a phase of such a name could not be told from it."""
 
-AROUND = 5 * 60
-"""Seconds that launching, collecting and taking down may take, besides all time-outs."""
-
-BETWEEN = 60
-"""Seconds until the workflow, which looks now and then, has seen that a phase is over."""
+LONGEST_CELL = 24 * 3600
+"""Seconds; what a workflow can look at: the history of its steps has an end."""
 
 _GP3_IOPS = (3000, 80_000)
 _GP3_IOPS_A_GIB = 500
@@ -35,22 +35,66 @@ def problems(benchmark: BenchmarkIn, files: Collection[str] | None) -> list[Prob
     return [
         *_fleets(benchmark),
         *_phases(benchmark, files),
-        *_once(((("artifacts", n, "name"), a.name) for n, a in enumerate(benchmark.artifacts)), "another artifact"),
-        *_once(((("buckets", n), bucket) for n, bucket in enumerate(benchmark.buckets)), "another entry"),
+        *_lists(benchmark),
         *_expiry(benchmark),
+        *money.problems(benchmark.prices),
     ]
 
 
-def _fleets(benchmark: BenchmarkIn) -> Iterator[Problem]:
+def of_fleet_file(fleet: FleetFileIn, files: Collection[str] | None) -> list[Problem]:
+    """The same of a standing fleet's file."""
+    return [*_fleets(fleet), *_setup(fleet, files), *_lists(fleet), *_standing_expiry(fleet)]
+
+
+def _setup(fleet: FleetFileIn, files: Collection[str] | None) -> Iterator[Problem]:
+    if fleet.setup is not None and files is not None and fleet.setup not in files:
+        there = ", ".join(sorted(files)) or "none"
+        yield Problem(("setup",), f"is {fleet.setup!r}", f"a file beside the fleet's: {there}")
+
+
+def _standing_expiry(fleet: FleetFileIn) -> Iterator[Problem]:
+    made = fleet.made()
+    if fleet.expires_after < (least := made.longest + AROUND):
+        allowed = (
+            f"at least {written(least)}: the longest boot_timeout, the time for setup, and {written(AROUND)} for "
+            "launching"
+        )
+        yield Problem(("expires_after",), f"is {written(fleet.expires_after)}", allowed)
+
+
+def _lists(file: BenchmarkIn | FleetFileIn) -> Iterator[Problem]:
+    yield from _once(((("artifacts", n, "name"), a.name) for n, a in enumerate(file.artifacts)), "another artifact")
+    yield from _once(((("buckets", n), bucket) for n, bucket in enumerate(file.buckets)), "another entry")
+
+
+def _fleets(benchmark: BenchmarkIn | FleetFileIn) -> Iterator[Problem]:
     for role, fleet in benchmark.fleets.items():
         place: Place = ("fleets", role)
         if fleet.zones > fleet.count:
             allowed = f"at most {fleet.count}, which is its count"
             yield Problem((*place, "zones"), f"is {fleet.zones}", allowed)
+        yield from (_no_backup if isinstance(benchmark, FleetFileIn) else _spot)(place, fleet)
         devices = ((*place, "volumes", n, "device") for n in range(len(fleet.volumes)))
         yield from _once(zip(devices, (v.device for v in fleet.volumes), strict=True), "another volume")
         for n, volume in enumerate(fleet.volumes):
             yield from (_gp3 if volume.type == "gp3" else _io2)((*place, "volumes", n), volume)
+
+
+def _spot(place: Place, fleet: FleetIn) -> Iterator[Problem]:
+    if fleet.purchase != SPOT:
+        if fleet.spot_timeout is not None:
+            yield Problem((*place, "spot_timeout"), f"is {written(fleet.spot_timeout)}", "left out, for on-demand")
+    elif fleet.made("").spot_timeout >= fleet.boot_timeout:
+        is_given = fleet.spot_timeout is not None
+        found = f"is {written(fleet.made('').spot_timeout)}" + ("" if is_given else " where it is left out")
+        allowed = f"shorter than {written(fleet.boot_timeout)}, its boot_timeout: a backup has to boot, too"
+        yield Problem((*place, "spot_timeout"), found, allowed)
+
+
+def _no_backup(place: Place, fleet: FleetIn) -> Iterator[Problem]:
+    if fleet.spot_timeout is not None:
+        allowed = "left out: a standing fleet has no backup on demand, it waits for spot"
+        yield Problem((*place, "spot_timeout"), f"is {written(fleet.spot_timeout)}", allowed)
 
 
 def _gp3(place: Place, volume: VolumeIn) -> Iterator[Problem]:
@@ -102,10 +146,21 @@ def _phase(place: Place, phase: PhaseIn, benchmark: BenchmarkIn, files: Collecti
         busy = written(phase.warm_up + phase.measured)
         allowed = f"longer than {busy}, its warm-up and measured time together"
         yield Problem((*place, "timeout"), f"is {written(phase.timeout)}", allowed)
+    if phase.expected is not None and phase.expected > phase.timeout:
+        allowed = f"at most {written(phase.timeout)}, its timeout"
+        yield Problem((*place, "expected"), f"is {written(phase.expected)}", allowed)
+
+
+def longest(benchmark: Benchmark) -> int:
+    """Seconds that a cell can take, from the beginning of its launch until nothing is left of it."""
+    return benchmark.needed
 
 
 def _expiry(benchmark: BenchmarkIn) -> Iterator[Problem]:
     longest, around = benchmark.made().longest, AROUND + BETWEEN * len(benchmark.phases)
+    if longest + around > LONGEST_CELL:
+        allowed = f"{written(LONGEST_CELL)} at most: all time-outs and what is around them, of one cell"
+        yield Problem(("phases",), f"may take {written(longest + around)}", allowed)
     if benchmark.expires_after < longest + around:
         allowed = (
             f"at least {written(longest + around)}: the longest boot_timeout and all phases' time-outs, "

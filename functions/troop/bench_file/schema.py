@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
 from troop.bench_file.models import BenchmarkIn
 
 TITLE = "A benchmark of Troop"
+FLEET_TITLE = "A standing fleet of Troop"
 
 
-def document() -> dict[str, Any]:
-    """The JSON Schema (2020-12)."""
-    found = BenchmarkIn.model_json_schema()
+def document(model: type[BaseModel] = BenchmarkIn, title: str = TITLE) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a file.
+
+    Args:
+        model: of the whole file.
+    """
+    found = model.model_json_schema()
     definitions = {_plain(name): schema for name, schema in found.pop("$defs").items()}
-    whole = {"$schema": GenerateJsonSchema.schema_dialect, "title": TITLE, **found, "$defs": definitions}
+    whole = {"$schema": GenerateJsonSchema.schema_dialect, "title": title, **found, "$defs": definitions}
     described: dict[str, Any] = _described(whole)
-    return described | {"title": TITLE}
+    return described | {"title": title}
 
 
 def _described(value: Any) -> Any:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from troop.bench.problems import Place, Problem, shown
 from troop.bench_file.fields import NOT_ALLOWED
-from troop.bench_file.models import BenchmarkIn
 from troop.values import spelling
+
+_Model = TypeVar("_Model", bound=BaseModel)
 
 _KINDS = {
     "model_type": "a mapping of keys to values",
@@ -19,46 +20,52 @@ _KINDS = {
 }
 
 
-def parsed(document: Any) -> tuple[BenchmarkIn | None, list[Problem]]:
-    """The file's values, each right by itself; or what is wrong with them."""
+def parsed(document: Any, model: type[_Model]) -> tuple[_Model | None, list[Problem]]:
+    """The file's values, each right by itself; or what is wrong with them.
+
+    Args:
+        model: of the whole file.
+    """
     try:
-        return BenchmarkIn.model_validate(document), []
+        return model.model_validate(document), []
     except ValidationError as refused:
-        return None, [_problem(dict(error)) for error in refused.errors(include_url=False)]
+        return None, [_problem(dict(error), model) for error in refused.errors(include_url=False)]
 
 
-def _problem(error: Mapping[str, Any]) -> Problem:
+def _problem(error: Mapping[str, Any], model: type[BaseModel]) -> Problem:
     # pydantic puts "[key]" behind the key of a mapping that is not allowed as a key.
     place: Place = tuple(part for part in error["loc"] if part != "[key]")
     found = f"is {shown(error['input'])}"
     match error["type"]:
         case "missing":
-            return Problem(place, "is missing", f"given ({_description(place)})")
+            return Problem(place, "is missing", f"given ({_description(place, model)})")
         case "extra_forbidden":
-            return Problem(place, "is not known", spelling(str(place[-1]), _model(place[:-1]).model_fields))
+            return Problem(place, "is not known", spelling(str(place[-1]), _inner(place[:-1], model).model_fields))
         case kind if kind in _KINDS:
             return Problem(place, found, _KINDS[kind])
         case kind if kind == NOT_ALLOWED:
             is_key = error["loc"][-1] == "[key]"
             return Problem(place, "is no name that can be used" if is_key else found, error["ctx"]["allowed"])
         case "too_short":
-            return Problem(place, "is empty", f"given ({_description(place)})")
+            return Problem(place, "is empty", f"given ({_description(place, model)})")
         case "too_long":
-            return Problem(place, f"has {error['ctx']['actual_length']} entries", f"shorter ({_description(place)})")
+            return Problem(
+                place, f"has {error['ctx']['actual_length']} entries", f"shorter ({_description(place, model)})"
+            )
         case _:  # nothing is known that would come here
             return Problem(place, found, f"something else ({error['msg']})")
 
 
-def _description(place: Place) -> str:
+def _description(place: Place, model: type[BaseModel]) -> str:
     """Of the field of that place."""
-    return _model(place[:-1]).model_fields[str(place[-1])].description or ""
+    return _inner(place[:-1], model).model_fields[str(place[-1])].description or ""
 
 
-def _model(place: Place) -> type[BaseModel]:
+def _inner(place: Place, model: type[BaseModel]) -> type[BaseModel]:
     """What is at that place, which is a mapping with keys of its own."""
-    found: Any = BenchmarkIn
+    found: Any = model
     for part in place:
         of_model = isinstance(found, type) and issubclass(found, BaseModel)
         found = found.model_fields[str(part)].annotation if of_model else get_args(found)[-1]
-    model: type[BaseModel] = found
-    return model
+    inner: type[BaseModel] = found
+    return inner

@@ -4,7 +4,7 @@ it does depends on what it finds, and a verdict that is on record stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,10 +14,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.aws.cell_store import CellStore, Listed, newest
 from troop.aws.fleet_looks import FleetLooks
+from troop.aws.instance_facts import resources_of
 from troop.aws.runs import RunTable
 from troop.bench import names, verdicts
+from troop.bench.attempts import latest
 from troop.bench.barriers import BarrierState, barrier, began, is_released, release
-from troop.bench.definition import Benchmark, Phase, from_document
+from troop.bench.definition import SPOT, Benchmark, Phase, from_document
 from troop.bench.progress import wait, wait_in_phase
 from troop.bench.record import FINAL, CellStatus, Kind, Resource, RunStatus
 from troop.bench.roster import Node, Roster, make_roster, parse_node
@@ -68,8 +70,9 @@ class CellSteps:
 
     # Around the cells
 
-    def open(self, run: str, execution: str) -> str:
-        """Begins a run; the key of the list of its cells, ``[{"run", "cell"}]``.
+    def open(self, run: str, execution: str) -> tuple[str, int]:
+        """Begins a run; the key of the list of its cells, ``[{"run", "cell"}]``, and how many of them are under way at
+        a time.
 
         Raises:
             RunClosedError: it was closed before.
@@ -77,8 +80,9 @@ class CellSteps:
         """
         self.runs.set_running(run, execution)
         key = names.cells_key(run)
-        self.store.write(key, [{"run": run, "cell": cell.cell} for cell in self.runs.cells(run)])
-        return key
+        cells = [cell for cell in self.runs.cells(run) if cell.attempt == 1]  # further ones are their children's own
+        self.store.write(key, [{"run": run, "cell": cell.cell} for cell in cells])
+        return key, int(self.store.read(names.plan_key(run))["parallel"])
 
     def settle(self, run: str, error: str = "", cause: str = "") -> tuple[RunStatus, str | None]:
         """What a run ends with, and why it is not SUCCEEDED. Cells that nobody has ended are ended.
@@ -95,7 +99,7 @@ class CellSteps:
                 status = CellStatus.STOPPED if closed else CellStatus.FAILED
                 self.runs.set_cell(run, cell.cell, status=status, reason=(record.reason if closed else None) or why)
             self.runs.set_cell(run, cell.cell, phase=names.OVER, at=now)
-        return verdicts.of_run(record, self.runs.cells(run))
+        return verdicts.of_run(record, latest(self.runs.cells(run)))
 
     # One cell
 
@@ -103,7 +107,7 @@ class CellSteps:
         """Are all nodes there? When they are: from now on they stay as they are, and are on the roster.
 
         Returns:
-            READY, WAITING or FAILED.
+            READY, WAITING, SHORT or FAILED.
         """
         if self.store.find(names.roster_key(run, cell)) is not None:
             return Answer(run, cell, State.READY)
@@ -114,10 +118,9 @@ class CellSteps:
         if verdict is None:
             fleets = self.looks.fleets(run, cell, {fleet.role: fleet.count for fleet in benchmark.fleets})
             nodes = self._nodes(run, cell, fleets)
-            verdict = verdicts.of_boot(benchmark, fleets, nodes, elapsed)
+            verdict = verdicts.of_boot(benchmark, fleets, nodes, elapsed, self._interrupted(run, cell, benchmark))
             if verdict.state is State.READY:
-                serving = frozenset[str]().union(*(fleet.serving for fleet in fleets))
-                self._make_roster(run, cell, benchmark, [nodes[i] for i in sorted(serving)])
+                self._make_roster(run, cell, benchmark, fleets, nodes)
         return self._answer(run, cell, verdict, wait_seconds=wait(elapsed))
 
     def release(self, run: str, cell: str, phase_index: int) -> Answer:
@@ -222,14 +225,27 @@ class CellSteps:
             nodes[i] = parse_node(i, document)
         return nodes
 
-    def _make_roster(self, run: str, cell: str, benchmark: Benchmark, nodes: list[Node]) -> None:
-        self.looks.freeze(run, cell, [fleet.role for fleet in benchmark.fleets])
+    def _interrupted(self, run: str, cell: str, benchmark: Benchmark) -> frozenset[str]:
+        """Ids of the nodes that were told that spot takes them back."""
+        if not any(fleet.is_spot for fleet in benchmark.fleets):
+            return frozenset()
+        return frozenset(self.store.listed(names.interruptions_prefix(run, cell)))
+
+    def _make_roster(
+        self, run: str, cell: str, benchmark: Benchmark, fleets: Iterable[FleetSeen], registered: Mapping[str, Node]
+    ) -> None:
+        self.looks.freeze(name for fleet in fleets for name in fleet.groups)
+        nodes = [registered[i] for fleet in fleets for i in sorted(fleet.serving)]
         now = self.clock()
-        volumes = self.looks.running(run, cell)
-        found = [Resource(run, cell, Kind.INSTANCE, node.id, now) for node in nodes]
-        found += [Resource(run, cell, Kind.VOLUME, v, now) for n in nodes for v in sorted(volumes.get(n.id, ()))]
+        described = self.looks.described(run, cell)
+        on_spot = frozenset(i for i, told in described.items() if told.get("InstanceLifecycle") == SPOT)
+        # Whether EC2 tells of them or not: they are there.
+        found = [Resource(run, cell, Kind.INSTANCE, node.id, now) for node in nodes if node.id not in described]
+        for node in nodes:
+            if node.id in described:
+                found += resources_of(described[node.id], run, cell, benchmark.fleet(node.role), now)
         self.runs.created(found, now)
-        self.store.write(names.roster_key(run, cell), roster_document(make_roster(nodes)))
+        self.store.write(names.roster_key(run, cell), roster_document(make_roster(nodes, on_spot)))
 
     def _look(
         self, run: str, cell: str, benchmark: Benchmark, phase: Phase, roster: Roster, elapsed: timedelta
@@ -242,7 +258,10 @@ class CellSteps:
         # Who lives is asked last: what failed, or ended well, may have done so because of a node that was just lost.
         outcomes = list(self._outcomes(listed, expected, phase))
         live = serving & self.looks.running(run, cell).keys()
-        return verdicts.of_phase(phase, roster, live, frozenset(listed), outcomes, elapsed.total_seconds())
+        taken = self._interrupted(run, cell, benchmark)
+        if roster.ids() - live and any(fleet.is_spot for fleet in benchmark.fleets):
+            taken |= self.looks.taken_back(run, cell)  # without a notice, or before its node could pass it on
+        return verdicts.of_phase(phase, roster, live, frozenset(listed), outcomes, elapsed.total_seconds(), taken)
 
     def _outcomes(self, listed: dict[str, Listed], expected: frozenset[str], phase: Phase) -> Iterator[NodeOutcome]:
         for i, document in self.store.documents(_to_read(listed, expected)):
@@ -251,7 +270,7 @@ class CellSteps:
             except SummaryError as error:
                 yield NodeOutcome(i, "has left a summary that cannot be read", str(error))
             else:
-                yield NodeOutcome(i, summary.outcome, summary.reason)
+                yield NodeOutcome(i, summary.outcome, summary.reason, summary.interruption is not None)
 
     def _merged(self, run: str, cell: str, phase: Phase, roster: Roster) -> dict[str, Any]:
         expected = roster.ids(phase.roles)
@@ -261,7 +280,12 @@ class CellSteps:
         merger = Merger()
         for i, document in self.store.documents(listed[i] for i in sorted(expected)):
             merger.add(_summary(i, phase, document))
-        return merger.document()
+        merged = merger.document()
+        bought = {member.id: member.purchase for member in roster.members}
+        for role in merged["roles"].values():
+            for i, line in role["nodes"].items():
+                line["purchase"] = bought[i]
+        return merged
 
     def _end_barriers(self, run: str, cell: str) -> None:
         for phase in self._benchmark(run, cell).phases:

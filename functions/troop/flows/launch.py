@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -21,6 +22,7 @@ from troop.bench.plan import from_plan_document
 from troop.bench.record import CellStatus, Kind, Launch, Resource, Run
 from troop.bench.user_data import FORMAT, user_data
 from troop.errors import TroopError
+from troop.flows.reckoning import over_budget
 
 LONGEST = timedelta(seconds=130)
 """After which this step's function has been killed."""
@@ -66,7 +68,7 @@ class Launching:
             RunClosedError: the run or the cell is closed; nothing is created any more.
             MissingRunError: there is none.
             DefinitionError: what was stored of the benchmark cannot be read.
-            LaunchImpossibleError: it cannot be launched as it is asked for.
+            LaunchImpossibleError: it cannot be launched as it is asked for, or the run's budget does not allow it.
             LaunchTooLateError: it took too long.
         """
         record = self.runs.get(run)
@@ -76,6 +78,8 @@ class Launching:
         if now >= record.expires_at:
             raise LaunchImpossibleError(f"the run {run} has expired at {moments.iso(record.expires_at)}: start another")
         self.runs.set_cell(run, cell, status=CellStatus.RUNNING, phase=names.LAUNCH, at=now)
+        if why := over_budget(self.runs, run, cell):
+            raise LaunchImpossibleError(why)
         benchmark = self._benchmark(run, cell)
         launch = self.runs.begin_launch(run, cell, now + LONGEST)
         try:
@@ -122,36 +126,35 @@ class Launching:
             name = names.fleet_name(run, cell, fleet.role)
             self._check(launch)
             self.fleets.group(name, fleet, templates[fleet.role], where[fleet.role], names.of_fleet(tags, fleet.role))
-            self.fleets.end_at(name, record.expires_at)
+            self.fleets.keep(name, record.expires_at)
             self._created(launch, Kind.AUTO_SCALING_GROUP, name)
 
     def _check(self, launch: Launch) -> None:
-        """To be called before anything is created."""
-        self.runs.check_open(launch.run, launch.cell)
-        if self.clock() >= launch.until:
-            raise LaunchTooLateError(f"the launch of {launch.run} {launch.cell} was to be over at {launch.until}")
+        check_right(self.runs, launch, self.clock())
 
     def _created(self, launch: Launch, kind: Kind, name: str) -> None:
         now = self.clock()
         self.runs.created([Resource(launch.run, launch.cell, kind, name, planned_at=now)], now)
 
     def _images(self, run: str, architectures: dict[str, str]) -> dict[str, Image]:
-        """The image for each instance type. All cells of a run, and all tries of this step, take the same."""
-        key = names.images_key(run)
-        known = {arch: Image(**image) for arch, image in (self.store.find_document(key) or {}).items()}
-        missing = set(architectures.values()) - set(known)
-        if missing:
-            known |= {arch: self.fleets.newest_image(arch) for arch in sorted(missing)}
-            self.store.write(key, {arch: asdict(image) for arch, image in known.items()})
+        """The image for each instance type. All cells of a run, and all tries of this step, take the same: that of
+        whichever was the first to ask.
+        """
+        known = {arch: self._image(names.image_key(run, arch), arch) for arch in sorted(set(architectures.values()))}
         return {one: known[arch] for one, arch in architectures.items()}
+
+    def _image(self, key: str, architecture: str) -> Image:
+        if (found := self.store.find(key)) is None:
+            newest = json.dumps(asdict(self.fleets.newest_image(architecture)))
+            found = self.store.put_once(key, newest.encode(), "application/json")
+        return Image(**json.loads(found))
 
     def _agent(self, run: str) -> str:
         """SHA-256 of the run's agent: the one that was deployed when its first cell was launched."""
         key = names.agent_key(run)
         body = self.store.find(key)
         if body is None:
-            body = self.agent.read_bytes()
-            self.store.put(key, body)
+            body = self.store.put_once(key, self.agent.read_bytes())
         return hashlib.sha256(body).hexdigest()
 
     def _boot(self, record: Run, launch: Launch, fleet: Fleet, agent_sha256: str) -> dict[str, Any]:
@@ -165,6 +168,18 @@ class Launching:
             "agent_sha256": agent_sha256,
             "expires_at": int(record.expires_at.timestamp()),
         }
+
+
+def check_right(runs: RunTable, launch: Launch, now: datetime) -> None:
+    """To be called before anything is created.
+
+    Raises:
+        RunClosedError: the run or the cell is closed.
+        LaunchTooLateError: the right to create is over.
+    """
+    runs.check_open(launch.run, launch.cell)
+    if now >= launch.until:
+        raise LaunchTooLateError(f"the launch of {launch.run} {launch.cell} was to be over at {launch.until}")
 
 
 def _planned(launch: Launch, benchmark: Benchmark, now: datetime) -> Iterator[Resource]:

@@ -55,7 +55,7 @@ class Reaper:
         """
         machine, name, status = detail["stateMachineArn"], detail["name"], detail["status"]
         start = None
-        if machine == self.executions.benchmark:
+        if machine in (self.executions.benchmark, self.executions.fleet):
             start = reaping.heard_of_run(name, status, self._run(name))
         elif machine == self.executions.teardown:
             work = _input(detail)
@@ -84,12 +84,26 @@ class Reaper:
         stray = [one for one in reaping.strays(seen, runs, now) if not one.going]
         if stray:
             self._remove(stray, seen, runs, now, reaped)
+        for run in runs.values():
+            if run is not None and run.cells > 1 and run.closed_at is None and now < run.expires_at:
+                of_run = [one for one in seen if one.run == run.run]
+                self._attempt(reaped, run.run, partial(self._left_cells, run.run, of_run, now, reaped))
 
     def _overdue(self, run: str, teardowns: list[str], now: datetime, reaped: Reaped) -> None:
         tearing_down = any(name.startswith(run) for name in teardowns)
-        start = reaping.overdue(self.runs.get(run), self.executions.status(run), tearing_down, now)
+        record = self.runs.get(run)
+        start = reaping.overdue(record, self.executions.status(record), tearing_down, now)
         if start:
             self._start(start, reaped)
+
+    def _left_cells(self, run: str, seen: list[Seen], now: datetime, reaped: Reaped) -> None:
+        """Tears down, once more, cells that are over; the others of the run go on."""
+        for cell in reaping.left_cells(seen, self.runs.cells(run), now):
+            name = f"{run}-{cell}-"
+            if any(one.startswith(name) for one in self.executions.teardowns()):
+                continue
+            if self.executions.tear_down(f"{name}{now:%Y%m%dT%H%M}", {"run": run, "cell": cell}):
+                reaped.started.append(f"{name}{now:%Y%m%dT%H%M}")
 
     def _remove(
         self,
@@ -113,7 +127,7 @@ class Reaper:
 
     def _start(self, start: Start, reaped: Reaped) -> None:
         if start.stop:
-            self.executions.stop(start.run, start.reason)
+            self.executions.stop(self.runs.get(start.run), start.reason)
         work = {"run": start.run, "status": start.status.value, "reason": start.reason}
         if self.executions.tear_down(start.name, work):
             reaped.started.append(start.name)

@@ -12,6 +12,7 @@ from troop.aws.runs import RunTable
 from troop.bench import names, teardown
 from troop.bench.record import FINAL, CellStatus, RunStatus
 from troop.bench.teardown import Look, Seen, TeardownIncompleteError, removable
+from troop.flows.reckoning import reckon
 
 _OF_RUN = {RunStatus.STOPPED: CellStatus.STOPPED}
 """What becomes of a cell that has come to no end of its own, by what becomes of the run; else it has FAILED."""
@@ -98,12 +99,14 @@ class Teardown:
             TeardownIncompleteError: something on record is not known to be gone.
         """
         now = self.clock()
-        left = [r for r in self.runs.resources(work.run) if work.cell in (None, r.cell) and not r.gone_at]
+        resources = self.runs.resources(work.run)
+        left = [r for r in resources if work.cell in (None, r.cell) and not r.gone_at]
         if left:
             words = ", ".join(f"{r.kind.value} {r.name}" for r in left[: teardown.NAMED])
             raise TeardownIncompleteError(f"not known to be gone: {words}; start the teardown of {work.run} again")
         if work.cell is not None:
             self.runs.set_cell(work.run, work.cell, phase=names.OVER, at=now)
+            reckon(self.runs, work.run, work.cell, resources, now)
             return
         run = self.runs.get(work.run)
         for cell in self.runs.cells(work.run):
@@ -113,6 +116,7 @@ class Teardown:
             self.runs.set_cell(work.run, cell.cell, phase=names.OVER, at=now)
         for launch in self.runs.launches(work.run):
             self.runs.end_launch(launch)
+        reckon(self.runs, work.run, None, resources, now)
         self.runs.conclude(work.run, now)
 
 

@@ -199,6 +199,7 @@ def _line(summary: Summary) -> dict[str, Any]:
         "count": sum(operation.times.count for operation in summary.operations.values()),
         "errors": sum(sum(operation.errors.values()) for operation in summary.operations.values()),
         "means": means,
+        "rebalance_recommended_at": summary.rebalance_recommended_at,
     }
 
 

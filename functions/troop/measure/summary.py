@@ -73,6 +73,8 @@ class Summary:
         clock: None when it could not be measured.
         measured_from: None when the phase is not measured.
         measured_seconds: 0 when the phase is not measured.
+        interruption: EC2's notice that spot takes the node back, ``{"action", "time"}`` as it gives them; else None.
+        rebalance_recommended_at: when EC2 began to expect that, as it gives the moment; else None.
     """
 
     node: str
@@ -89,6 +91,8 @@ class Summary:
     measured_seconds: float = 0.0
     operations: Mapping[str, Operation] = field(default_factory=dict)
     samples: Samples | None = None
+    interruption: Mapping[str, str] | None = None
+    rebalance_recommended_at: str | None = None
 
     def document(self) -> dict[str, Any]:
         """As it is on S3."""
@@ -112,6 +116,8 @@ class Summary:
             "measured_seconds": self.measured_seconds,
             "operations": ops.document_of(self.operations),
             "samples": self.samples and samples_document(self.samples),
+            "interruption": self.interruption and dict(self.interruption),
+            "rebalance_recommended_at": self.rebalance_recommended_at,
         }
 
 
@@ -141,7 +147,7 @@ def _parse(document: Mapping[str, Any]) -> Summary:
         raise SummaryError("exit_code must be a whole number or null")
     if document.get("outcome") not in OUTCOMES:
         raise SummaryError(f"outcome must be one of {', '.join(OUTCOMES)}")
-    reason = document.get("reason")
+    reason, recommended = document.get("reason"), "rebalance_recommended_at"
     return Summary(
         node=_text(document, "node"),
         role=_text(document, "role"),
@@ -157,7 +163,17 @@ def _parse(document: Mapping[str, Any]) -> Summary:
         measured_seconds=_seconds(document, "measured_seconds"),
         operations=ops.parse(document.get("operations")),
         samples=_samples(document.get("samples")),
+        interruption=_interruption(document.get("interruption")),
+        rebalance_recommended_at=_text(document, recommended) if document.get(recommended) is not None else None,
     )
+
+
+def _interruption(document: Any) -> Mapping[str, str] | None:
+    if document is None:
+        return None
+    if not isinstance(document, Mapping):
+        raise SummaryError("interruption must be an object or null")
+    return {key: _text(document, key) for key in ("action", "time")}
 
 
 def _clock(document: Any) -> Clock | None:

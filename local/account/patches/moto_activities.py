@@ -16,6 +16,12 @@ from moto.core.responses import ActionResult
 from moto.core.utils import utcnow
 
 _REASONS = {
+    "MaxSpotInstanceCountExceeded": "Could not launch Spot Instances. MaxSpotInstanceCountExceeded - Max spot instance "
+    "count exceeded.",
+    "SpotMaxPriceTooLow": "Could not launch Spot Instances. SpotMaxPriceTooLow - Your Spot request price is lower than "
+    "the minimum required Spot request fulfillment price.",
+    "UnfulfillableCapacity": "Could not launch Spot Instances. UnfulfillableCapacity - Unable to fulfill capacity due "
+    "to your request configuration. Please adjust your request and try again.",
     "InsufficientInstanceCapacity": (
         "We currently do not have sufficient {type} capacity in the Availability Zone you requested ({zone}). "
         "Our system will be working on provisioning additional capacity."
@@ -47,28 +53,33 @@ class Activity:
 
 
 class Scarcity:
-    """Which instance types are scarce, how many of them can still be launched, and what AWS says then."""
+    """Which instance types are scarce, how many of them can still be launched, and what AWS says then; by type and
+    market: "spot", or "" for both together."""
 
     def __init__(self) -> None:
-        self._left: dict[str, int] = {}
-        self._reason: dict[str, str] = {}
+        self._left: dict[tuple[str, str], int] = {}
+        self._reason: dict[tuple[str, str], str] = {}
 
-    def order(self, instance_type: str, left: int, reason: str) -> None:
-        """From now on only `left` more of the type; `reason`: InsufficientInstanceCapacity or VcpuLimitExceeded.
-        KeyError for another reason."""
-        self._reason[instance_type] = _REASONS[reason]
-        self._left[instance_type] = left
+    def order(self, instance_type: str, left: int, reason: str, market: str = "") -> None:
+        """From now on only `left` more of the type, for one of the reasons in _REASONS. KeyError for another."""
+        self._reason[instance_type, market] = _REASONS[reason]
+        self._left[instance_type, market] = left
 
-    def grant(self, instance_type: str, wanted: int) -> int:
+    def grant(self, instance_type: str, wanted: int, market: str) -> int:
         """How many of the wanted can be launched; they are taken."""
-        granted = min(wanted, self._left.get(instance_type, wanted))
-        if instance_type in self._left:
-            self._left[instance_type] -= granted
+        limits = self._limits(instance_type, market)
+        granted = min([wanted, *(self._left[limit] for limit in limits)])
+        for limit in limits:
+            self._left[limit] -= granted
         return granted
 
-    def message(self, instance_type: str, zone: str) -> str:
-        said = self._reason[instance_type].format(type=instance_type, zone=zone, limit=self._left[instance_type])
+    def message(self, instance_type: str, zone: str, market: str) -> str:
+        least = min(self._limits(instance_type, market), key=lambda limit: self._left[limit])
+        said = self._reason[least].format(type=instance_type, zone=zone, limit=self._left[least])
         return f"{said} Launching EC2 instance failed."
+
+    def _limits(self, instance_type: str, market: str) -> list[tuple[str, str]]:
+        return [(instance_type, one) for one in {"", market} if (instance_type, one) in self._left]
 
 
 scarcity = Scarcity()
@@ -78,13 +89,15 @@ def apply() -> None:
     AutoScalingResponse.describe_scaling_activities = _describe
 
 
-def granted(group: Any, instance_type: str, places: Counter[tuple[str, str | None]]) -> Counter[tuple[str, str | None]]:
+def granted(
+    group: Any, instance_type: str, places: Counter[tuple[str, str | None]], market: str
+) -> Counter[tuple[str, str | None]]:
     """What of a launch there is capacity for; the rest becomes failed activities of the group."""
     found: Counter[tuple[str, str | None]] = Counter()
     for (zone, subnet), count in places.items():
-        found[zone, subnet] = scarcity.grant(instance_type, count)
+        found[zone, subnet] = scarcity.grant(instance_type, count, market)
         if found[zone, subnet] < count:
-            message = scarcity.message(instance_type, zone)
+            message = scarcity.message(instance_type, zone, market)
             record(group, f"Launching a new EC2 instance.  Status Reason: {message}", "Failed", message)
     return +found
 

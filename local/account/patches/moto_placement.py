@@ -16,6 +16,7 @@ from moto.ec2.utils import parse_user_data
 
 from ._wrap import wrap
 from .moto_activities import granted, record
+from .moto_spot import is_spot
 
 
 def apply() -> None:
@@ -32,7 +33,8 @@ def _launch(self: Any, count_needed: int, propagated_tags: dict[str, str]) -> No
     if "Launch" in self._suspended_processes:
         return
     tags = {**propagated_tags, **self.instance_tags, ASG_NAME_TAG: self.name}
-    for (zone, subnet), count in granted(self, _instance_type(self), _places(self, count_needed)).items():
+    market = "spot" if is_spot(self) else ""
+    for (zone, subnet), count in granted(self, _instance_type(self), _places(self, count_needed), market).items():
         reservation = self.autoscaling_backend.ec2_backend.run_instances(
             self.image_id,
             count,
@@ -46,6 +48,7 @@ def _launch(self: Any, count_needed: int, propagated_tags: dict[str, str]) -> No
             is_instance_type_default=False,
             associate_public_ip=self.launch_config.associate_public_ip_address if self.launch_config else None,
             subnet_id=subnet,
+            instance_market_options=market,
         )
         for instance in reservation.instances:
             instance.autoscaling_group = self

@@ -29,6 +29,7 @@ class FakeAccount:
         slowness: seconds before a range is answered.
         ranges: that were asked for.
         connections: that were made.
+        spot: what the metadata service says of it, by path, when nodes are spot instances; else None.
         asked: requests by method and kind (``object``, ``presigned``, ``presign``, ``metadata``).
     """
 
@@ -38,6 +39,7 @@ class FakeAccount:
         self.token = secrets.token_hex(8)
         self.refuse, self.clock_ahead, self.slowness = 0, 0.0, 0.0
         self.ranges: list[str] = []
+        self.spot: dict[str, str] | None = None
         self.connections = 0
         self.asked: Counter[tuple[str, str]] = Counter()
         self.changed = threading.Condition()
@@ -146,7 +148,10 @@ def _handler(account: FakeAccount) -> type[BaseHTTPRequestHandler]:
             elif self.headers.get("X-aws-ec2-metadata-token") != account.token:
                 self._answer(401, b"")
             else:
-                self._answer(200, {**METADATA, "instance-id": node}[path.removeprefix("meta-data/")].encode())
+                cycle = "on-demand" if account.spot is None else "spot"
+                known = {**METADATA, "instance-id": node, "instance-life-cycle": cycle, **(account.spot or {})}
+                found = known.get(path.removeprefix("meta-data/"))
+                self._answer(404 if found is None else 200, (found or "").encode())
 
         def _answer(self, status: int, body: bytes) -> None:
             self.send_response(status)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -127,10 +129,40 @@ def test_the_end_is_the_end(node: Node) -> None:
     assert not [name for name in node.account.objects if "/phases/" in name]
 
 
+def test_a_node_of_a_standing_fleet_sets_itself_up_by_itself_and_stays(node: Node) -> None:
+    """It waits for nobody, registers when it is ready, and what its script has left running goes on."""
+    script = "#!/bin/sh\nsleep 60 > /dev/null 2>&1 &\necho $! > $TROOP_SHARED/pid\necho rank=$TROOP_RANK.\n"
+    setup = {"name": "setup", "script": "setup.sh", "timeout": 20}
+    node.benchmark(setup, files={"setup.sh": script}, standing=True)
+    node.boot()
+    assert node.registration()["role"] == ROLE
+    assert summaries.parse(node.summary("setup")).outcome == "ok"
+    assert gzip.decompress(node.output("setup")) == b"rank=.\n"
+    left = int((node.home / "shared" / "pid").read_text())
+    assert alive(left)
+    while "here to stay" not in node.console():
+        time.sleep(0.05)
+    node.terminate()  # it has stayed until then
+    assert node.over() == 1
+    assert "error" not in node.registration(), "it was ready, and is gone"
+    os.kill(left, signal.SIGKILL)
+
+
+def test_a_node_that_cannot_set_itself_up_says_so(node: Node) -> None:
+    setup = {"name": "setup", "script": "setup.sh", "timeout": 20}
+    node.benchmark(setup, files={"setup.sh": "#!/bin/sh\necho no bucket\nexit 3\n"}, standing=True)
+    node.boot()
+    registered = node.registration()
+    assert registered["error"] == "setup.sh ended with exit code 3; it last printed: no bucket"
+    assert summaries.parse(node.summary("setup")).outcome == "failed"
+    assert node.over() == 1
+
+
 # ------------------------------------------------------------------ faults
 
 
 HANGS = "print('going on', flush=True); import time; time.sleep(60)"
+LOSES = "print('the server has died'); raise SystemExit(75)"
 LEAVES_RUBBISH = "import os; open(os.environ['TROOP_RESULTS'] + '/operations.json', 'w').write('{}')"
 
 
@@ -145,11 +177,12 @@ LEAVES_RUBBISH = "import os; open(os.environ['TROOP_RESULTS'] + '/operations.jso
             "timed-out",
             "run.py took longer than 0.7 s and was ended; it last printed: g",
         ),
+        (LOSES, {}, "lost", "the server has died"),
         ("", {"script": "missing.sh"}, "failed", "missing.sh cannot be run: "),
         (LEAVES_RUBBISH, {}, "failed", "operations.json of the script's results cannot be read: "),
         ("", {"start_at": 1.0}, "failed", "s after the common start"),
     ],
-    ids=["fails", "crashes", "hangs", "missing", "unreadable", "late"],
+    ids=["fails", "crashes", "hangs", "loses", "missing", "unreadable", "late"],
 )
 def test_a_phase_that_fails_has_a_summary_with_the_reason(
     node: Node, script: str, barrier: dict[str, object], outcome: str, reason: str

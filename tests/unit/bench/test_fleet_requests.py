@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from botocore.session import Session
+from botocore.validate import ParamValidator
 
 from tests.unit.bench.build import DRIVERS, SERVERS
+from troop.bench.definition import ON_DEMAND, SPOT
 from troop.bench.fleet_requests import (
     Image,
     LaunchImpossibleError,
@@ -68,6 +71,28 @@ def test_a_group_launches_from_the_template_that_was_made_for_it() -> None:
     request = group_request(DRIVERS, "name", "lt-1", ["s-1", "s-2"], TAGS)
     assert request["LaunchTemplate"] == {"LaunchTemplateId": "lt-1", "Version": "1"}
     assert request["VPCZoneIdentifier"] == "s-1,s-2"
+
+
+def test_a_spot_fleet_is_all_spot_of_the_same_template() -> None:
+    request = group_request(replace(DRIVERS, purchase=SPOT), "name", "lt-1", ["s-1"], TAGS)
+    assert "LaunchTemplate" not in request
+    assert request["MixedInstancesPolicy"] == {
+        "LaunchTemplate": {"LaunchTemplateSpecification": {"LaunchTemplateId": "lt-1", "Version": "1"}},
+        "InstancesDistribution": {
+            "OnDemandBaseCapacity": 0,
+            "OnDemandPercentageAboveBaseCapacity": 0,
+            "SpotAllocationStrategy": "price-capacity-optimized",
+        },
+    }
+    assert request["CapacityRebalance"] is False
+
+
+@pytest.mark.parametrize("spot", [False, True])
+def test_what_is_asked_for_is_what_auto_scaling_knows(spot: bool) -> None:
+    request = group_request(replace(DRIVERS, purchase=SPOT if spot else ON_DEMAND), "name", "lt-1", ["s-1"], TAGS)
+    model = Session().get_service_model("autoscaling").operation_model("CreateAutoScalingGroup").input_shape
+    assert model
+    assert not ParamValidator().validate(request, model).has_errors()
 
 
 @pytest.mark.parametrize("key", ["troop:deployment", "troop:run", "troop:cell"])

@@ -57,7 +57,7 @@ def test_the_most_nodes_at_a_time_are_those_of_the_largest_cells(parallel: int, 
 @pytest.mark.parametrize(
     ("variant", "label"),
     [
-        (PLAN.cells[0].variant, "n2, parameters.threads=4, parameters.keys=a/b, #2"),
+        (PLAN.cells[0].variant, "n2, threads=4, keys=a/b, #2"),
         (Variant(), ""),
         (Variant(scale="n48"), "n48"),
     ],

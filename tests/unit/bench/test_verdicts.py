@@ -58,6 +58,16 @@ def test_all_are_there_exactly_when_every_serving_id_has_registered(
         assert verdict.state is (State.FAILED if late else State.WAITING)
 
 
+def test_a_fleet_in_fewer_zones_than_it_is_to_be_fails_its_cell() -> None:
+    one_zone = {i: replace(node, zone="za") for i, node in NODES.items()}
+    wide = replace(BENCHMARK, fleets=tuple(replace(fleet, zones=2) for fleet in BENCHMARK.fleets))
+    verdict = of_boot(wide, SEEN, one_zone, 0)
+    assert (verdict.state, verdict.status) == (State.FAILED, CellStatus.FAILED)
+    assert "is in za alone, and not in 2 zones" in str(verdict.reason)
+    spread = {i: replace(node, zone="za" if n % 2 else "zb") for n, (i, node) in enumerate(sorted(NODES.items()))}
+    assert of_boot(wide, SEEN, spread, 0).state is State.READY
+
+
 def test_as_many_are_not_the_same() -> None:
     """Three serve and three have registered, but not the same three."""
     seen = (FleetSeen("drivers", frozenset({"i-d0", "i-d1", "i-new"})), SEEN[1])
@@ -142,6 +152,22 @@ def test_a_phase_is_done_exactly_when_all_live_and_all_of_its_roles_have_done_it
         assert verdict.state is (State.FAILED if elapsed >= 600 + GRACE else State.WAITING)
 
 
+@pytest.mark.parametrize("phase", [PREPARE, MEASURE])
+@pytest.mark.parametrize("there", [True, False])
+def test_what_spot_takes_back_makes_a_cell_invalid_in_any_phase(phase: Any, there: bool) -> None:
+    """Told by the node that it will, before it is gone, or by EC2 that it has; in its summary, or beside it."""
+    live = ALL if there else ALL - {"i-s0"}
+    bad = [NodeOutcome("i-d1", "failed", "the server is gone"), NodeOutcome("i-s0", "lost", "x", interrupted=True)]
+    for outcomes, taken in ((bad[:1], frozenset({"i-s0"})), (bad, frozenset[str]())):
+        verdict = of_phase(phase, ROSTER, live, ALL, outcomes, 10, taken)
+        assert (verdict.state, verdict.status) == (State.FAILED, CellStatus.INVALID)
+        assert verdict.reason == f"spot took i-s0 back during the phase {phase.name}"
+
+
+def test_a_stranger_that_spot_takes_back_is_nobodys_loss() -> None:
+    assert of_phase(MEASURE, ROSTER, ALL, frozenset(), [], 10, frozenset({"i-old"})).state is State.WAITING
+
+
 def test_a_summary_may_come_a_little_after_the_time_is_up() -> None:
     """The agent ends the script at its time-out, and says so itself."""
     for elapsed, state in ((599, State.WAITING), (600 + GRACE - 1, State.WAITING), (600 + GRACE, State.FAILED)):
@@ -152,8 +178,18 @@ def test_a_summary_may_come_a_little_after_the_time_is_up() -> None:
 def test_one_bad_outcome_is_enough(outcome: str) -> None:
     outcomes = [NodeOutcome(i, "ok") for i in DRIVER_IDS - {"i-d1"}] + [NodeOutcome("i-d1", outcome, "why")]
     verdict = of_phase(MEASURE, ROSTER, ALL, DRIVER_IDS, outcomes, 10)
-    assert (verdict.state, verdict.status, verdict.nodes) == (State.FAILED, CellStatus.FAILED, ("i-d1",))
+    status = CellStatus.INVALID if outcome == "lost" else CellStatus.FAILED
+    assert (verdict.state, verdict.status, verdict.nodes) == (State.FAILED, status, ("i-d1",))
     assert verdict.reason == f"read.py went wrong on 1 node in the phase measure: i-d1 {outcome}: why"
+
+
+def test_who_was_lost_while_measuring_makes_the_cell_invalid_whatever_else_failed_of_it() -> None:
+    """What goes wrong on others is most often its consequence, and comes after it."""
+    outcomes = [NodeOutcome("i-d0", "failed", "no host"), NodeOutcome("i-d1", "lost", "the server has died")]
+    for phase, status in ((MEASURE, CellStatus.INVALID), (replace(MEASURE, measured=0), CellStatus.FAILED)):
+        verdict = of_phase(phase, ROSTER, ALL, frozenset({"i-d0", "i-d1"}), outcomes, 10)
+        assert (verdict.state, verdict.status, verdict.nodes) == (State.FAILED, status, ("i-d1", "i-d0"))
+        assert "2 nodes in the phase measure: i-d1 lost: the server has died; i-d0" in (verdict.reason or "")
 
 
 def test_who_takes_no_part_cannot_fail_a_phase() -> None:
@@ -181,6 +217,19 @@ def test_a_run_is_what_its_cells_are(statuses: list[str], ended: RunStatus) -> N
     status, reason = of_run(RUN, cells)
     assert status is ended
     assert (reason is None) == (ended is RunStatus.SUCCEEDED)
+
+
+def test_of_many_cells_some_are_named_and_all_are_counted() -> None:
+    cells = [Cell("r", f"c{n:03d}", CellStatus.FAILED, reason="r" * 2000) for n in range(1, 10)]
+    cells.append(Cell("r", "c010", CellStatus.SUCCEEDED))
+    status, reason = of_run(RUN, cells)
+    assert (status, len(reason or "") <= LONGEST_REASON) == (RunStatus.PARTIAL, True)
+    assert reason is not None
+    assert reason.startswith("1 of 10 cells succeeded; c001 FAILED: rrr")
+    assert [name in reason for name in ("c005", "c006")] == [True, False]
+    assert reason.endswith("; and 4 more")
+    alone = replace(cells[0], reason="r" * 1900)
+    assert of_run(RUN, [alone]) == (RunStatus.FAILED, f"c001 FAILED: {alone.reason}")
 
 
 def test_a_run_that_was_closed_ends_as_it_was_closed() -> None:

@@ -83,8 +83,9 @@ def files(draw: st.DrawFn) -> dict[str, Any]:
         {"count": st.integers(1, 9), "instance_type": st.sampled_from(["c7g.large", "u-6tb1.metal"])},
         optional={
             "zones": st.just(1),
-            "boot_timeout": _MINUTES,
+            "boot_timeout": st.sampled_from(["6m", 420, "8 m"]),
             "root_volume_gib": st.integers(8, 20),
+            "purchase": st.sampled_from(["on-demand", "spot"]),
             "volumes": st.lists(_volumes(), max_size=3, unique_by=lambda volume: volume["device"]),
         },
     )
@@ -106,6 +107,7 @@ def files(draw: st.DrawFn) -> dict[str, Any]:
     more = {
         "description": st.text("ab\n", max_size=9),
         "parameters": st.dictionaries(st.sampled_from(["p", "q_1"]), _SCALARS | st.lists(_SCALARS, max_size=3)),
+        "attempts": st.integers(1, 5),
         "buckets": st.lists(st.sampled_from(["my-data", "other.data"]), unique=True),
         "artifacts": st.lists(
             optional({"name": _NAMES, "sha256": st.just("0f" * 32), "source": st.sampled_from(["x", "s3://abc/d"])}),
@@ -113,7 +115,19 @@ def files(draw: st.DrawFn) -> dict[str, Any]:
             unique_by=lambda artifact: artifact["name"],
         ),
     }
-    return document | draw(st.fixed_dictionaries({}, optional=more))
+    return document | draw(st.fixed_dictionaries({}, optional=more | _money()))
+
+
+def _money() -> dict[str, st.SearchStrategy[Any]]:
+    amounts = st.integers(0, 999) | st.floats(0, 999).map(lambda amount: round(amount, 4))
+    both = st.fixed_dictionaries({"on_demand": amounts}, optional={"spot": amounts})
+    return {
+        "budget": amounts,
+        "billing": st.sampled_from(["per-second", "hourly"]),
+        "prices": st.fixed_dictionaries({}, optional={"c7g.large": amounts | both, "gp3": amounts}),
+        "accept_unknown_prices": st.booleans(),
+        "traffic": st.fixed_dictionaries({}, optional={"cross_zone_gb": amounts}),
+    }
 
 
 def _volumes() -> st.SearchStrategy[dict[str, Any]]:

@@ -34,7 +34,16 @@ def test_what_is_left_out_is_filled_in() -> None:
         artifacts=(Artifact("data.tar.gz", "0f" * 32, "./data.tar.gz"),),
         buckets=("my-data",),
         files=("prepare.sh", "read.py"),
+        attempts=3,
     )
+
+
+def test_a_spot_fleet_says_how_long_spot_may_take() -> None:
+    document = changed(fleets__drivers__purchase="spot", fleets__servers__purchase="on-demand", attempts=1)
+    benchmark = read(document, FILES)
+    assert [(f.is_spot, f.spot_timeout) for f in benchmark.fleets] == [(False, 300), (True, 300)]
+    assert benchmark.attempts == 1
+    assert read(document, FILES, None, {"fleets.drivers.spot_timeout": "45s"}).fleet("drivers").spot_timeout == 45
 
 
 @given(files())
@@ -84,7 +93,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"name": ...}, "name", "is missing: must be given (What it is called: a lower-case letter"),
     ({"nmae": "x"}, "nmae", "is not known: must be spelled name"),
     ({"colour": "x"}, "colour", "is not known: must be one of name, description, expires_after"),
-    ({"expires_after": "25h"}, "expires_after", "is '25h': must be a duration from 10m to 24h"),
+    ({"expires_after": "169h"}, "expires_after", "is '169h': must be a duration from 10m to 168h"),
     ({"expires_after": "2 days"}, "expires_after", "is '2 days': must be a duration"),
     ({"expires_after": True}, "expires_after", "is true: must be a duration"),
     ({"expires_after": float("inf")}, "expires_after", "is inf: must be a duration"),
@@ -108,6 +117,24 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "fleets.servers.volumes.1.device",
         "is '/dev/sdf': must be given once: another volume has it",
     ),
+    ({"fleets__drivers__purchase": "cheap"}, "fleets.drivers.purchase", "must be one of on-demand, spot"),
+    ({"fleets__drivers__spot_timeout": "1m"}, "fleets.drivers.spot_timeout", "is 1m: must be left out, for on-demand"),
+    (
+        {"fleets__drivers__purchase": "spot", "fleets__drivers__spot_timeout": "10m"},
+        "fleets.drivers.spot_timeout",
+        "is 10m: must be shorter than 10m, its boot_timeout: a backup has to boot, too",
+    ),
+    (
+        {"fleets__drivers__purchase": "spot", "fleets__drivers__boot_timeout": "5m"},
+        "fleets.drivers.spot_timeout",
+        "is 5m where it is left out: must be shorter than 5m",
+    ),
+    (
+        {"fleets__drivers__purchase": "spot", "fleets__drivers__spot_timeout": "29s"},
+        "fleets.drivers.spot_timeout",
+        "must be a duration from 30s to 2h",
+    ),
+    ({"attempts": 0}, "attempts", "is 0: must be a whole number from 1 to 5"),
     ({"fleets__servers__volumes__0__iops": 2999}, "fleets.servers.volumes.0.iops", "from 3000 to 50000, for gp3 of"),
     ({"fleets__servers__volumes__0__iops": 50_001}, "fleets.servers.volumes.0.iops", "from 3000 to 50000, for gp3"),
     ({"fleets__servers__volumes__0__throughput_mib": 751}, "fleets.servers.volumes.0.throughput_mib", "at most 750"),
@@ -166,7 +193,8 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"sizes__smoke": {"fleets.servers.volumes.0.iops": 0}}, "sizes.smoke.fleets.servers.volumes.0.iops", "is 0"),
     ({"sizes__smoke": {"name": "x"}}, "sizes.smoke.name", "cannot be changed"),
     ({"sizes__smoke": {"buckets.0": "x"}}, "sizes.smoke.buckets.0", "leads into ['my-data']"),
-    ({"sizes__smoke": {"name.x": "x"}}, "sizes.smoke.name.x", "leads into 'reads'"),
+    ({"sizes__smoke": {"name.x": "x"}}, "sizes.smoke.name.x", "cannot be changed"),
+    ({"sizes__smoke": {"description.x": "x"}, "description": "d"}, "sizes.smoke.description.x", "leads into 'd'"),
     ({"sizes__smoke": {"phases": {}}}, "sizes.smoke.phases", "is {}: must be a list"),
 ]  # fmt: skip
 

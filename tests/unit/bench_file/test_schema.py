@@ -12,14 +12,23 @@ from cli import yaml_files
 from infra import ROOT, bench_schema
 from tests.unit.bench_file.documents import FILE, FILES, changed, files
 from tests.unit.bench_file.test_read import REFUSED
+from troop.bench_file.fleet_models import FleetFileIn
 from troop.bench_file.read import read
-from troop.bench_file.schema import document
+from troop.bench_file.schema import FLEET_TITLE, document
 
 SCHEMA = jsonschema_rs.Draft202012Validator(document())
 
 
 def test_the_schema_is_the_committed_one() -> None:
     assert bench_schema.PATH.read_text(encoding="utf-8") == bench_schema.text(), "run: python -m infra.bench_schema"
+
+
+def test_that_of_standing_fleets_is_the_committed_one_and_takes_the_example() -> None:
+    assert bench_schema.FLEET_PATH.read_text(encoding="utf-8") == bench_schema.fleet_text()
+    text = (ROOT / "fleets" / "worker" / "fleet.yaml").read_text(encoding="utf-8")
+    schema = jsonschema_rs.Draft202012Validator(document(FleetFileIn, FLEET_TITLE))
+    schema.validate(yaml_files.parse(text, "fleet.yaml"))
+    assert not schema.is_valid(yaml_files.parse(f"{text}phases: []\n", "fleet.yaml"))
 
 
 @given(files())
@@ -67,3 +76,9 @@ def test_an_editor_finds_the_schema() -> None:
     for path in (ROOT / "benchmarks").glob("*/benchmark.yaml"):
         first = path.read_text(encoding="utf-8").splitlines()[0]
         assert first == "# yaml-language-server: $schema=../benchmark.schema.json", path
+
+
+def test_the_documentation_names_every_key_of_a_standing_fleet() -> None:
+    text = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8").partition("## Standing fleets")[2]
+    for key in set(FleetFileIn.model_fields) - {"name", "description", "fleets", "parameters", "artifacts", "buckets"}:
+        assert f"`{key}`" in text, key

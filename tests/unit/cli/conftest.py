@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +28,36 @@ ARN = "arn:aws:execute-api:eu-central-1:111122223333:abc123/v1"
 SOURCES = ("takes_part", "until", "probability", "reason", "owner")
 
 
+ESTIMATE: dict[str, Any] = {
+    "expected": 0.1234,
+    "most": 1.5,
+    "currency": "USD",
+    "budget": None,
+    "billing": "per-second",
+    "unknown": [],
+    "warnings": [],
+    "problems": [],
+    "cells": [
+        {
+            "cell": "c001",
+            "label": "",
+            "seconds": 600,
+            "expected": 0.1234,
+            "most": 1.5,
+            "items": [
+                {
+                    "what": "drivers, c7g.large, on-demand",
+                    "quantity": 0.333333,
+                    "unit": "node-hour",
+                    "price": 0.0725,
+                    "amount": 0.024167,
+                }
+            ],
+        }
+    ],
+}
+
+
 def event(unit: str, day: str = "2026-11-20", status: str = "RECOVERED", **more: Any) -> dict[str, Any]:
     return {
         "id": f"{day}~{unit}",
@@ -50,6 +81,7 @@ class FakeApi:
 
     Attributes:
         calls: (method, path, query or body) of every request.
+        estimate: what a run would cost.
         refusals: what to answer instead, by (method, path); a list is answered one by one.
     """
 
@@ -59,6 +91,7 @@ class FakeApi:
     switch: dict[str, Any] = field(default_factory=lambda: {"halted": False, "leashed": True})
     checks: list[dict[str, Any]] = field(default_factory=list)
     calls: list[tuple[str, str, Any]] = field(default_factory=list)
+    estimate: dict[str, Any] = field(default_factory=lambda: copy.deepcopy(ESTIMATE))
     refusals: dict[tuple[str, str], list[Answer]] = field(default_factory=dict)
 
     def add(self, unit: str, *, groups: int = 1, unrecovered: str | None = None, **item: Any) -> None:
@@ -70,6 +103,8 @@ class FakeApi:
         self.calls.append((method, path, dict(body or query or {})))
         if refusals := self.refusals.get((method, path)):
             return refusals.pop(0) if len(refusals) > 1 else refusals[0]
+        if path == "benchmarks/estimate":
+            return Answer(200, self.estimate)
         kind, _, rest = path.partition("/")
         name = unquote(rest.replace("~", "%"))
         if kind == "events":

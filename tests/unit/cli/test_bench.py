@@ -20,6 +20,7 @@ from tests.unit.cli.conftest import FakeApi, Run
 ID = "20261120-150000-1f0c9b2e"
 ONE = ("GET", f"benchmarks/{ID}")
 START = ("POST", "benchmarks")
+ESTIMATE = ("POST", "benchmarks/estimate")
 
 TEXT = """\
 name: reads
@@ -196,17 +197,15 @@ def test_from_the_file_to_the_table_of_results(run: Run, api: FakeApi, file: Pat
     going(api, told("launch"), told(*before), told(*before, "collect", "teardown", "over", results=[ROW], **ENDED))
     result = run("bench", "run", str(file), "--size", "smoke", "--set", "parameters.threads=8", "--key", "k1")
     assert result.exit_code == 0, result.output
-    assert api.calls[0] == (
-        *START,
-        {
-            "definition": yaml.safe_load(TEXT),
-            "size": "smoke",
-            "set": {"parameters.threads": 8},
-            "files": {"read.py": base64.b64encode(b"print()\n").decode()},
-            "key": "k1",
-        },
-    )
-    lines = result.stdout.splitlines()
+    asked = {
+        "definition": yaml.safe_load(TEXT),
+        "size": "smoke",
+        "set": {"parameters.threads": 8},
+        "files": {"read.py": base64.b64encode(b"print()\n").decode()},
+    }
+    assert api.calls[:2] == [(*ESTIMATE, asked), (*START, {**asked, "key": "k1"})]
+    first, *lines = result.stdout.splitlines()
+    assert first == "expected to cost $0.12, at most $1.50"
     assert lines[0].startswith(f"started: {ID}, reads in size smoke: 1 node")
     assert [line.split()[-1] for line in lines[1:6]] == ["launch", "boot", "measure", "collect", "teardown"]
     row = next(line for line in lines if "measure" in line and "drivers" in line)
@@ -245,7 +244,7 @@ def test_without_waiting_it_ends_with_the_start(run: Run, api: FakeApi, file: Pa
     result = run("bench", "run", str(file), "--no-wait")
     assert result.exit_code == 0
     assert f"troop bench status {ID}" in result.stdout
-    assert [call[:2] for call in api.calls] == [START]
+    assert [call[:2] for call in api.calls] == [ESTIMATE, START]
 
 
 def test_programs_get_one_document(api: FakeApi, ok: Callable[..., Any], file: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from troop.bench.definition import Artifact, Benchmark, Fleet, Phase, Volume
+from troop.bench.definition import SPOT, Artifact, Benchmark, Fleet, Phase, Volume
+from troop.bench.money import BILLINGS, OTHERS, Money, Price
 
 NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,12}", fullmatch=True)
 _TEXT = st.text(max_size=20)
@@ -31,6 +32,16 @@ FLEETS = st.builds(
     boot_timeout=_SECONDS,
     root_volume_gib=st.integers(8, 100),
     volumes=st.lists(VOLUMES, max_size=2).map(tuple),
+) | st.builds(
+    Fleet,
+    role=NAMES,
+    count=st.integers(1, 400),
+    instance_type=NAMES,
+    zones=st.just(1),
+    boot_timeout=_SECONDS,
+    root_volume_gib=st.just(8),
+    purchase=st.just(SPOT),
+    spot_timeout=_SECONDS,
 )
 PHASES = st.builds(
     Phase,
@@ -41,6 +52,18 @@ PHASES = st.builds(
     start_together=st.booleans(),
     warm_up=_SECONDS,
     measured=_SECONDS,
+    expected=st.none() | _SECONDS,
+)
+_AMOUNTS = st.decimals(0, 10**6, places=4, allow_nan=False)
+_PRICES = st.builds(Price, on_demand=_AMOUNTS, spot=st.none() | _AMOUNTS) | st.builds(Price, spot=_AMOUNTS)
+MONEY = st.builds(
+    Money,
+    budget=st.none() | _AMOUNTS,
+    billing=st.sampled_from(BILLINGS),
+    prices=st.dictionaries(st.sampled_from(["c7g.large", "m7i.xlarge"]), _PRICES),
+    other_prices=st.dictionaries(st.sampled_from(OTHERS), _AMOUNTS),
+    accept_unknown_prices=st.booleans(),
+    cross_zone_gb=_AMOUNTS,
 )
 ARTIFACTS = st.builds(Artifact, name=NAMES, sha256=st.just("0f" * 32), source=_TEXT)
 BENCHMARKS = st.builds(
@@ -55,4 +78,6 @@ BENCHMARKS = st.builds(
     buckets=st.lists(NAMES, max_size=2).map(tuple),
     size=st.none() | NAMES,
     files=st.lists(NAMES, max_size=3, unique=True).map(lambda names: tuple(sorted(names))),
+    attempts=st.integers(1, 5),
+    money=MONEY,
 )

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troop.bench.reaping import PATIENCE, RESTARTS, TEARDOWN_TIME, heard_of_run, heard_of_teardown, overdue, strays
+from troop.bench.reaping import (
+    ENDS_WITHIN,
+    PATIENCE,
+    RESTARTS,
+    TEARDOWN_TIME,
+    heard_of_run,
+    heard_of_teardown,
+    overdue,
+    strays,
+)
 from troop.bench.record import Kind, Run, RunStatus
 from troop.bench.teardown import Seen
 
@@ -60,10 +69,11 @@ def test_a_teardown_that_fails_is_started_anew_a_few_times() -> None:
     [
         (RUN, "RUNNING", False, LATER, None, ""),
         (RUN, "RUNNING", False, RUN.expires_at - MINUTE, None, ""),
-        (RUN, "RUNNING", False, RUN.expires_at, True, "expired"),
+        (RUN, "RUNNING", False, RUN.expires_at + ENDS_WITHIN - MINUTE, None, ""),
+        (RUN, "RUNNING", False, RUN.expires_at + ENDS_WITHIN, True, "expired"),
         (RUN, "RUNNING", True, RUN.expires_at, None, ""),
         (replace(RUN, closed_at=RUN.expires_at - MINUTE), "RUNNING", False, RUN.expires_at, None, ""),
-        (replace(RUN, closed_at=NOON), "RUNNING", False, NOON + TEARDOWN_TIME, True, "expired"),
+        (replace(RUN, closed_at=NOON), "RUNNING", False, NOON + TEARDOWN_TIME + ENDS_WITHIN, True, "expired"),
         (RUN, "ABORTED", False, LATER, False, "stopped"),
         (RUN, "TIMED_OUT", False, LATER, False, "took too long"),
         (RUN, "SUCCEEDED", False, LATER, False, "has ended"),

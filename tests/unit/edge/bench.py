@@ -8,12 +8,15 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from tests.unit.edge.account import Account
 from tests.unit.edge.asking import ANNA, ask
 from tests.unit.teardown.tables import make_runs_table
 from troop.aws.clients import client
+from troop.aws.price_cache import PriceCache
 from troop.aws.runs import RunTable
 
 BUCKET = "results-bucket"
@@ -52,6 +55,7 @@ class Half:
         role = client("iam").create_role(RoleName="machines", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
         for name in ("benchmark", "teardown"):
             client("stepfunctions").create_state_machine(name=name, definition="{}", roleArn=role)
+        self.keep_prices()
         vpc = self.account.ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
         self.subnets = [
             self.account.ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.0.{n}.0/24", AvailabilityZone=zone)["Subnet"][
@@ -59,6 +63,13 @@ class Half:
             ]
             for n, zone in enumerate(self.zones)
         ]
+
+    def keep_prices(self) -> None:
+        """Those of FILE, as if another run had asked for them."""
+        cache, now = PriceCache(self.account.dynamodb, "State"), self.account.clock()
+        cache.write("c7g.large", {"amount": Decimal("0.0775"), "currency": "USD"}, now, timedelta(days=1))
+        gp3 = {"gib": Decimal("0.0952"), "iops": [Decimal("0.006")], "throughput_mib": Decimal("0.0476")}
+        cache.write("gp3", gp3 | {"currency": "USD"}, now, timedelta(days=1))
 
     @property
     def runs(self) -> RunTable:

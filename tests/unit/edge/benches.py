@@ -23,6 +23,7 @@ from troop.bench import names
 from troop.bench.definition import Benchmark, Fleet, Phase, Volume, to_document
 from troop.bench.plan import Plan, PlannedCell, Variant, to_plan_document
 from troop.bench.record import Cell, Run
+from troop.bench.spending import Terms
 from troop.measure.histogram import Histogram
 from troop.measure.operations import Operation
 from troop.measure.summary import Summary
@@ -63,7 +64,7 @@ class Bench:
         self.s3, self.ec2, self.autoscaling = client("s3"), client("ec2"), client("autoscaling")
         self.runs = RunTable(client("dynamodb"), "Runs", sleep=lambda seconds: None)
 
-    def admit(self, benchmark: Benchmark | None = None, key: str = "k") -> Bench:
+    def admit(self, benchmark: Benchmark | None = None, key: str = "k", terms: Terms | None = None) -> Bench:
         """What ``POST /benchmarks`` does; this, with the run."""
         self.benchmark = benchmark or self.benchmark
         now = self.account.clock()
@@ -73,7 +74,7 @@ class Bench:
         self.put(names.definition_key(self.run), to_document(self.benchmark))
         plan = Plan((PlannedCell(CELL, Variant(), self.benchmark),))
         self.put(names.plan_key(self.run), to_plan_document(plan))
-        assert self.runs.create(run, [Cell(self.run, CELL)])
+        assert self.runs.create(run, [Cell(self.run, CELL)], terms)
         return self
 
     def again(self, key: str, benchmark: Benchmark | None = None) -> Bench:
@@ -146,15 +147,19 @@ class Bench:
             for r in page["Reservations"]
             for i in r["Instances"]
         }
+        zones = {fleet.role: fleet.zones for fleet in self.benchmark.fleets}
         for node in nodes:
-            instance = described[node]
+            instance, zone = described[node], described[node]["Placement"]["AvailabilityZone"]
+            if (wide := zones.get(self.role_of(node), 1)) > 1:  # moto puts all into one; Auto Scaling does not
+                mates = [i for i in sorted(described) if _group(described[i]) == _group(instance)]
+                zone = f"eu-central-1{'abc'[mates.index(node) % wide]}"
             self.put(
                 f"{names.nodes_prefix(self.run, CELL)}{node}.json",
                 {
                     "format": "troop.node/1",
                     "id": node,
                     "role": self.role_of(node),
-                    "zone": instance["Placement"]["AvailabilityZone"],
+                    "zone": zone,
                     "address": instance["PrivateIpAddress"],
                     "instance_type": instance["InstanceType"],
                     "clock": {"offset_seconds": 0.01, "uncertainty_seconds": 0.25},
@@ -296,3 +301,7 @@ def deploy_benchmarks(account: Account, monkeypatch: pytest.MonkeyPatch, tmp_pat
 
     monkeypatch.setattr(BaseClient, "_make_api_call", call)
     return bench
+
+
+def _group(instance: dict[str, Any]) -> str:
+    return next((tag["Value"] for tag in instance["Tags"] if tag["Key"] == "aws:autoscaling:groupName"), "")

@@ -20,6 +20,7 @@ from moto import mock_aws
 from tests.unit.edge.account import ENVIRONMENT, SETTINGS, Account, Clock
 from tests.unit.edge.benches import Bench, deploy_benchmarks
 from tests.unit.edge.deployed import Deployed, deploy
+from tests.unit.edge.market import Market
 from troop import wiring
 
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # thousands of them, for every account
@@ -67,7 +68,15 @@ def settings(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 @pytest.fixture
-def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: dict[str, Any]) -> Iterator[Account]:
+def market() -> Market:
+    """What the account is told of prices and quotas."""
+    return Market()
+
+
+@pytest.fixture
+def account(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: dict[str, Any], market: Market
+) -> Iterator[Account]:
     """A fresh account with a deployment in it, at 14:46 of a Friday in Los Angeles."""
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
@@ -80,7 +89,7 @@ def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: dict[str,
     _forget()
     with mock_aws():
         made = Account(clock, settings)
-        monkeypatch.setattr(BaseClient, "_make_api_call", _with_refreshes(made))
+        monkeypatch.setattr(BaseClient, "_make_api_call", market.answering(_with_refreshes(made)))
         made.deploy()
         yield made
     _forget()

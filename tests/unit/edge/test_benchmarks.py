@@ -20,7 +20,7 @@ from troop.bench.definition import from_document
 from troop.bench.plan import from_plan_document
 from troop.bench.record import CellStatus, Kind, Resource, RunStatus
 
-CALLS = 12
+CALLS = 15
 """To AWS, of a request that nothing speaks against."""
 
 ON = {"benchmarks": True, "max_nodes": 10, "allowed_buckets": ["my-data"]}
@@ -71,6 +71,8 @@ def test_a_run_is_on_record_and_has_all_it_needs_when_its_workflow_starts(half: 
     assert definition.files == ("ranges.csv", "read.py")
     plan = from_plan_document(json.loads(objects.pop(f"runs/{run['run']}/plan.json")))
     assert [(planned.cell, planned.benchmark) for planned in plan.cells] == [("c001", definition)]
+    estimate = json.loads(objects.pop(f"runs/{run['run']}/estimate.json"))
+    assert estimate["expected"] == run["estimate"]["expected"]
     assert objects == {f"runs/{run['run']}/files/{name}": content for name, content in FILES.items()}
     told = get(f"/benchmarks/{run['run']}")
     assert told["run"] == run
@@ -122,8 +124,9 @@ def test_a_request_costs_what_it_says(half: Half, monkeypatch: pytest.MonkeyPatc
     assert made == [
         "GetItem",
         *("DescribeSubnets", "DescribeInstanceTypes", "DescribeInstanceTypeOfferings"),
+        *("BatchGetItem", "GetServiceQuota"),  # the prices are kept
         *("UpdateItem", "GetItem"),
-        *["PutObject"] * 4,
+        *["PutObject"] * 5,
         "TransactWriteItems",
         "StartExecution",
     ]
@@ -288,13 +291,13 @@ def test_an_artifact_that_is_there_need_not_be_put_again_unless_it_goes_soon(hal
     sha256 = half.stage(b"data")
     staged = {"sha256": sha256, "size": 4}
     uploaded = half.s3.head_object(Bucket=BUCKET, Key=f"artifacts/{sha256}")["LastModified"]
-    half.account.clock.moment = uploaded + timedelta(days=27)
+    half.account.clock.moment = uploaded + timedelta(days=21)
     there = {"sha256": sha256, "staged": True, "upload_url": None, "headers": {}}
     assert ask("POST", "/benchmarks/artifacts", staged) == ask("POST", "/benchmarks/artifacts", {"sha256": sha256})
     assert ask("POST", "/benchmarks/artifacts", staged) == (200, there)
     definition = changed(artifacts=[{"name": "d", "source": "./d", "sha256": sha256}])
     assert post(definition=definition)[0] == 202
-    half.account.clock.moment = uploaded + timedelta(days=28, seconds=1)
+    half.account.clock.moment = uploaded + timedelta(days=22, seconds=1)
     assert ask("POST", "/benchmarks/artifacts", {"sha256": sha256}) == (200, there | {"staged": False})
     assert ask("POST", "/benchmarks/artifacts", staged)[1]["upload_url"]
     assert "is not in the bucket" in problems(definition=definition, key="k2")["body.definition.artifacts.0.sha256"]

@@ -588,4 +588,6 @@ def test_more_nodes_than_a_page_of_the_list_are_all_seen(bench: Bench, monkeypat
 def test_an_answer_is_small_and_has_all_that_the_workflow_reads(bench: Bench) -> None:
     bench.launched()
     answer = bench.step("gather")
-    assert set(answer) == {"run", "phase_index", "state", "wait_seconds", "status", "reason", "bucket", "key"}
+    assert set(answer) == {
+        *("run", "cell", "phase_index", "state", "wait_seconds", "status", "reason", "bucket", "key", "parallel")
+    }

@@ -16,6 +16,7 @@ from lifecycle import deploy, destroy
 from lifecycle.open_runs import refuse_while_open
 from troop.aws.runs import RunTable
 from troop.bench.record import Cell, Run, RunStatus
+from troop.bench.standing import Standing
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 STACK: dict[str, Any] = {
@@ -56,8 +57,9 @@ def runs(session: boto3.Session) -> RunTable:
     return RunTable(dynamodb, "Runs", sleep=lambda seconds: None)
 
 
-def begin(runs: RunTable, run: str) -> None:
-    assert runs.create(Run(run, "ranges", NOW, NOW + timedelta(hours=1), "arn:me", 1, 2), [Cell(run, "c001")])
+def begin(runs: RunTable, run: str, standing: Standing | None = None) -> None:
+    record = Run(run, "ranges", NOW, NOW + timedelta(hours=1), "arn:me", 1, 2, standing=standing)
+    assert runs.create(record, [Cell(run, "c001")])
 
 
 def test_what_is_over_holds_nothing_back(session: boto3.Session, runs: RunTable) -> None:
@@ -77,6 +79,12 @@ def test_a_run_that_has_not_ended_holds_everything_back(session: boto3.Session, 
     assert refused.value.code == Exit.FAILED
 
 
+def test_a_standing_fleet_holds_everything_back_too(session: boto3.Session, runs: RunTable) -> None:
+    begin(runs, "20261120-120000-00000001", Standing({"workers": 2}))
+    with pytest.raises(CliError, match=r"troop -d Troop fleet down 20261120-120000-00000001"):
+        refuse_while_open(session, STACK)
+
+
 def test_a_deployment_without_runs_or_without_their_table_can_go(session: boto3.Session) -> None:
     refuse_while_open(session, {**STACK, "Outputs": []})
     refuse_while_open(session, {key: value for key, value in STACK.items() if key != "Outputs"})
@@ -89,7 +97,7 @@ def test_destroying_asks_it_before_anything_else(
     begin(runs, "20261120-120000-00000001")
     monkeypatch.setattr(destroy.aws, "make_session", lambda *_: session)
     monkeypatch.setattr(destroy, "find_stack", lambda *_: STACK)
-    with pytest.raises(CliError, match="benchmarks are not over yet"):
+    with pytest.raises(CliError, match="are not over yet"):
         destroy.destroy(argparse.Namespace(deployment="Troop", stage=None, confirm="Troop"))
 
 
@@ -107,5 +115,5 @@ def test_deploying_without_benchmarks_asks_it_too(
     monkeypatch.setattr(deploy, "_synthesise", synthesise)
     context = [f"troop:benchmarks={benchmarks}"]
     given = argparse.Namespace(context=context, stage=None, deployment=None, adopt="none", yes=True)
-    with pytest.raises(CliError, match="it would be synthesised" if benchmarks else "benchmarks are not over yet"):
+    with pytest.raises(CliError, match="it would be synthesised" if benchmarks else "are not over yet"):
         deploy.deploy(given)

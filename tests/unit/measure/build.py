@@ -54,6 +54,8 @@ def summaries(draw: st.DrawFn, most: int = 6) -> list[Summary]:
             role=draw(st.sampled_from(["drivers", "servers"])),
             operations=draw(st.dictionaries(st.sampled_from(["read", "write"]), operations(), max_size=2)),
             samples=draw(st.none() | samples()),
+            interruption=draw(st.none() | st.just({"action": "terminate", "time": "t"})),
+            rebalance_recommended_at=draw(st.none() | st.just("2026-11-21T15:01:00Z")),
         )
         for n in range(draw(st.integers(1, most)))
     ]

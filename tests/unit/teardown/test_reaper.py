@@ -13,10 +13,11 @@ from tests.unit.teardown.tables import NOON, OTHER, RUN
 from tests.unit.teardown.test_teardown import all_gone, refusal
 from tests.unit.teardown.world import ENVIRONMENT, PREFIX, World, calls
 from troop.bench import names
-from troop.bench.reaping import PATIENCE
+from troop.bench.reaping import CELL_TIME, PATIENCE
 from troop.bench.record import RunStatus
 
 BENCHMARK, TEARDOWN = ENVIRONMENT["TROOP_BENCHMARK_MACHINE"], ENVIRONMENT["TROOP_TEARDOWN_MACHINE"]
+FLEET = ENVIRONMENT["TROOP_FLEET_MACHINE"]
 EXPIRED = NOON + timedelta(hours=2, minutes=16)
 
 
@@ -122,13 +123,35 @@ def test_an_expired_run_is_stopped_and_torn_down(world: World, capsys: pytest.Ca
     world.admit()
     world.launch_by_the_rules()
     execution = world.start_workflow()
-    world.forward(hours=2)
+    world.forward(hours=2, minutes=10)
     (name,) = world.reap()["started"]
     assert world.states.describe_execution(executionArn=execution)["status"] == "ABORTED"
     assert finds(capsys) == [1]
     world.tear_down(**world.teardowns()[name])
     all_gone(world)
     assert "expired" in str(world.runs.get(RUN).reason)
+
+
+def test_a_standing_fleet_whose_workflow_has_failed_is_torn_down_at_once(world: World) -> None:
+    world.admit_fleet()
+    world.launch_by_the_rules()
+    assert world.reap(event(FLEET, RUN, "TIMED_OUT", {"run": RUN}))["started"] == [f"{RUN}-1"]
+    world.tear_down(**world.teardowns()[f"{RUN}-1"])
+    all_gone(world)
+
+
+def test_a_standing_fleet_has_a_while_to_end_by_itself(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """To expire is its usual end, and no reason for an alarm; but it is one not to."""
+    world.admit_fleet()
+    world.launch_by_the_rules()
+    execution = world.start_workflow(machine="FLEET")
+    world.forward(hours=2, minutes=9)
+    assert world.reap() == {"started": [], "removed": []}
+    assert finds(capsys) == [0]
+    world.forward(minutes=1)
+    assert len(world.reap()["started"]) == 1
+    assert world.states.describe_execution(executionArn=execution)["status"] == "ABORTED"
+    assert finds(capsys) == [1]
 
 
 def test_while_a_teardown_is_under_way_none_is_started(world: World) -> None:
@@ -140,6 +163,29 @@ def test_while_a_teardown_is_under_way_none_is_started(world: World) -> None:
     world.states.stop_execution(executionArn=f"{PREFIX}:execution:teardown:{RUN}-20361120T1220")
     world.forward(minutes=15)
     assert world.reap()["started"] == [f"{RUN}-20361120T1250"]
+
+
+def test_a_cell_that_is_left_over_is_torn_down_while_its_run_goes_on(world: World) -> None:
+    """Its own workflow has tried, and failed; the run has days before it, and its other cells nothing to do with it."""
+    world.admit(cells=2)
+    world.expire_in(days=3)
+    for cell in ("c001", "c002"):
+        world.launch_by_the_rules(cell=cell)
+    world.start_workflow()
+    world.runs.close_cell(RUN, "c001", world.now)
+    world.forward(seconds=CELL_TIME.total_seconds() - 1)
+    assert world.reap()["started"] == []
+    world.forward(seconds=1)
+    name = f"{RUN}-c001-20361120T1615"
+    assert world.reap() == {"started": [name], "removed": []}
+    world.forward(minutes=15)
+    assert world.reap()["started"] == [], "it is under way"
+    assert world.teardowns()[name] == {"run": RUN, "cell": "c001"}
+    world.tear_down(**world.teardowns()[name])
+    assert {r.cell for r in world.runs.resources(RUN) if r.gone_at is None} == {"c002"}
+    assert world.runs.get(RUN).closed_at is None
+    world.states.stop_execution(executionArn=f"{PREFIX}:execution:teardown:{name}")
+    assert world.reap()["started"] == [], "nothing is left of it"
 
 
 def test_a_run_whose_workflow_is_over_and_was_not_heard_of(world: World) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +19,7 @@ from troop.aws.clients import client
 from troop.aws.runs import RunTable
 from troop.bench import names
 from troop.bench.record import Kind, Launch, Resource
+from troop.bench.standing import Standing
 
 DEPLOYMENT = "Troop"
 PREFIX = "arn:aws:states:eu-central-1:123456789012"
@@ -30,6 +31,7 @@ ENVIRONMENT = {
     "TROOP_RUNS_TABLE": "Runs",
     "TROOP_BENCHMARK_MACHINE": f"{PREFIX}:stateMachine:benchmark",
     "TROOP_TEARDOWN_MACHINE": f"{PREFIX}:stateMachine:teardown",
+    "TROOP_FLEET_MACHINE": f"{PREFIX}:stateMachine:fleet",
 }
 CONTEXT = SimpleNamespace(
     function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn:aws:lambda:r:1:function:f", aws_request_id="1"
@@ -78,7 +80,7 @@ class World:
         self.vpc = self.ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
         self.subnet = self.ec2.create_subnet(VpcId=self.vpc, CidrBlock="10.0.0.0/20")["Subnet"]["SubnetId"]
         wait = json.dumps({"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 60, "End": True}}})
-        for name in ("benchmark", "teardown"):
+        for name in ("benchmark", "teardown", "fleet"):
             self.states.create_state_machine(
                 name=name, definition=wait, roleArn="arn:aws:iam::123456789012:role/states", type="STANDARD"
             )
@@ -89,6 +91,20 @@ class World:
         every = [a_cell(run, names.cell_id(number + 1)) for number in range(cells)]
         assert self.runs.create(a_run(run, at or self.now, cells), every)
         return run
+
+    def admit_fleet(self, run: str = RUN) -> str:
+        """A standing fleet instead of a benchmark's run."""
+        assert self.runs.create(replace(a_run(run, self.now), standing=Standing({"drivers": 2})), [a_cell(run)])
+        return run
+
+    def expire_in(self, run: str = RUN, **time: float) -> None:
+        """Gives a run another end."""
+        self.runs.client.update_item(
+            TableName=self.runs.table,
+            Key={"run": {"S": run}, "item": {"S": "run"}},
+            UpdateExpression="SET expires_at = :then",
+            ExpressionAttributeValues={":then": {"S": moments.iso(self.now + timedelta(**time))}},
+        )
 
     def launch(
         self, run: str = RUN, cell: str = "c001", *, deployment: str = DEPLOYMENT, lease: Launch | None = None
@@ -128,10 +144,10 @@ class World:
         self.launch(run, cell, lease=lease)
         self.runs.end_launch(lease)
 
-    def start_workflow(self, run: str = RUN) -> str:
+    def start_workflow(self, run: str = RUN, machine: str = "BENCHMARK") -> str:
         """ARN of a run's execution, which runs until it is stopped."""
         made = self.states.start_execution(
-            stateMachineArn=ENVIRONMENT["TROOP_BENCHMARK_MACHINE"], name=run, input=json.dumps({"run": run})
+            stateMachineArn=ENVIRONMENT[f"TROOP_{machine}_MACHINE"], name=run, input=json.dumps({"run": run})
         )
         return str(made["executionArn"])
 

@@ -1,0 +1,183 @@
+"""How the ring is laid out, and what a node of it is started with. Pure: nothing here reads or writes anything.
+
+Everything follows from the roster, which is the same on all nodes: each server finds its token and the seeds by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+CLUSTER = "troop"
+DATACENTER = "dc1"
+REPLICAS = 3
+"""Of every row, each in another zone as far as there are so many."""
+
+STORAGE_PORT, NATIVE_PORT, AGENT_PORT = 7000, 9042, 8778
+
+LOWEST_TOKEN, TOKENS = -(2**63), 2**64
+"""Of the Murmur3 partitioner."""
+
+MIB = 1 << 20
+MOST_HEAP_MIB = 31 * 1024
+"""Beyond it the JVM's pointers become twice as long."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server on the roster."""
+
+    rank: int
+    address: str
+    zone: str
+
+
+def servers(roster: Mapping[str, Any]) -> list[Server]:
+    """All servers, by rank."""
+    found = [Server(n["rank"], n["address"], n["zone"]) for n in roster["nodes"] if n["role"] == "servers"]
+    return sorted(found, key=lambda server: server.rank)
+
+
+def token(rank: int, count: int) -> int:
+    """The one token of a server: ``count`` of them part the ring evenly. As ranks go round the zones, so does the ring:
+    neighbours, which hold the copies of the same rows, are in different zones.
+    """
+    return LOWEST_TOKEN + rank * TOKENS // count
+
+
+def seeds(all_servers: Sequence[Server]) -> list[str]:
+    """Addresses that new nodes ask for the others: the first server of each zone, of three zones at most."""
+    first: dict[str, str] = {}
+    for server in all_servers:
+        first.setdefault(server.zone, server.address)
+    return list(first.values())[:3]
+
+
+def configuration(own: Server, ring: Sequence[Server], folders: Sequence[str], write_timeout_ms: int) -> dict[str, Any]:
+    """``cassandra.yaml`` of a server; JSON is YAML, too. What it leaves out is as Cassandra has it by default.
+
+    Args:
+        folders: where data goes, one for each disk; the commit log goes to the first.
+        write_timeout_ms: after which a write has failed, and a replica drops what it has not applied.
+    """
+    return {
+        "cluster_name": CLUSTER,
+        "num_tokens": 1,
+        "initial_token": str(token(own.rank, len(ring))),
+        "auto_bootstrap": False,  # an empty ring has nothing to stream, and so all may start at once
+        "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
+        "endpoint_snitch": "GossipingPropertyFileSnitch",
+        "seed_provider": [
+            {
+                "class_name": "org.apache.cassandra.locator.SimpleSeedProvider",
+                "parameters": [{"seeds": ",".join(seeds(ring))}],
+            }
+        ],
+        "listen_address": own.address,
+        "rpc_address": own.address,
+        "storage_port": STORAGE_PORT,
+        "native_transport_port": NATIVE_PORT,
+        "write_request_timeout": f"{write_timeout_ms}ms",
+        "commitlog_sync": "periodic",
+        "commitlog_sync_period": "10s",
+        "data_file_directories": [f"{folder}/data" for folder in folders],
+        "commitlog_directory": f"{folders[0]}/commitlog",
+        "saved_caches_directory": f"{folders[0]}/saved_caches",
+        "hints_directory": f"{folders[0]}/hints",
+        "memtable_allocation_type": "offheap_objects",
+        "authenticator": "AllowAllAuthenticator",
+        "authorizer": "AllowAllAuthorizer",
+    }
+
+
+def rack(own: Server) -> str:
+    """``cassandra-rackdc.properties``: a zone is a rack, so the copies of a row are in different zones."""
+    return f"dc={DATACENTER}\nrack={own.zone}\n"
+
+
+LOGGING = """<configuration>
+  <appender name="FILE" class="ch.qos.logback.core.FileAppender">
+    <file>${cassandra.logdir}/system.log</file>
+    <encoder><pattern>%-5level [%thread] %date{ISO8601} %F:%L - %msg%n</pattern></encoder>
+  </appender>
+  <root level="INFO"><appender-ref ref="FILE" /></root>
+</configuration>
+"""
+
+_EXPORTS = (
+    "java.base/java.lang.ref",
+    "java.base/jdk.internal.misc",
+    "java.management.rmi/com.sun.jmx.remote.internal.rmi",
+    "java.rmi/sun.rmi.registry",
+    "java.rmi/sun.rmi.server",
+    "java.sql/java.sql",
+    "jdk.unsupported/sun.misc",
+)
+_OPENS = (
+    "java.base/java.io",
+    "java.base/java.lang",
+    "java.base/java.lang.module",
+    "java.base/java.lang.reflect",
+    "java.base/java.math",
+    "java.base/java.net",
+    "java.base/java.nio",
+    "java.base/java.util",
+    "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic",
+    "java.base/jdk.internal.loader",
+    "java.base/jdk.internal.math",
+    "java.base/jdk.internal.module",
+    "java.base/jdk.internal.ref",
+    "java.base/jdk.internal.reflect",
+    "java.base/jdk.internal.util.jar",
+    "java.base/sun.nio.ch",
+    "jdk.management/com.sun.management.internal",
+)
+"""What Cassandra needs of a Java 17 that keeps its own parts to itself."""
+
+
+def heap_mib(memory_mib: int, asked: int) -> int:
+    """As asked; with 0 a quarter of the memory, for the rest holds memtables and the system's cache of files."""
+    return asked or max(256, min(memory_mib // 4, MOST_HEAP_MIB))
+
+
+def java_options(heap: int, agent: str, own: Server, folders: Mapping[str, str], ring_delay_ms: int) -> list[str]:
+    """What the JVM is told, but for the class path.
+
+    Args:
+        heap: MiB.
+        agent: the JAR that serves JMX over HTTP.
+        folders: ``conf``, ``logs``, ``storage``, ``triggers``; and ``jamm``, a JAR.
+        ring_delay_ms: how long a node listens for others before it takes its place.
+    """
+    return [
+        f"-Xms{heap}M",
+        f"-Xmx{heap}M",
+        "-XX:+UseG1GC",
+        "-XX:MaxGCPauseMillis=300",
+        "-XX:+ParallelRefProcEnabled",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-XX:-UsePerfData",
+        "-Xss512k",
+        "-Djava.net.preferIPv4Stack=true",
+        "-Djdk.attach.allowAttachSelf=true",
+        "-Dio.netty.tryReflectionSetAccessible=true",
+        f"-Dcassandra.config=file://{folders['conf']}/cassandra.yaml",
+        f"-Dcassandra.storagedir={folders['storage']}",
+        f"-Dcassandra.logdir={folders['logs']}",
+        f"-Dcassandra.triggers_dir={folders['triggers']}",
+        f"-Dlogback.configurationFile={folders['conf']}/logback.xml",
+        f"-Dcassandra.ring_delay_ms={ring_delay_ms}",
+        "-Dcassandra.consistent.rangemovement=false",  # or only one node at a time may join
+        "-Dcassandra.skip_wait_for_gossip_to_settle=0",
+        f"-javaagent:{folders['jamm']}",
+        f"-javaagent:{agent}=host={own.address},port={AGENT_PORT},discoveryEnabled=false",
+        *(option for module in _EXPORTS for option in ("--add-exports", f"{module}=ALL-UNNAMED")),
+        *(option for module in _OPENS for option in ("--add-opens", f"{module}=ALL-UNNAMED")),
+    ]
+
+
+def key_range(rank: int, keys: int) -> tuple[int, int]:
+    """The keys that a driver writes, and no other: from the first on, below the second."""
+    return rank * keys, (rank + 1) * keys

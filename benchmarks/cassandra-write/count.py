@@ -1,0 +1,85 @@
+"""Afterwards: have the servers seen what the drivers say? Each driver tells the first one how much it has written, and
+that one asks all servers. With the parameter ``exact`` a difference is a failure: nothing may then have been dropped.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import time
+from collections.abc import Iterable, Mapping
+
+import server
+from node import Phase, this_phase
+
+PORT = 8779
+SECONDS = 120.0
+
+
+def main() -> None:
+    phase = this_phase()
+    own: dict[str, int] = phase.read("writes.json")
+    print(f"this driver: {own}")
+    if phase.rank > 0:
+        tell(phase, own)
+        return
+    drivers = added([own, *heard(phase, len(phase.drivers) - 1)])
+    servers = added(server.totals(one.address) for one in phase.servers)
+    copies = min(int(phase.parameters["replicas"]), len(phase.servers))
+    print(json.dumps({"drivers": drivers, "servers": servers, "replicas": copies}))
+    problems = differences(drivers, servers, copies)
+    print("\n".join(problems) or "the servers have coordinated and applied all that the drivers have written")
+    if problems and phase.parameters["exact"]:
+        sys.exit("; ".join(problems))
+
+
+def added(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for part in parts:
+        for name, count in part.items():
+            totals[name] = totals.get(name, 0) + count
+    return totals
+
+
+def differences(drivers: Mapping[str, int], servers: Mapping[str, int], copies: int) -> list[str]:
+    """Sentences; none when the servers have counted exactly what the drivers have, and each write once a replica."""
+    written, found = drivers["writes"], []
+    if servers["coordinated"] != written:
+        found.append(f"the drivers have written {written} rows, the servers coordinated {servers['coordinated']}")
+    if servers["applied"] != copies * written:
+        dropped = f"{servers['dropped']} were dropped"
+        found.append(f"the servers have applied {servers['applied']} writes, not {copies} times {written}: {dropped}")
+    return found
+
+
+def tell(phase: Phase, own: Mapping[str, int]) -> None:
+    until = time.monotonic() + SECONDS
+    while True:
+        try:
+            with socket.create_connection((phase.drivers[0], PORT), timeout=10) as connection:
+                connection.sendall(json.dumps(own).encode())
+            return
+        except OSError as error:
+            if time.monotonic() > until:
+                sys.exit(f"the first driver does not listen: {error}")
+            time.sleep(0.5)
+
+
+def heard(phase: Phase, count: int) -> list[dict[str, int]]:
+    """What the other drivers tell."""
+    told: list[dict[str, int]] = []
+    with socket.create_server((phase.address, PORT), backlog=count + 1) as listening:
+        listening.settimeout(SECONDS)
+        while len(told) < count:
+            try:
+                connection, _ = listening.accept()
+                with connection, connection.makefile("rb") as stream:
+                    told.append(json.load(stream))
+            except (OSError, ValueError) as error:
+                sys.exit(f"{len(told)} of {count} other drivers have told what they have written: {error}")
+    return told
+
+
+if __name__ == "__main__":
+    main()

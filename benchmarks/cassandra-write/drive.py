@@ -1,0 +1,195 @@
+"""A driver: makes the schema (phase ``schema``, one driver for all), writes for a while (``load``), and writes while it
+is measured (``measure``): rows of ten columns of ten bytes, at consistency ONE, of keys that no other driver writes.
+
+Parameters: ``driver``, latte or cassandra-stress; ``keys`` of each driver; ``threads``, how many writes of each driver
+are under way at a time; ``rate``, how many writes a second of each driver, 0 for as many as it can; ``sampling_ms``;
+``write_timeout_ms``; ``load_seconds``.
+
+Recorded as ``write``, from the generator's own interval log: the time from the request to the answer, of failures, too,
+which generators do not tell apart. Errors: ``failed``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import cluster
+from node import LOST, Phase, this_phase
+
+from troop.measure import hdr_log
+from troop.measure.hdr_log import Interval
+from troop.measure.operations import Operation
+
+TAGS = {"latte": "requests", "cassandra-stress": "WRITE-st"}
+"""Of the intervals that hold each request once: from when it was sent to its answer."""
+SLACK = 2.0
+"""Seconds of load beyond the measured time."""
+LATER_MS = 3000
+"""How much longer than a server's own time-out a driver waits for its answer."""
+A_THREAD = 64
+"""Writes under way that one thread of latte looks after."""
+
+
+def main() -> None:
+    phase = this_phase()
+    if phase.name == "schema":
+        if phase.rank == 0:
+            run(phase, schema_line(phase))
+            print("the schema is there")
+        return
+    seconds = float(phase.parameters["load_seconds"])
+    if phase.measured_seconds:
+        seconds = phase.measured_from + phase.measured_seconds + SLACK - time.time()
+    log = Path(f"{phase.name}.hlog").resolve()
+    output = run(phase, line(phase, seconds, log))
+    if phase.parameters["driver"] == "latte":
+        with log.open("wb") as file:
+            subprocess.run([str(phase.artifacts / "latte"), "hdr", f"{phase.name}.json"], stdout=file, check=True)
+    problems: list[str] = []
+    intervals = list(hdr_log.chosen([log], TAGS[phase.parameters["driver"]], problems))
+    if problems:
+        sys.exit("; ".join(problems))
+    failures = failed(phase, intervals, output)
+    keep_totals(phase, sum(one.count for one in intervals), sum(failures))
+    if phase.measured_seconds:
+        record(phase, intervals, failures)
+
+
+def schema_line(phase: Phase) -> list[str]:
+    """The command that makes the schema."""
+    if phase.parameters["driver"] == "latte":
+        latte, replicas = str(phase.artifacts / "latte"), f"replicas={phase.parameters['replicas']}"
+        return [latte, "schema", "-P", replicas, str(phase.files / "write.rn"), *contacts(phase)]
+    return stress(phase, "n=1", (0, 1), Path("schema.hlog"), threads=1)
+
+
+def line(phase: Phase, seconds: float, log: Path) -> list[str]:
+    """The command that writes for so many seconds."""
+    given = phase.parameters
+    begin, end = cluster.key_range(phase.rank, int(given["keys"]))
+    if given["driver"] == "cassandra-stress":
+        return stress(phase, f"duration={round(seconds)}s", (begin, end), log, int(given["threads"]))
+    threads, each = shares(int(given["threads"]), os.cpu_count() or 1)
+    rate = ["--rate", str(given["rate"])] if given["rate"] else []
+    return [
+        str(phase.artifacts / "latte"),
+        "run",
+        "--quiet",
+        *("--warmup", "0", "--duration", f"{round(seconds * 1000)}ms", "--sampling", f"{given['sampling_ms']}ms"),
+        *("--threads", str(threads), "--concurrency", str(each), *rate),
+        *("--start-cycle", str(begin), "--end-cycle", str(end)),
+        *("--consistency", "ONE", "--datacenter", cluster.DATACENTER),
+        *("--request-timeout", f"{int(given['write_timeout_ms']) + LATER_MS}ms"),
+        *("--output", f"{phase.name}.json"),
+        str(phase.files / "write.rn"),
+        *contacts(phase),
+    ]
+
+
+def stress(phase: Phase, how_long: str, keys: tuple[int, int], log: Path, threads: int) -> list[str]:
+    """cassandra-stress's command; its own table is that of ``write.rn``."""
+    given = phase.parameters
+    throttle = [f"throttle={given['rate']}/s"] if given["rate"] else []
+    return [
+        str(phase.home / "tools" / "bin" / "cassandra-stress"),
+        *("write", "cl=ONE", "no-warmup", how_long),
+        *("-pop", f"seq={keys[0] + 1}..{keys[1]}"),
+        *("-col", "n=FIXED(10)", "size=FIXED(10)"),
+        *("-schema", f"replication(strategy=NetworkTopologyStrategy,{cluster.DATACENTER}={given['replicas']})"),
+        *("-rate", f"threads={threads}", *throttle),
+        *("-node", ",".join(contacts(phase))),
+        *("-log", f"hdrfile={log}", f"interval={given['sampling_ms']}ms"),
+    ]
+
+
+def contacts(phase: Phase) -> list[str]:
+    """Servers that tell of all the others."""
+    return cluster.seeds(phase.servers)
+
+
+def shares(threads: int, processors: int) -> tuple[int, int]:
+    """Threads of latte, and how many writes each has under way; together at least as many as asked for."""
+    count = max(1, min(processors, threads // A_THREAD))
+    return count, -(-threads // count)
+
+
+def run(phase: Phase, command: Sequence[str]) -> str:
+    """What a command has printed; ends the script when it fails, as lost when a server is gone."""
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    print(done.stdout[-20_000:])
+    if done.returncode == 0:
+        return done.stdout
+    if phase.measured_seconds and (gone := [one.address for one in phase.servers if not answers(one.address)]):
+        print(f"{len(gone)} servers do not answer any more: {', '.join(gone[:5])}")
+        sys.exit(LOST)
+    sys.exit(f"{Path(command[0]).name} ended with {done.returncode}")
+
+
+def answers(address: str) -> bool:
+    try:
+        socket.create_connection((address, cluster.NATIVE_PORT), timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+def failed(phase: Phase, intervals: Sequence[Interval], output: str) -> list[int]:
+    """Failures by interval. Of cassandra-stress, which tells only how many there were, all in the last that counts."""
+    if phase.parameters["driver"] == "cassandra-stress":
+        told = re.search(r"^Total errors\s*:\s*([0-9,]+)", output, re.MULTILINE)
+        until = phase.measured_from + phase.measured_seconds if phase.measured_seconds else math.inf
+        last = max((n for n, one in enumerate(intervals) if one.middle < until), default=0)
+        return [int(told[1].replace(",", "")) if told and n == last else 0 for n in range(len(intervals))]
+    report: dict[str, Any] = json.loads(Path(f"{phase.name}.json").read_text(encoding="utf-8"))
+    return [int(sample["req_error_count"]) for sample in report["result"]["log"]]
+
+
+def keep_totals(phase: Phase, writes: int, failures: int) -> None:
+    """How much this driver has written so far, in all phases."""
+    before = phase.read("writes.json") or {"writes": 0, "failed": 0}
+    phase.keep("writes.json", {"writes": before["writes"] + writes, "failed": before["failed"] + failures})
+
+
+def record(phase: Phase, intervals: Sequence[Interval], failures: Sequence[int]) -> None:
+    begin, end = phase.measured_from, phase.measured_from + phase.measured_seconds
+    if problem := uncovered(intervals, begin, end):
+        sys.exit(problem)
+    found = hdr_log.operation(intervals, begin, phase.measured_seconds)
+    add_failures(found, intervals, failures, begin, end)
+    hdr_log.write({"write": found}, phase.results)
+    print(f"{found.times.count} writes in the measured time")
+    if not found.times.count:
+        sys.exit("nothing was written in the measured time")
+
+
+def uncovered(intervals: Sequence[Interval], begin: float, end: float) -> str | None:
+    """What is wrong when the load was not there for all of the measured time."""
+    first, last = intervals[0].start, max(one.start + one.seconds for one in intervals)
+    if first > begin:
+        return f"the load began {first - begin:.1f} s after the measured time: a longer warm_up is needed"
+    return f"the load ended {end - last:.1f} s before the measured time" if last < end else None
+
+
+def add_failures(
+    operation: Operation, intervals: Iterable[Interval], failures: Iterable[int], begin: float, end: float
+) -> None:
+    for one, count in zip(intervals, failures):
+        if count and begin <= one.middle < end:
+            operation.errors["failed"] = operation.errors.get("failed", 0) + count
+            operation.per_second.errors[int(one.middle) - operation.per_second.start] += count
+
+
+if __name__ == "__main__":
+    main()

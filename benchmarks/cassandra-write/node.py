@@ -1,0 +1,92 @@
+"""What a script finds on its node, as the agent has told it: parameters, roster and folders."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cluster
+from cluster import Server
+
+LOST = 75
+"""The exit code by which a script says that what it measures is there no more."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """This phase on this node.
+
+    Attributes:
+        shared: what phases leave for later ones.
+        measured_from: seconds since 1970; of a phase that measures.
+    """
+
+    name: str
+    role: str
+    rank: int
+    address: str
+    parameters: dict[str, Any]
+    roster: dict[str, Any]
+    files: Path
+    artifacts: Path
+    shared: Path
+    results: Path
+    measured_from: float
+    measured_seconds: float
+
+    @property
+    def servers(self) -> list[Server]:
+        return cluster.servers(self.roster)
+
+    @property
+    def own(self) -> Server:
+        """This server."""
+        return self.servers[self.rank]
+
+    @property
+    def drivers(self) -> list[str]:
+        """Addresses by rank."""
+        found = [node for node in self.roster["nodes"] if node["role"] == "drivers"]
+        return [str(node["address"]) for node in sorted(found, key=lambda node: int(node["rank"]))]
+
+    @property
+    def home(self) -> Path:
+        """Where the distribution has been unpacked to: the folder that holds ``lib``."""
+        return next((self.shared / "cassandra").glob("*/lib")).parent
+
+    def read(self, name: str) -> Any:
+        """What an earlier phase of this node has kept; None when there is nothing."""
+        path = self.shared / name
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    def keep(self, name: str, value: Any) -> None:
+        (self.shared / name).write_text(json.dumps(value), encoding="utf-8")
+
+
+def this_phase() -> Phase:
+    """As the agent says in the environment of the script that it runs."""
+
+    def told(name: str) -> str:
+        return os.environ[f"TROOP_{name}"]
+
+    def document(name: str) -> dict[str, Any]:
+        read: dict[str, Any] = json.loads(Path(told(name)).read_text(encoding="utf-8"))
+        return read
+
+    return Phase(
+        name=told("PHASE"),
+        role=told("ROLE"),
+        rank=int(told("RANK")),
+        address=told("ADDRESS"),
+        parameters=document("PARAMETERS"),
+        roster=document("ROSTER"),
+        files=Path(told("FILES")),
+        artifacts=Path(told("ARTIFACTS")),
+        shared=Path(told("SHARED")),
+        results=Path(told("RESULTS")),
+        measured_from=float(told("MEASURED_FROM")),
+        measured_seconds=float(told("MEASURED_SECONDS")),
+    )

@@ -1,0 +1,83 @@
+"""Starts this node's server, and waits until it sees the whole ring. Seeds begin, and then all others at once.
+
+Parameters: ``heap_mib``, 0 for a part of the memory; ``ring_delay_ms``, for how long a server listens before it takes
+its place; ``ring_seconds``, how long all of it may take.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import subprocess
+import time
+from pathlib import Path
+
+import cluster
+import server
+from node import Phase, this_phase
+
+FILES = 1_048_576
+"""That a server may have open."""
+
+
+def main() -> None:
+    phase = this_phase()
+    until = time.monotonic() + float(phase.parameters["ring_seconds"])
+    if phase.address not in cluster.seeds(phase.servers):
+        server.await_seeds(phase, until)
+    process = server.keep_started(phase, launch(phase))
+    print(f"Cassandra is process {process.pid}, at {phase.address}")
+    server.await_ring(phase, until)
+    for one in phase.servers:
+        print(f"UN  {one.address}  {one.zone}  {cluster.token(one.rank, len(phase.servers))}")
+
+
+def launch(phase: Phase) -> int:
+    """The number of its process, which goes on by itself."""
+    conf, logs = phase.shared / "conf", phase.shared / "logs"
+    for folder in (conf, logs):
+        folder.mkdir(exist_ok=True)
+    data = phase.read("folders.json")
+    timeout = int(phase.parameters["write_timeout_ms"])
+    settings = cluster.configuration(phase.own, phase.servers, data, timeout)
+    (conf / "cassandra.yaml").write_text(json.dumps(settings, indent=1), encoding="utf-8")
+    (conf / "cassandra-rackdc.properties").write_text(cluster.rack(phase.own), encoding="utf-8")
+    (conf / "logback.xml").write_text(cluster.LOGGING, encoding="utf-8")
+    (phase.shared / "triggers").mkdir(exist_ok=True)
+    library = phase.home / "lib"
+    folders = {"conf": str(conf), "logs": str(logs), "storage": data[0], "triggers": str(phase.shared / "triggers")}
+    folders["jamm"] = str(next(library.glob("jamm-*.jar")))
+    heap = cluster.heap_mib(memory_mib(), int(phase.parameters["heap_mib"]))
+    options = cluster.java_options(
+        heap, str(phase.artifacts / "jolokia"), phase.own, folders, int(phase.parameters["ring_delay_ms"])
+    )
+    command = ["java", *options, "-cp", f"{conf}:{library}/*", "org.apache.cassandra.service.CassandraDaemon"]
+    with (logs / "console.log").open("wb") as console:
+        process = subprocess.Popen(
+            command,
+            cwd=phase.shared,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # or it would end with this script's time-out
+            preexec_fn=_more_files,
+        )
+    return process.pid
+
+
+def memory_mib() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // cluster.MIB
+
+
+def _more_files() -> None:
+    with contextlib.suppress(ValueError, OSError):  # who may not has to do with what there is
+        resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, FILES))
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    with contextlib.suppress(OSError):  # the agent would rather have scripts killed than itself; a server is neither
+        Path("/proc/self/oom_score_adj").write_text("0", encoding="ascii")
+
+
+if __name__ == "__main__":
+    main()

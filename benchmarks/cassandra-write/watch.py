@@ -1,0 +1,145 @@
+"""While drivers write: reads what this node's server counts, once a second, and sees to it that it lives.
+
+Recorded as ``coordinate``, the writes that the server has taken from drivers, and ``apply``, those it has made as one
+of the replicas. Times are Cassandra's own, whose buckets are a fifth wide; a value counts as the largest of its bucket,
+as in nodetool. Errors by kind: ``timeouts``, ``unavailables``, ``failures``; ``dropped``, what came too late to apply.
+
+When the server has died, or is silent for long, it ends with the code that makes the cell invalid.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import server
+from node import LOST, Phase, this_phase
+from server import RefusedError, SilentError
+
+from troop.measure import hdr_log
+from troop.measure.operations import Operation, PerSecond
+
+SILENCE = 30.0
+"""Seconds without an answer after which a server that lives is as good as dead: it can do nothing else either."""
+
+OPERATIONS = {"coordinate": "coordinated", "apply": "applied"}
+"""Operation -> the total that counts it."""
+ERRORS = {"coordinate": ("timeouts", "unavailables", "failures"), "apply": ("dropped",)}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a server had counted by one moment; ``at`` is in seconds since 1970."""
+
+    at: float
+    totals: Mapping[str, int]
+
+
+def offsets(count: int) -> list[int]:
+    """The largest microseconds of each of Cassandra's buckets; of the last one, which has no end, where it begins."""
+    found = [1]
+    while len(found) < count - 1:
+        found.append(max(found[-1] + 1, round(found[-1] * 1.2)))
+    return [*found, found[-1] + 1]
+
+
+def operation(
+    name: str, readings: Sequence[Reading], before: Sequence[int], after: Sequence[int], seconds: tuple[float, float]
+) -> Operation:
+    """What was counted between the first reading and the last.
+
+    Args:
+        before: the buckets with the first reading; ``after`` with the last.
+        seconds: the measured time, from and until, in seconds since 1970.
+    """
+    first = math.floor(seconds[0])
+    length = math.ceil(seconds[1]) - first
+    result = Operation(per_second=PerSecond(first, [0] * length, [0] * length))
+    for microseconds, old, new in zip(offsets(len(after)), before, after):
+        if new > old:
+            result.times.record(microseconds, new - old)
+    for one, other in zip(readings, readings[1:]):
+        second = min(max(int((one.at + other.at) / 2) - first, 0), length - 1)
+        grown = {total: max(0, other.totals[total] - one.totals[total]) for total in one.totals}
+        result.per_second.count[second] += grown[OPERATIONS[name]]
+        for kind in ERRORS[name]:
+            result.per_second.errors[second] += grown[kind]
+            if grown[kind]:
+                result.errors[kind] = result.errors.get(kind, 0) + grown[kind]
+    return result
+
+
+class Watch:
+    """Readings of the server at full seconds of the measured time."""
+
+    def __init__(self, phase: Phase) -> None:
+        self._phase, self._process = phase, server.started(phase)
+        self._heard = time.monotonic()
+        self.readings: list[Reading] = []
+
+    def until(self, moment: float) -> None:
+        """Waits, and makes sure all the while that the server is there."""
+        while True:
+            if not self._process.is_alive:
+                self._lost("has died")
+            if time.monotonic() - self._heard > SILENCE:
+                self._lost(f"has been silent for {SILENCE:.0f} s")
+            left = moment - time.time()
+            if left <= 0:
+                return
+            time.sleep(min(left, 0.5))
+            if left > 0.5 and not self.readings:
+                self._heard = time.monotonic()  # nobody has asked it yet
+
+    def read(self, *more: dict[str, Any]) -> list[Any]:
+        """One reading, and the answers to further questions; none when the server is silent for now."""
+        questions = [server.count(mbean) for mbean in server.TOTALS.values()]
+        try:
+            answers = server.ask(self._phase.address, [*questions, *more], seconds=5)
+        except (SilentError, RefusedError) as error:
+            print(error)
+            return []
+        self._heard = time.monotonic()
+        self.readings.append(Reading(time.time(), dict(zip(server.TOTALS, answers))))
+        return answers[len(questions) :]
+
+    def certainly(self, *more: dict[str, Any]) -> list[Any]:
+        """The same, tried until there is an answer."""
+        while not (answers := self.read(*more)):
+            self.until(time.time() + 0.2)
+        return answers
+
+    def _lost(self, what: str) -> None:
+        print(server.log_tail(self._phase))
+        print(f"the server {self._phase.address} (process {self._process.pid}) {what} during the measured phase")
+        sys.exit(LOST)
+
+
+def main() -> None:
+    phase = this_phase()
+    begin, end = phase.measured_from, phase.measured_from + phase.measured_seconds
+    histograms = [server.buckets(server.TOTALS[total]) for total in OPERATIONS.values()]
+    watch = Watch(phase)
+    watch.certainly(*histograms)  # the first answer takes a server longer than all later ones
+    watch.readings.clear()
+    watch.until(begin)
+    before = watch.certainly(*histograms)
+    moment = begin + 1
+    while moment < end:
+        watch.until(moment)
+        watch.read()
+        moment = max(moment + 1, math.floor(time.time() - begin) + begin + 1)
+    watch.until(end)
+    after = watch.certainly(*histograms)
+    counts = zip(OPERATIONS, before, after)
+    found = {name: operation(name, watch.readings, old, new, (begin, end)) for name, old, new in counts}
+    hdr_log.write(found, phase.results)
+    print({name: one.times.count for name, one in found.items()})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""The cells of runs that have more than one, as people see them: planned, under way, and side by side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from cli import show
+from cli.bench_show import COLUMNS, duration, row
+from troop.bench import names
+from troop.bench.plan import Plan, variant_document
+from troop.bench.record import FINAL, CellStatus
+
+PLANNED_COLUMNS = ("cell", "", "nodes", "by role")
+CELL_COLUMNS = ("cell", "", "status", "at", "since", "took", "reason")
+
+_LAST = 5
+"""So many of the cells that are over stay in sight while others are under way."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that has happened to a cell."""
+
+    at: str
+    text: str
+
+
+def planned(plan: Plan) -> list[dict[str, Any]]:
+    """The cells a file comes to, as JSON-like values; ``nodes`` by role."""
+    return [
+        {
+            "cell": one.cell,
+            "label": one.variant.label,
+            "variant": variant_document(one.variant),
+            "nodes": {fleet.role: fleet.count for fleet in one.benchmark.fleets},
+        }
+        for one in plan.cells
+    ]
+
+
+def planned_rows(plan: Plan) -> list[tuple[Any, ...]]:
+    return [
+        (one["cell"], one["label"], sum(one["nodes"].values()), ", ".join(f"{r} {n}" for r, n in one["nodes"].items()))
+        for one in planned(plan)
+    ]
+
+
+def latest(told: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The cells of a run that count: of several attempts at one, the last.
+
+    Args:
+        told: as GET /benchmarks/{run} tells it.
+    """
+    found: dict[str, tuple[int, dict[str, Any]]] = {}
+    for cell in told["cells"]:
+        first, attempt = names.attempt_of(cell["cell"])
+        if attempt > found.get(first, (0, {}))[0]:
+            found[first] = attempt, cell
+    return [cell for _, cell in found.values()]
+
+
+def name(cell: Mapping[str, Any]) -> str:
+    """``c003 n6, threads=200``."""
+    return f"{cell['cell']} {cell.get('label') or ''}".strip()
+
+
+def changes(told: Mapping[str, Any], said: set[tuple[str, str]]) -> list[Change]:
+    """What has happened to cells since it was last said, a line each.
+
+    Args:
+        said: what was; grows by what is returned.
+    """
+    found = []
+    alone = len(told["cells"]) == 1
+    for cell in told["cells"]:
+        begun = {step["phase"]: step["at"] for step in cell["steps"]}
+        if names.LAUNCH not in begun:
+            begun = {}  # it was never launched, so nothing was taken down
+        news = [(at, step) for step, at in begun.items() if step != names.OVER]
+        if not alone and cell["status"] in FINAL:
+            last = max(begun.values(), default=told["run"]["ended_at"] or told["run"]["at"])
+            news.append((last, ended(cell)))
+        for at, what in news:
+            key = cell["cell"], what
+            if key not in said:
+                said.add(key)
+                found.append(Change(at, what if alone else f"{name(cell)}: {what}"))
+    return sorted(found, key=lambda change: change.at)
+
+
+def ended(cell: Mapping[str, Any]) -> str:
+    """``FAILED: i-1 was lost``: the first line of why, if there is one."""
+    reason = (cell["reason"] or "").partition("\n")[0]
+    return f"{cell['status']}: {reason}" if reason else str(cell["status"])
+
+
+def progress(told: Mapping[str, Any], now: datetime) -> Group:
+    """The cells under way and the last ones that are over, for a terminal that shows it again and again."""
+    cells = latest(told)
+    over = sorted((cell for cell in cells if cell["status"] in FINAL), key=_last_moment)
+    going = [cell for cell in cells if cell["status"] == CellStatus.RUNNING]
+    counts = Counter(cell["status"] for cell in over)
+    so_far = ", ".join(f"{number} {status}" for status, number in sorted(counts.items())) or "none"
+    total = max(told["run"].get("cells") or 0, len(cells))
+    grid = Table(box=None, pad_edge=False, show_header=False)
+    for cell in over[-_LAST:]:
+        good = cell["status"] == CellStatus.SUCCEEDED
+        style = "green" if good else "bold red"
+        grid.add_row(Text("✓" if good else "✗", style), _text(name(cell), style), _text(ended(cell), style), "")
+    for cell in going:
+        style = "bold yellow"
+        since = duration(_seconds(cell, now))
+        grid.add_row(Text("▸", style), _text(name(cell), style), _text(cell["phase"], style), since)
+    return Group(Text(f"{len(over)} of {total} cells over: {so_far}; {len(going)} under way"), grid)
+
+
+def cell_rows(told: Mapping[str, Any], now: datetime) -> list[tuple[Any, ...]]:
+    """All cells and what they are at, attempts that do not count too."""
+    rows = []
+    for cell in told["cells"]:
+        moments = [step["at"] for step in cell["steps"]]
+        at = "" if cell["phase"] == names.OVER or not moments else cell["phase"]
+        since = show.moment(max(moments)) if moments else ""
+        reason = (cell["reason"] or "").partition("\n")[0]
+        rows.append((cell["cell"], cell.get("label"), cell["status"], at, since, duration(_took(cell, now)), reason))
+    return rows
+
+
+def results(told: Mapping[str, Any]) -> None:
+    """What was measured, the cells side by side in one table; and why others have measured nothing."""
+    cells = latest(told)
+    rows = [(cell["cell"], cell.get("label"), *row(one)) for cell in cells for one in cell["results"] or []]
+    if rows:
+        show.table(("cell", "", *COLUMNS), rows)
+    for cell in cells:
+        if cell["status"] in FINAL and cell["status"] != CellStatus.SUCCEEDED:
+            show.say(f"{name(cell)} {ended(cell)}")
+
+
+def _text(text: str, style: str) -> Text:
+    return Text(show.clean(text), style)
+
+
+def _last_moment(cell: Mapping[str, Any]) -> str:
+    return max((step["at"] for step in cell["steps"]), default="")
+
+
+def _seconds(cell: Mapping[str, Any], now: datetime) -> float | None:
+    last = _last_moment(cell)
+    return max(0.0, (now - datetime.fromisoformat(last)).total_seconds()) if last else None
+
+
+def _took(cell: Mapping[str, Any], now: datetime) -> float | None:
+    """From its launch until it was over, or until now."""
+    at = {step["phase"]: datetime.fromisoformat(step["at"]) for step in cell["steps"]}
+    if names.LAUNCH not in at:
+        return None
+    return (at.get(names.OVER, now) - at[names.LAUNCH]).total_seconds()

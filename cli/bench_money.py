@@ -1,0 +1,75 @@
+"""What runs cost, as people see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from cli import show
+from troop.bench.money import shown
+
+COLUMNS = ("cell", "what", "quantity", "unit", "price", "cost")
+
+
+def line(estimate: Mapping[str, Any]) -> str:
+    """``expected to cost $0.12, at most $0.40``; what is not in it, too."""
+    expected, most = (shown(estimate[key], estimate["currency"]) for key in ("expected", "most"))
+    budget = f", of a budget of {shown(estimate['budget'], estimate['currency'])}" if estimate["budget"] else ""
+    more = ", and what has no price" if estimate.get("unknown") else ""
+    return f"expected to cost {expected}, at most {most}{more}{budget}"
+
+
+def estimate_table(estimate: Mapping[str, Any]) -> None:
+    """Line by line, cell by cell, and the sums."""
+    currency = estimate["currency"]
+    rows = [
+        (cell["cell"] + (f"  {cell['label']}" if cell["label"] else ""), *_item(item, currency))
+        for cell in estimate["cells"]
+        for item in cell["items"]
+    ]
+    show.table(COLUMNS, rows)
+    if len(estimate["cells"]) > 1:
+        sums = [
+            (cell["cell"], cell["label"], shown(cell["expected"], currency), shown(cell["most"], currency))
+            for cell in estimate["cells"]
+        ]
+        show.table(("cell", "", "expected", "at most"), sums, title=" ")
+    show.say(line(estimate))
+
+
+def cost_table(told: Mapping[str, Any]) -> None:
+    """What a run has cost, by what was used, and by attempt; nothing when that is not known yet."""
+    cost = told["run"].get("cost")
+    cells = [cell for cell in told["cells"] if cell.get("cost")]
+    if len(cells) > 1:
+        rows = [
+            (cell["cell"], cell["status"], shown(cell["cost"]["amount"], cell["cost"]["currency"])) for cell in cells
+        ]
+        show.table(("cell", "status", "cost"), rows, title=" ")
+    if cost:
+        show.table(COLUMNS[1:], [_item(item, cost["currency"]) for item in cost["items"]], title=" ")
+        show.say(f"it has cost {total(cost)}")
+
+
+def total(cost: Mapping[str, Any]) -> str:
+    """``$0.12``; and that there is more when something has no price."""
+    more = f", and what has no price: {', '.join(cost['unknown'])}" if cost["unknown"] else ""
+    return shown(cost["amount"], cost["currency"]) + more
+
+
+def warnings(estimate: Mapping[str, Any]) -> Iterable[str]:
+    """Why it would be refused, and what else should be known."""
+    yield from (f"it would be refused: {one['where']} {one['problem']}" for one in estimate["problems"])
+    yield from estimate["warnings"]
+
+
+def _item(item: Mapping[str, Any], currency: str) -> tuple[str, ...]:
+    price, amount = item["price"], item["amount"]
+    return (
+        item["what"],
+        f"{item['quantity']:,.4g}" if item["quantity"] < 1000 else f"{item['quantity']:,.0f}",
+        item["unit"],
+        show.NOTHING if price is None else f"{Decimal(str(price)).normalize():f}",
+        show.NOTHING if amount is None else shown(amount, currency),
+    )

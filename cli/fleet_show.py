@@ -1,0 +1,115 @@
+"""Standing fleets as people see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cli import bench_money, show
+from troop.bench.money import shown
+from troop.bench.verdicts import is_vain
+
+FLEET_COLUMNS = ("fleet", "name", "status", "nodes", "began", "expires", "by", "reason")
+NODE_COLUMNS = ("node", "role", "zone", "type", "in its group", "ready", "problem")
+
+
+def of_role(role: Mapping[str, Any]) -> str:
+    """``workers: 3 of 5 in service, 2 ready``."""
+    said = f"{role['role']}: {role['in_service']} of {role['desired']} in service, {role['ready']} ready"
+    more = [f"{role[what]} {what}" for what in ("starting", "leaving", "failed") if role[what]]
+    return ", ".join([said, *more])
+
+
+def of_roles(fleet: Mapping[str, Any]) -> str:
+    return "; ".join(map(of_role, fleet["roles"]))
+
+
+def is_complete(fleet: Mapping[str, Any]) -> bool:
+    """Whether exactly the nodes that are wanted are there, and ready."""
+    return all(
+        role["in_service"] == role["ready"] == role["desired"] and not role["starting"] and not role["leaving"]
+        for role in fleet["roles"]
+    )
+
+
+def is_stuck(fleet: Mapping[str, Any]) -> bool:
+    """Whether nothing is under way, and some nodes could not set themselves up."""
+    roles = fleet["roles"]
+    settled = all(
+        role["in_service"] == role["ready"] + role["failed"] == role["desired"]
+        and not role["starting"]
+        and not role["leaving"]
+        for role in roles
+    )
+    return settled and any(role["failed"] for role in roles)
+
+
+def hopeless(told: Mapping[str, Any]) -> str | None:
+    """The first refusal that the next launch would meet as well; None when there is none.
+
+    Where all nodes that are missing are on their way, what was refused before has passed.
+    """
+    short = {r["role"] for r in told["fleet"]["roles"] if r["in_service"] + r["starting"] < r["desired"]}
+    for refusal in told["refusals"]:
+        role, _, words = refusal.partition(": ")  # the role's name may be any word
+        if role in short and is_vain(words):
+            return str(refusal)
+    return None
+
+
+def problem(told: Mapping[str, Any]) -> str:
+    """What the first node that has failed says of it."""
+    found = [node for node in told["nodes"] if node["problem"]]
+    more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
+    return f"{found[0]['id']}: {found[0]['problem']}{more}" if found else "a node could not set itself up"
+
+
+def summary(fleet: Mapping[str, Any]) -> str:
+    """One line: what a fleet is, or what became of it."""
+    reason = f": {fleet['reason']}" if fleet["reason"] else ""
+    if fleet["ended_at"]:
+        cost = f"; it has cost {bench_money.total(fleet['cost'])}" if fleet.get("cost") else ""
+        return f"{fleet['fleet']} {fleet['status']}{reason} (nothing is left of it{cost})"
+    return f"{fleet['fleet']} {fleet['status']}{reason}; {of_roles(fleet)}"
+
+
+def estimate(fleet: Mapping[str, Any]) -> str | None:
+    """One line: what it was expected to cost; None when that is not on record."""
+    if not (expected := fleet.get("estimate")):
+        return None
+    if not expected["expected"]:
+        return "what it costs is not known: nothing of it has a price"
+    until = f"until it expires at {show.moment(fleet['expires_at'])}"
+    nodes = ", with the nodes it began with" if fleet.get("scaled_at") else ""
+    return f"expected to cost {shown(expected['expected'], expected['currency'])} {until}{nodes}"
+
+
+def fleet_rows(fleets: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            fleet["fleet"],
+            fleet["name"],
+            fleet["status"],
+            "" if fleet["ended_at"] else ", ".join(f"{r['role']} {r['ready']}/{r['desired']}" for r in fleet["roles"]),
+            show.moment(fleet["at"]),
+            show.moment(fleet["expires_at"]),
+            str(fleet["requested_by"]).rpartition("/")[2] or fleet["requested_by"],
+            fleet["reason"],
+        )
+        for fleet in fleets
+    ]
+
+
+def node_rows(nodes: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            node["id"],
+            node["role"],
+            node["zone"],
+            node["instance_type"],
+            node["place"],
+            "yes" if node["ready"] else "no",
+            node["problem"],
+        )
+        for node in nodes
+    ]

@@ -1,0 +1,50 @@
+"""The steps of a standing fleet's workflow; the API calls ``keep``, too, when it has changed what is wanted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from troop import wiring
+from troop.aws.logs import step
+from troop.bench.verdicts import State
+from troop.errors import TroopError
+from troop.flows.fleet import CELL, Kept
+
+logger = Logger()
+
+
+class UnknownFleetStepError(TroopError):
+    """The workflow asks for a step that this function does not have: deploy the stack again."""
+
+
+@step(logger, "run")
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """``{"step": "open" | "keep" | "settle", "run", ...}`` -> ``{"run", "cell", "state", "wait_seconds", "status",
+    "reason"}``; what a step says nothing of is empty.
+
+    Open takes ``execution``, too, and settle ``error`` and ``cause``.
+    """
+    steps, name, run = wiring.fleet_steps(), event["step"], event["run"]
+    kept, status, reason = Kept(State.WAITING), "", None
+    match name:
+        case "open":
+            steps.open(run, event.get("execution", ""))
+        case "keep":
+            kept = steps.keep(run)
+        case "settle":
+            ended, reason = steps.settle(run, event.get("error", ""), event.get("cause", ""))
+            status = ended.value
+        case _:
+            raise UnknownFleetStepError(f"there is no step {name!r}: deploy the stack again")
+    logger.info(name, run=run, state=kept.state.value, wait_seconds=kept.wait_seconds, status=status, reason=reason)
+    return {
+        "run": run,
+        "cell": CELL,
+        "state": kept.state.value,
+        "wait_seconds": kept.wait_seconds,
+        "status": status,
+        "reason": reason or "",
+    }

@@ -1,0 +1,223 @@
+"""What the API takes and says of standing fleets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt, model_validator
+
+from troop.api import fitting
+from troop.api.bench_models import ResourceOut
+from troop.api.models import Moment
+from troop.api.money_models import CostOut, ExpectedOut
+from troop.api.terminations import LONGEST_KEY
+from troop.api.unit_models import refuse_unknown
+from troop.bench.admission import MOST_FILES
+from troop.bench.record import Run, RunStatus
+from troop.bench.standing import MOST_OF_A_ROLE, Counts, GroupSeen, Place, Standing, counted
+from troop.flows.fleets import ToldFleet
+
+MOST_REFUSALS = 3
+"""Of a role, in one answer: the newest ones."""
+
+
+class StartFleetIn(BaseModel):
+    """A standing fleet to start."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    definition: dict[str, JsonValue] = Field(
+        description="The fleet's file as a document: what fleets/fleet.schema.json describes"
+    )
+    set: dict[str, JsonValue] = Field(
+        {}, max_length=100, description="Changes, such as fleets.workers.count: the value by its key"
+    )
+    files: dict[str, str] = Field(
+        {},
+        max_length=MOST_FILES,
+        description="What lies beside the fleet's file, by name, in Base64; 1 MiB in all, before that",
+    )
+    key: str = Field(
+        min_length=1,
+        max_length=LONGEST_KEY,
+        pattern=r"^[A-Za-z0-9._:-]+$",
+        description="Idempotency key, of the caller's own choosing: the same one again starts nothing more, for a week",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, raw: Any) -> Any:
+        return refuse_unknown(raw, cls)
+
+
+class ScaleIn(BaseModel):
+    """Another size for a standing fleet."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    count: StrictInt = Field(ge=0, le=MOST_OF_A_ROLE, description="How many nodes the role is to have from now on")
+    role: str | None = Field(None, max_length=64, description="Which; null where the fleet has one role only")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, raw: Any) -> Any:
+        return refuse_unknown(raw, cls)
+
+
+class RoleOut(BaseModel):
+    """The nodes of one role."""
+
+    role: str
+    desired: int = Field(description="How many there are to be")
+    in_service: int = Field(description="How many serve in the role's Auto Scaling group, healthy")
+    starting: int
+    leaving: int = Field(description="On their way out, or unhealthy, so that they soon will be")
+    ready: int = Field(description="Of those in service, the ones that have set themselves up")
+    failed: int = Field(description="Of those in service, the ones that could not")
+
+
+class FleetOut(BaseModel):
+    """A standing fleet."""
+
+    fleet: str = Field(description="Its id, for GET /fleets/{fleet}")
+    name: str = Field(description="Of its file")
+    status: RunStatus
+    reason: str | None = Field(description="Why it has ended, or is to")
+    at: Moment = Field(description="When it was admitted")
+    expires_at: Moment = Field(description="Whatever exists of it then is removed")
+    requested_by: str = Field(description="The ARN that IAM knows the caller by")
+    roles: list[RoleOut]
+    seen_at: Moment | None = Field(description="When its nodes were counted; null before that was done")
+    scaled_at: Moment | None = Field(description="When its size was changed last; null when it never was")
+    scaled_by: str | None = Field(description="The ARN of who has done so")
+    ready_within: int | None = Field(
+        description="Seconds that nodes may take until they are ready: the longest boot_timeout, setup_timeout, and 5 "
+        "minutes for launching; null for a fleet of an older version"
+    )
+    execution: str | None = Field(description="ARN of its workflow's execution")
+    closed_at: Moment | None = Field(description="Since then nothing may be launched for it")
+    ended_at: Moment | None = Field(description="Since then nothing of it exists")
+    estimate: ExpectedOut | None = Field(
+        description="What it was expected to cost until it expires, with the nodes it began with; what has no price is "
+        "not in it. Null for a fleet of an older version"
+    )
+    cost: CostOut | None = Field(description="What it has cost; null before it has ended")
+
+    @classmethod
+    def of(cls, run: Run, standing: Standing) -> FleetOut:
+        return cls(
+            fleet=run.run,
+            name=run.name,
+            status=run.status,
+            reason=run.reason,
+            at=run.at,
+            expires_at=run.expires_at,
+            requested_by=run.requested_by,
+            roles=_roles(standing, {} if run.ended_at else standing.seen),
+            seen_at=standing.seen_at,
+            scaled_at=standing.scaled_at,
+            scaled_by=standing.scaled_by,
+            ready_within=standing.ready_within,
+            execution=run.execution,
+            closed_at=run.closed_at,
+            ended_at=run.ended_at,
+            estimate=ExpectedOut.of(run.estimate),
+            cost=CostOut.of(run.cost),
+        )
+
+
+class FleetsOut(BaseModel):
+    """A page of fleets, newest first."""
+
+    fleets: list[FleetOut]
+    cursor: str | None = Field(description="Give it back to get the next page; null when there is none")
+
+
+class FleetNodeOut(BaseModel):
+    """A node of a standing fleet."""
+
+    id: str = Field(description="Of its instance")
+    role: str
+    zone: str
+    instance_type: str
+    place: Place = Field(description="In its Auto Scaling group")
+    ready: bool = Field(description="Whether it has set itself up")
+    problem: str | None = Field(description="Why it could not")
+
+
+class ToldFleetOut(BaseModel):
+    """All that is known of a standing fleet."""
+
+    fleet: FleetOut = Field(description="Its nodes counted just now, while there are any")
+    nodes: list[FleetNodeOut] = Field(
+        description="Those that there are now; of more than an answer has room for, those first that are not ready"
+    )
+    nodes_left_out: int = Field(description="How many there are besides, for which the answer has no room")
+    refusals: list[str] = Field(description="Why nodes that are missing could not be launched")
+    resources: list[ResourceOut] = Field(
+        description="What it has created so far, the nodes that have gone included; the first "
+        f"{fitting.MOST_RESOURCES:,}, those that are not gone before the others"
+    )
+    resources_created: int = Field(description="How many it has created in all")
+    resources_left: int = Field(description="How many of these are not known to be gone")
+
+    @classmethod
+    def of(cls, told: ToldFleet, standing: Standing) -> ToldFleetOut:
+        fleet = FleetOut.of(told.run, standing)
+        if told.groups:
+            now = {"roles": _roles(standing, counted(told.groups, told.nodes)), "seen_at": told.at}
+            fleet = fleet.model_copy(update=now)
+        created = [resource for resource in told.resources if resource.created_at]
+        answer = cls(
+            fleet=fleet,
+            nodes=[],
+            nodes_left_out=0,
+            refusals=[f"{role}: {refusal}" for role, said in told.refusals.items() for refusal in said[:MOST_REFUSALS]],
+            resources=[ResourceOut.of(resource) for resource in fitting.listed(told.resources)],
+            resources_created=len(created),
+            resources_left=sum(resource.gone_at is None for resource in created),
+        )
+        nodes = [node for group in told.groups for node in _nodes(group, told)]
+        given = _fitting(nodes, fitting.LARGEST - fitting.size(answer))
+        return answer.model_copy(update={"nodes": given, "nodes_left_out": len(nodes) - len(given)})
+
+
+def _roles(standing: Standing, seen: Any) -> list[RoleOut]:
+    found = {role: seen.get(role, Counts()) for role in standing.desired}
+    return [
+        RoleOut(
+            role=role,
+            desired=standing.desired[role],
+            in_service=counts.in_service,
+            starting=counts.starting,
+            leaving=counts.leaving,
+            ready=counts.ready,
+            failed=counts.failed,
+        )
+        for role, counts in found.items()
+    ]
+
+
+def _fitting(nodes: list[FleetNodeOut], room: int) -> list[FleetNodeOut]:
+    """All of them; or of too many for the room, in bytes, as many as fit."""
+    sizes = [node.model_dump(mode="json") for node in nodes]
+    if all(fitting.within(sizes, room)):
+        return nodes
+    nodes = sorted(nodes, key=lambda node: node.ready)
+    fits = fitting.within([node.model_dump(mode="json") for node in nodes], room)
+    return [node for node, fit in zip(nodes, fits, strict=True) if fit]
+
+
+def _nodes(group: GroupSeen, told: ToldFleet) -> list[FleetNodeOut]:
+    return [
+        FleetNodeOut(
+            id=member.id,
+            role=group.role,
+            zone=member.zone,
+            instance_type=member.instance_type,
+            place=member.place,
+            ready=(node := told.nodes.get(member.id)) is not None and node.error is None,
+            problem=node.error if node else None,
+        )
+        for member in group.members
+    ]

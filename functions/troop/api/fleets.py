@@ -1,0 +1,175 @@
+"""Routes of standing fleets: ``POST`` and ``GET /fleets``, ``GET``, ``PATCH`` and ``DELETE /fleets/{fleet}``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from aws_lambda_powertools.event_handler import Response, content_types
+from aws_lambda_powertools.event_handler.exceptions import BadRequestError, NotFoundError, ServiceError
+from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
+from aws_lambda_powertools.event_handler.router import APIGatewayRouter
+
+from troop import wiring
+from troop.api import cursors
+from troop.api.bench_models import contents
+from troop.api.benchmarks import LONGEST_PAGE, refused, said
+from troop.api.errors import answers
+from troop.api.fleet_models import FleetOut, FleetsOut, ScaleIn, StartFleetIn, ToldFleetOut
+from troop.api.requests import caller_of
+from troop.aws.runs import BadCursor
+from troop.bench.plan import sole
+from troop.bench.problems import BadBenchmarkError
+from troop.bench.record import Run
+from troop.bench_file.read_fleet import read_fleet
+from troop.errors import MissingRunError
+from troop.flows.benchmarks import BucketError, NoBenchmarksError, OtherRunError
+from troop.flows.fleet import standing_of
+from troop.flows.fleets import FleetOverError, ScaledAtOnceError, StandingFleets
+
+router = APIGatewayRouter()  # type: ignore[no-untyped-call]
+
+LISTING = ["fleets"]
+
+_FLEET = {"application/json": {"model": FleetOut}}
+_FORBIDDEN = {403: {"description": "IAM does not allow it, or the setting troop:benchmarks is false", "content": {}}}
+_STARTED = answers("", 400) | {
+    200: {"description": "The fleet that the key stands for: this is not its first request", "content": _FLEET},
+    202: {"description": "Admitted, and about to start; the fleet shows what becomes of it", "content": _FLEET},
+    403: {
+        "description": "IAM does not allow it, the setting troop:benchmarks is false, or the fleet is to read a bucket "
+        "that the setting troop:allowed_buckets does not name",
+        "content": {},
+    },
+    409: {**answers("", 409)[409], "description": "The key was used for another fleet, a benchmark, or other files"},
+}
+_SCALED = answers("", 400, 404) | {
+    200: {"description": "On record, and about to be carried out", "content": _FLEET},
+    409: {
+        **answers("", 409)[409],
+        "description": "It has ended or is being removed; or others keep changing its size at the same time",
+    },
+} | _FORBIDDEN  # fmt: skip
+_REMOVED = answers("", 400, 404) | {
+    200: {"description": "It has ended: there was nothing to remove", "content": _FLEET},
+    202: {"description": "It is being removed", "content": _FLEET},
+} | _FORBIDDEN  # fmt: skip
+
+FleetId = Annotated[str, Path(max_length=64, description="As GET /fleets gives it")]
+
+
+@router.post("/fleets", operation_id="start_fleet", summary="Start a standing fleet", responses=_STARTED)
+def start_fleet(body: Annotated[StartFleetIn, Body()]) -> Response[Any]:
+    """Its nodes stay until its time is over or it is removed; what fails is replaced. Everything is checked before
+    anything is launched, as with POST /benchmarks: the file, troop:max_nodes, troop:allowed_buckets, instance types,
+    artifacts (POST /benchmarks/artifacts). The header Location leads to the fleet. The same key again answers with the
+    same fleet, and is safe after any failure. Costs what POST /benchmarks does.
+    """
+    found = _fleets()
+    files, problems = contents(body.files)
+    if problems:
+        return refused(problems)
+    try:
+        fleet = read_fleet(body.definition, files, body.set)
+        admitted = found.every.admit(fleet, sole(fleet), files, body.key, caller_of(router.current_event.raw_event))
+    except BadBenchmarkError as bad:
+        return refused(bad.problems)
+    except BucketError as error:
+        return said(403, str(error))
+    except OtherRunError as error:
+        return said(409, str(error))
+    status = 200 if admitted.repeated else 202
+    return _told(status, admitted.run, {"Location": f"fleets/{admitted.run.run}"})
+
+
+@router.get(
+    "/fleets",
+    operation_id="list_fleets",
+    summary="Standing fleets, newest first",
+    responses=answers("A page", 400) | _FORBIDDEN,
+)
+def list_fleets(
+    limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = 25,
+    cursor: Annotated[str | None, Query(max_length=1024)] = None,
+) -> FleetsOut:
+    """Those that have ended, too. Their nodes are counted every two minutes at least. A page costs one query."""
+    found = _fleets()
+    try:
+        runs, position = found.every.page(limit, cursors.decode(cursor, LISTING) if cursor else None)
+    except cursors.BadCursor as bad:
+        raise BadRequestError(str(bad)) from None
+    except BadCursor:
+        raise BadRequestError(cursors.UNKNOWN) from None
+    return FleetsOut(
+        fleets=[FleetOut.of(run, standing_of(run)) for run in runs],
+        cursor=cursors.encode(position, LISTING) if position else None,
+    )
+
+
+@router.get(
+    "/fleets/<fleet>",
+    operation_id="get_fleet",
+    summary="One standing fleet: its nodes as they are now, and what it has created",
+    responses=answers("The fleet", 400, 404) | _FORBIDDEN,
+)
+def get_fleet(fleet: FleetId) -> ToldFleetOut:
+    """Costs 1 item and 2 queries; and while it stands a call to Auto Scaling, one more for each role that nodes are
+    missing of, and calls to S3: a list, and each node's registration (of the 500 newest).
+    """
+    found = _fleets()
+    try:
+        told = found.told(fleet)
+    except MissingRunError:
+        raise _no_fleet(fleet) from None
+    return ToldFleetOut.of(told, standing_of(told.run))
+
+
+@router.patch("/fleets/<fleet>", operation_id="scale_fleet", summary="Grow or shrink a fleet", responses=_SCALED)
+def scale_fleet(fleet: FleetId, body: Annotated[ScaleIn, Body()]) -> Response[Any]:
+    """It is carried out within seconds; two minutes later at most, should the first attempt be lost. Who has to go when
+    it shrinks is Auto Scaling's to choose, which keeps the zones even. All roles together may have troop:max_nodes
+    nodes. The same again changes nothing. Costs 3 items and a call of a function.
+    """
+    found = _fleets()
+    try:
+        run = found.scale(fleet, body.role, body.count, caller_of(router.current_event.raw_event))
+    except MissingRunError:
+        raise _no_fleet(fleet) from None
+    except BadBenchmarkError as bad:
+        told = [{"where": f"body.{p.where}", "problem": f"{p.message}: must be {p.allowed}"} for p in bad.problems]
+        return said(400, str(bad), problems=told)
+    except (FleetOverError, ScaledAtOnceError) as error:
+        return said(409, str(error))
+    return _told(200, run)
+
+
+@router.delete("/fleets/<fleet>", operation_id="remove_fleet", summary="Remove a fleet", responses=_REMOVED)
+def remove_fleet(fleet: FleetId) -> Response[Any]:
+    """Nothing more is launched for it from then on, and whatever it has created is removed. Again it does no harm.
+    Costs 3 items and at most 2 calls to Step Functions.
+    """
+    found = _fleets()
+    try:
+        stopped = found.every.stop(fleet, caller_of(router.current_event.raw_event))
+    except MissingRunError:
+        raise _no_fleet(fleet) from None
+    return _told(202 if stopped.ended_at is None else 200, stopped)
+
+
+def _fleets() -> StandingFleets:
+    # Before the environment is looked at: a deployment without this half has none of its variables.
+    if not wiring.settings().benchmarks:
+        raise ServiceError(403, str(NoBenchmarksError()))
+    return wiring.fleets()
+
+
+def _no_fleet(fleet: str) -> NotFoundError:
+    return NotFoundError(f"there is no fleet {fleet!r}: GET /fleets lists the ids there are")
+
+
+def _told(status: int, run: Run, headers: dict[str, Any] | None = None) -> Response[Any]:
+    return Response(
+        status_code=status,
+        content_type=content_types.APPLICATION_JSON,
+        body=FleetOut.of(run, standing_of(run)).model_dump(mode="json"),
+        headers=headers,
+    )

@@ -1,0 +1,28 @@
+"""Calls the function that keeps standing fleets, without waiting for it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from botocore.exceptions import BotoCoreError, ClientError
+
+logger = Logger()
+
+
+@dataclass(frozen=True)
+class FleetCalls:
+    """``client``: Lambda's. ``function``: the function's name or ARN."""
+
+    client: Any
+    function: str
+
+    def keep(self, run: str) -> None:
+        """Has a fleet looked at now. If that cannot be asked for, the next look of its workflow is as good."""
+        payload = json.dumps({"step": "keep", "run": run}).encode()
+        try:
+            self.client.invoke(FunctionName=self.function, InvocationType="Event", Payload=payload)
+        except (BotoCoreError, ClientError) as error:
+            logger.warning("a fleet waits for its next look", run=run, error=str(error))

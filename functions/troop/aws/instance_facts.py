@@ -1,0 +1,58 @@
+"""What an instance is that EC2 describes: what it costs depends on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from troop.bench.definition import ON_DEMAND, SPOT, Fleet
+from troop.bench.estimate import ROOT_VOLUME
+from troop.bench.record import Disk, Kind, Resource
+
+
+def purchase_of(instance: Mapping[str, Any]) -> str:
+    """How it was bought; EC2 says so only of spot."""
+    return SPOT if instance.get("InstanceLifecycle") == "spot" else ON_DEMAND
+
+
+def resources_of(instance: Mapping[str, Any], run: str, cell: str, fleet: Fleet, now: datetime) -> list[Resource]:
+    """The instance and its volumes, for the record.
+
+    Args:
+        instance: as DescribeInstances tells of it.
+        fleet: whose it is; it says what its volumes are, so that they need not be asked for.
+    """
+    disks = {
+        volume.device: Disk(volume.type, volume.size_gib, volume.iops, volume.throughput_mib)
+        for volume in fleet.volumes
+    }
+    disks[str(instance.get("RootDeviceName"))] = Disk(ROOT_VOLUME, fleet.root_volume_gib)
+    found = [
+        Resource(
+            run,
+            cell,
+            Kind.INSTANCE,
+            instance["InstanceId"],
+            now,
+            role=fleet.role,
+            instance_type=instance.get("InstanceType"),
+            zone=instance.get("Placement", {}).get("AvailabilityZone"),
+            purchase=purchase_of(instance),
+            started_at=instance.get("LaunchTime"),
+        )
+    ]
+    found += [
+        Resource(
+            run,
+            cell,
+            Kind.VOLUME,
+            mapping["Ebs"]["VolumeId"],
+            now,
+            role=fleet.role,
+            disk=disks.get(mapping.get("DeviceName", "")),
+        )
+        for mapping in instance.get("BlockDeviceMappings", [])
+        if "Ebs" in mapping
+    ]
+    return found

@@ -1,0 +1,42 @@
+"""What spot costs at present, by zone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+LINUX = "Linux/UNIX"
+
+
+def read_spot_prices(
+    client: Any, types: Iterable[str], zones: Iterable[str], now: datetime
+) -> Mapping[str, Mapping[str, Decimal]]:
+    """USD (in China yuan) of an hour, by instance type and zone: the newest there is of each.
+
+    Args:
+        client: EC2's.
+        types: names, at least one.
+        zones: names of availability zones.
+        now: with it as the beginning, EC2 tells the prices that hold.
+
+    Raises:
+        ClientError, BotoCoreError: EC2 does not answer.
+    """
+    newest: dict[tuple[str, str], tuple[datetime, Decimal]] = {}
+    pages = client.get_paginator("describe_spot_price_history").paginate(
+        InstanceTypes=sorted(types),
+        ProductDescriptions=[LINUX],
+        StartTime=now,
+        Filters=[{"Name": "availability-zone", "Values": sorted(zones)}],
+    )
+    for page in pages:
+        for told in page["SpotPriceHistory"]:
+            key = told["InstanceType"], told["AvailabilityZone"]
+            one = told["Timestamp"], Decimal(told["SpotPrice"])
+            newest[key] = max(newest.get(key, one), one)
+    found: dict[str, dict[str, Decimal]] = {}
+    for (name, zone), (_, price) in newest.items():
+        found.setdefault(name, {})[zone] = price
+    return found

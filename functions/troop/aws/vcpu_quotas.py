@@ -1,0 +1,30 @@
+"""Service Quotas: how many virtual processors the account may have running."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from troop.bench.quotas import Quota
+
+SERVICE = "ec2"
+
+
+def read_quotas(client: Any, quotas: Iterable[Quota]) -> tuple[dict[str, float], str | None]:
+    """The values by code, and why some are missing: a quota that cannot be read is no reason not to begin.
+
+    Args:
+        client: of service-quotas.
+    """
+    found: dict[str, float] = {}
+    for code in sorted({quota.code for quota in quotas}):
+        try:
+            found[code] = float(client.get_service_quota(ServiceCode=SERVICE, QuotaCode=code)["Quota"]["Value"])
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "NoSuchResourceException":  # of this region, or partition
+                return found, f"the account's quotas could not be read: {error.response['Error']['Code']}"
+        except BotoCoreError as error:
+            return found, f"the account's quotas could not be read: {type(error).__name__}"
+    return found, None

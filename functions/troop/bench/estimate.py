@@ -1,0 +1,237 @@
+"""What a run is expected to cost, and the most that it can, before anything of it is launched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from troop.bench import costs
+from troop.bench.billing import billed, hours, months
+from troop.bench.costs import Cost, Item
+from troop.bench.definition import ON_DEMAND, Benchmark, Fleet, Phase, Volume
+from troop.bench.money import PER_SECOND, USD, Money, number, rounded, shown, total
+from troop.bench.own_calls import own_calls
+from troop.bench.plan import Plan, on_demand
+from troop.bench.prices import Prices, storage
+from troop.bench.problems import Problem
+from troop.bench.verdicts import GRACE
+
+FORMAT = "troop.estimate/1"
+
+BOOT = 120
+"""Seconds from a node's launch until all are there, as a rule: Amazon Linux is up within a minute, then a node fetches
+what it needs, and the workflow looks.
+"""
+
+BETWEEN = 15
+"""Seconds until the workflow has seen that a phase is over, and lets the next one begin."""
+
+AFTER = 60
+"""Seconds after the last phase, until the nodes are terminated: results are merged first."""
+
+UNMEASURED_SHARE = 4
+"""A phase that says neither what it measures nor what it expects is expected to take one fourth of its time-out."""
+
+MOST_BETWEEN, MOST_AFTER = 60, 600
+"""The same, with tasks that fail and are tried again."""
+
+PAST_EXPIRY = 1800
+"""Seconds after a run's expiry until the reaper has come round: nothing of it lasts longer."""
+
+TRAFFIC, OWN = "traffic between zones, as stated", "Troop's own calls"
+ROOT_VOLUME = "gp3"
+
+
+@dataclass(frozen=True)
+class CellEstimate:
+    """One cell.
+
+    Attributes:
+        label: what sets it apart from the others.
+        seconds: how long its nodes are expected to be there.
+        expected: what it is expected to cost: one attempt, as it is asked for.
+        on_demand: the same of an attempt on demand.
+        most: with all time-outs and all attempts, and no spot capacity.
+        own: of ``expected``, what Troop's own calls cost.
+    """
+
+    cell: str
+    label: str
+    seconds: int
+    expected: Cost
+    on_demand: Decimal
+    most: Decimal
+    own: Decimal
+    cross_zone_gb: Decimal
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A whole run.
+
+    Attributes:
+        unknown_types: what nodes are of, and has no price: ``c7g.large, spot``.
+    """
+
+    currency: str
+    billing: str
+    budget: Decimal | None
+    cells: tuple[CellEstimate, ...]
+    unknown_types: tuple[str, ...] = ()
+
+    @property
+    def expected(self) -> Decimal:
+        return total(cell.expected.amount for cell in self.cells)
+
+    @property
+    def most(self) -> Decimal:
+        return total(cell.most for cell in self.cells)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """All that has no price, and is in neither figure."""
+        return tuple(dict.fromkeys(what for cell in self.cells for what in cell.expected.unknown))
+
+
+def estimate(plan: Plan, money: Money, prices: Prices) -> Estimate:
+    """What the cells of a plan cost.
+
+    Args:
+        money: the run's, of its file: a cell's own says only what goes between its zones.
+        prices: with those that were given by hand.
+    """
+    cells = tuple(
+        _cell(planned.cell, planned.variant.label, planned.benchmark, money.billing, prices) for planned in plan.cells
+    )
+    fleets = (fleet for planned in plan.cells for fleet in planned.benchmark.fleets)
+    # What spot does not give, and the last attempt, are on demand.
+    unknown = {
+        f"{fleet.instance_type}, {purchase}": None
+        for fleet in fleets
+        for purchase in (fleet.purchase, ON_DEMAND)
+        if prices.hour(fleet.instance_type, purchase) is None
+    }
+    return Estimate(prices.currency, money.billing, money.budget, cells, tuple(unknown))
+
+
+def expected_of(phase: Phase) -> int:
+    """Seconds that a phase is expected to take."""
+    if phase.expected is not None:
+        return phase.expected
+    return phase.warm_up + phase.measured if phase.is_measured else -(-phase.timeout // UNMEASURED_SHARE)
+
+
+def expected_seconds(benchmark: Benchmark) -> int:
+    """How long the nodes of a cell are expected to be there; those of a standing fleet until it expires."""
+    if benchmark.standing:
+        return benchmark.expires_after
+    phases = sum(expected_of(phase) + BETWEEN for phase in benchmark.phases)
+    return min(BOOT, benchmark.boot_timeout) + phases + AFTER
+
+
+def most_seconds(benchmark: Benchmark) -> int:
+    """How long they can be there: until all time-outs are over, or the run is."""
+    if benchmark.standing:
+        return benchmark.expires_after + PAST_EXPIRY
+    longest = benchmark.longest + (GRACE + MOST_BETWEEN) * len(benchmark.phases) + MOST_AFTER
+    return min(longest, benchmark.expires_after + PAST_EXPIRY)
+
+
+def cell_cost(benchmark: Benchmark, seconds: int, own: Decimal, billing: str, prices: Prices) -> Cost:
+    """What one attempt costs whose nodes are there for so long.
+
+    Args:
+        own: what Troop's own calls cost.
+    """
+    items = [item for fleet in benchmark.fleets for item in _fleet(fleet, seconds, billing, prices)]
+    items.append(Item(TRAFFIC, benchmark.money.cross_zone_gb, "GB", prices.cross_zone_gb))
+    if prices.currency == USD:  # what they cost elsewhere nobody has looked up
+        items.append(Item(OWN, Decimal(1), "cell", own))
+    return costs.made_of(items, prices.currency)
+
+
+def _cell(cell: str, label: str, benchmark: Benchmark, billing: str, prices: Prices) -> CellEstimate:
+    seconds, dear = expected_seconds(benchmark), _dear(benchmark, prices)
+    boot = min(BOOT, benchmark.boot_timeout)
+    own = own_calls(benchmark, boot, [expected_of(phase) for phase in benchmark.phases])
+    most_own = own_calls(benchmark, benchmark.boot_timeout, [phase.timeout + GRACE for phase in benchmark.phases])
+    most = cell_cost(dear, most_seconds(benchmark), most_own, billing, prices).amount
+    return CellEstimate(
+        cell=cell,
+        label=label,
+        seconds=seconds,
+        expected=cell_cost(benchmark, seconds, own, billing, prices),
+        on_demand=cell_cost(dear, seconds, own, billing, prices).amount,
+        most=most * benchmark.attempts,
+        own=own if prices.currency == USD else Decimal(0),
+        cross_zone_gb=benchmark.money.cross_zone_gb,
+    )
+
+
+def _dear(benchmark: Benchmark, prices: Prices) -> Benchmark:
+    """On demand, as the last attempt is, and what spot does not give; as it is where that has no price."""
+    known = all(prices.hour(fleet.instance_type, "") is not None for fleet in benchmark.fleets)
+    return on_demand(benchmark) if known else benchmark
+
+
+def _fleet(fleet: Fleet, seconds: int, billing: str, prices: Prices) -> Iterator[Item]:
+    price = prices.hour(fleet.instance_type, fleet.purchase)
+    quantity = fleet.count * hours(billed(seconds, billing))
+    yield Item(f"{fleet.role}, {fleet.instance_type}, {fleet.purchase}", quantity, "node-hour", price)
+    kept = months(billed(seconds, PER_SECOND))
+    for disk in (Volume("", fleet.root_volume_gib, ROOT_VOLUME), *fleet.volumes):
+        for what, unit, size, month in storage(prices, disk.type, disk.size_gib, disk.iops, disk.throughput_mib):
+            yield Item(f"{fleet.role}, {what}", fleet.count * size * kept, unit, month)
+
+
+def problems(found: Estimate, money: Money) -> Iterator[Problem]:
+    """Why a run may not begin."""
+    if found.unknown_types and not money.accept_unknown_prices:
+        first = found.unknown_types[0].split(",")[0]
+        allowed = (
+            f"given by hand (USD an hour, such as prices: {{{first}: 0.1}}), or accepted by accept_unknown_prices: true"
+        )
+        yield Problem(("prices",), f"of {'; '.join(found.unknown_types)} cannot be had", allowed)
+    if money.budget is not None and found.expected > money.budget:
+        enough, most = shown(found.expected, found.currency, up=True), shown(found.most, found.currency)
+        allowed = f"at least what the run is expected to cost, {enough} ({most} at most)"
+        yield Problem(("budget",), f"is {number(money.budget)}", allowed)
+
+
+def warnings(found: Estimate) -> list[str]:
+    """What a person should know who relies on the figures."""
+    said = []
+    untold = (what for what in found.unknown_types if not any(what in line for line in found.unknown))
+    if missing := [*found.unknown, *untold]:
+        said.append(f"not in these figures, for want of a price: {', '.join(missing)}")
+    if found.budget is not None and found.budget < found.most:
+        most = shown(found.most, found.currency)
+        said.append(f"it can cost {most}, more than its budget of {shown(found.budget, found.currency)}")
+    return said
+
+
+def to_document(found: Estimate) -> dict[str, Any]:
+    """As it is kept with the run, and told: amounts are decimals, to a millionth."""
+    return {
+        "format": FORMAT,
+        "currency": found.currency,
+        "billing": found.billing,
+        "budget": found.budget,
+        "expected": rounded(found.expected),
+        "most": rounded(found.most),
+        "unknown": list(found.unknown),
+        "cells": [_cell_document(cell) for cell in found.cells],
+    }
+
+
+def _cell_document(cell: CellEstimate) -> Mapping[str, Any]:
+    return {
+        "cell": cell.cell,
+        "label": cell.label,
+        "seconds": cell.seconds,
+        "expected": rounded(cell.expected.amount),
+        "most": rounded(cell.most),
+        "items": [costs.item_document(item) for item in cell.expected.items],
+    }

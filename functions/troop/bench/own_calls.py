@@ -1,0 +1,72 @@
+"""What Troop itself asks of AWS for one cell, and what that costs: about, and by list price of us-east-1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from troop.bench.definition import Benchmark
+from troop.bench.progress import LONGEST_WAIT, wait
+
+TRANSITION = Decimal("0.000025")
+CALL = Decimal("0.0000002")
+GB_SECOND = Decimal("0.0000133334")
+WRITE_UNIT, READ_UNIT = Decimal("0.000000625"), Decimal("0.000000125")
+PUT, GET = Decimal("0.000005"), Decimal("0.0000004")
+"""USD: of Step Functions, Lambda (arm64), DynamoDB and S3, see docs/costs.md."""
+
+AROUND_TRANSITIONS, AROUND_CALLS = 60, 20
+"""Of launching, collecting, tearing down: those that there are however long a cell takes."""
+
+A_LOOK = 3
+"""Transitions of a look: the wait before it, the task, and the choice after it."""
+
+SECONDS_A_CALL = Decimal("0.7")
+"""GB-seconds: most calls are shorter, of functions of at most 1 GB; merging what hundreds of nodes left is longer."""
+
+AROUND_WRITES, WRITES_A_NODE = 120, 24
+"""Write units: transactions count twice, and instance and volume of a node are written when seen and when gone."""
+
+READS_A_LOOK = 20
+PUTS_A_CELL, PUTS_A_NODE, PUTS_A_NODE_AND_PHASE = 20, 1, 2
+GETS_A_NODE, NODE_LOOKS = 20, Decimal("0.2")
+"""Objects that a node reads when it boots; and how often a second it looks whether a phase may begin."""
+
+
+def own_calls(benchmark: Benchmark, boot: int, phases: list[int]) -> Decimal:
+    """USD.
+
+    Args:
+        boot: seconds until all nodes are there.
+        phases: seconds of each phase.
+    """
+    looks = sum(_looks(seconds) for seconds in (boot, *phases))
+    nodes, seconds = benchmark.nodes, boot + sum(phases)
+    transitions = AROUND_TRANSITIONS + A_LOOK * looks
+    calls = AROUND_CALLS + looks
+    puts = PUTS_A_CELL + nodes * (PUTS_A_NODE + PUTS_A_NODE_AND_PHASE * len(phases))
+    gets = nodes * (GETS_A_NODE + NODE_LOOKS * seconds) + nodes * len(phases)
+    return (
+        transitions * TRANSITION
+        + calls * (CALL + SECONDS_A_CALL * GB_SECOND)
+        + (AROUND_WRITES + WRITES_A_NODE * nodes) * WRITE_UNIT
+        + READS_A_LOOK * looks * READ_UNIT
+        + puts * PUT
+        + gets * GET
+    )
+
+
+def _looks(seconds: int) -> int:
+    """How often the workflow looks at something that takes so long."""
+    return sum(1 for _ in _moments(seconds))
+
+
+def _moments(seconds: int) -> Iterator[int]:
+    elapsed = 0
+    while elapsed < seconds:
+        pause = wait(elapsed)
+        if pause == LONGEST_WAIT:  # from then on they are all alike
+            yield from range(elapsed, seconds, LONGEST_WAIT)
+            return
+        elapsed += pause
+        yield elapsed

@@ -1,0 +1,144 @@
+"""What things cost where a run is to be: a book for each run, kept with it, so that its figures stay what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
+
+from troop.bench.definition import SPOT
+from troop.bench.money import CROSS_ZONE, USD, Money, exact
+
+FORMAT = "troop.prices/1"
+
+ANY_ZONE = "*"
+"""Stands for all zones, where a spot price was given by hand."""
+
+CROSS_ZONE_GB = Decimal("0.02")
+"""USD of a GB that goes from one zone to another: 0.01 where it leaves, and 0.01 where it comes in. AWS charges that in
+nearly all regions; another price can be given by hand.
+"""
+
+IOPS_INCLUDED = {"gp3": 3000, "io2": 0}
+THROUGHPUT_INCLUDED = 125
+"""MiB a second that gp3 has by itself."""
+
+IOPS_TIERS = (32_000, 64_000)
+"""Of io2: those up to the first have one price, those up to the second another, and those above it a third."""
+
+
+@dataclass(frozen=True)
+class VolumePrice:
+    """Of a month of one type of volume; None is not known.
+
+    Attributes:
+        gib: a GiB.
+        iops: one provisioned I/O operation a second, by tier.
+        throughput_mib: a provisioned MiB a second.
+    """
+
+    gib: Decimal | None = None
+    iops: tuple[Decimal, ...] = ()
+    throughput_mib: Decimal | None = None
+
+
+@dataclass(frozen=True)
+class Prices:
+    """The prices that a run is reckoned by.
+
+    Attributes:
+        on_demand: of an hour, by instance type.
+        spot: of an hour, by instance type and zone.
+        volumes: by type.
+        cross_zone_gb: None when it is not known.
+    """
+
+    currency: str = USD
+    on_demand: Mapping[str, Decimal] = field(default_factory=dict)
+    spot: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
+    volumes: Mapping[str, VolumePrice] = field(default_factory=dict)
+    cross_zone_gb: Decimal | None = None
+
+    def hour(self, instance_type: str, purchase: str, zone: str | None = None) -> Decimal | None:
+        """Of one node. Where the zone is open, spot is taken for as dear as in the dearest one. None: not known."""
+        if purchase != SPOT:
+            return self.on_demand.get(instance_type)
+        zones = self.spot.get(instance_type)
+        if not zones:
+            return None
+        return zones.get(zone or ANY_ZONE) or max(zones.values())
+
+    def with_those_of(self, money: Money) -> Prices:
+        """These, and before them what was given by hand."""
+        on_demand = {name: price.on_demand for name, price in money.prices.items() if price.on_demand is not None}
+        spot = {name: {ANY_ZONE: price.spot} for name, price in money.prices.items() if price.spot is not None}
+        volumes = {
+            name: replace(self.volumes.get(name, VolumePrice()), gib=price)
+            for name, price in money.other_prices.items()
+            if name != CROSS_ZONE
+        }
+        return replace(
+            self,
+            on_demand={**self.on_demand, **on_demand},
+            spot={**self.spot, **spot},
+            volumes={**self.volumes, **volumes},
+            cross_zone_gb=money.other_prices.get(CROSS_ZONE, self.cross_zone_gb),
+        )
+
+
+def storage(
+    prices: Prices, kind: str, size_gib: int, iops: int | None, throughput_mib: int | None
+) -> Iterator[tuple[str, str, int, Decimal | None]]:
+    """What is paid of a volume: what it is, its unit, how many, and the price of one for a month."""
+    price = prices.volumes.get(kind, VolumePrice())
+    yield f"storage {kind}", "GiB-month", size_gib, price.gib
+    above = max(0, (iops or 0) - IOPS_INCLUDED.get(kind, 0))
+    for tier, some in enumerate(_tiers(above) if kind == "io2" else [above]):
+        if some:
+            named = f"IOPS {kind}" + (f", tier {tier + 1}" if tier else "")
+            yield named, "IOPS-month", some, price.iops[tier] if tier < len(price.iops) else None
+    if kind == "gp3" and (more := (throughput_mib or 0) - THROUGHPUT_INCLUDED) > 0:
+        yield f"throughput {kind}", "MiB/s-month", more, price.throughput_mib
+
+
+def _tiers(iops: int) -> list[int]:
+    first, second = IOPS_TIERS
+    return [min(iops, first), max(0, min(iops, second) - first), max(0, iops - second)]
+
+
+def to_document(prices: Prices) -> dict[str, Any]:
+    """As values that JSON or DynamoDB keeps, but that prices stay decimals; the reverse of :func:`from_document`."""
+    return {
+        "format": FORMAT,
+        "currency": prices.currency,
+        "on_demand": dict(prices.on_demand),
+        "spot": {name: dict(zones) for name, zones in prices.spot.items()},
+        "volumes": {
+            name: {"gib": price.gib, "iops": list(price.iops), "throughput_mib": price.throughput_mib}
+            for name, price in prices.volumes.items()
+        },
+        CROSS_ZONE: prices.cross_zone_gb,
+    }
+
+
+def from_document(document: Mapping[str, Any]) -> Prices:
+    """The reverse of :func:`to_document`, also after JSON has made floats of the prices."""
+    return Prices(
+        currency=document["currency"],
+        on_demand=_decimals(document["on_demand"]),
+        spot={name: _decimals(zones) for name, zones in document["spot"].items()},
+        volumes={
+            name: VolumePrice(
+                exact(price.get("gib")),
+                tuple(Decimal(str(one)) for one in price["iops"]),
+                exact(price.get("throughput_mib")),
+            )
+            for name, price in document["volumes"].items()
+        },
+        cross_zone_gb=exact(document.get(CROSS_ZONE)),
+    )
+
+
+def _decimals(values: Mapping[str, Any]) -> dict[str, Decimal]:
+    return {key: Decimal(str(value)) for key, value in values.items()}

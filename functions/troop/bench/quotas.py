@@ -1,0 +1,129 @@
+"""How many virtual processors an account may have running, by family of instance types: on demand and spot apart.
+
+What runs already counts, too, and is not known here: so only what can never fit is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from troop.bench.definition import SPOT, Benchmark
+from troop.bench.plan import Plan
+from troop.bench.problems import Problem
+
+STANDARD = frozenset("acdhimrtz")
+"""First letters of the families that share one quota."""
+
+_STANDARD, _G, _P = "Standard (A, C, D, H, I, M, R, T, Z)", "G and VT", "P"
+
+ON_DEMAND_CODES = {
+    _STANDARD: "L-1216C47A",
+    "DL": "L-6E869C2A",
+    "F": "L-74FC7D96",
+    _G: "L-DB2E81BA",
+    "HPC": "L-F7808C92",
+    "High Memory": "L-43DA4232",
+    "Inf": "L-1945791B",
+    _P: "L-417A185B",
+    "P5": "L-417A185B",
+    "Trn": "L-2C3B7624",
+    "X": "L-7295265B",
+}
+SPOT_CODES = {
+    _STANDARD: "L-34B43A08",
+    "DL": "L-85EED4F7",
+    "F": "L-88CF9481",
+    _G: "L-3819A6DF",
+    "Inf": "L-B5D1601B",
+    _P: "L-7212CCBC",
+    "P5": "L-C4BD4855",
+    "Trn": "L-6B0D517C",
+    "X": "L-E3A00192",
+}
+"""Service Quotas' codes of EC2's quotas, by family; the same everywhere."""
+
+_FAMILIES = {"dl": "DL", "f": "F", "g": _G, "gr": _G, "vt": _G, "hpc": "HPC", "u": "High Memory", "inf": "Inf"} | {
+    "trn": "Trn",
+    "p": _P,
+    "x": "X",
+}
+
+
+@dataclass(frozen=True)
+class Quota:
+    """One quota: its code, and what it is of, such as ``on-demand Standard (A, C, ...) instances``."""
+
+    code: str
+    what: str
+
+
+def quota_of(instance_type: str, purchase: str) -> Quota | None:
+    """The quota that nodes of a type count against; None for one that is not known."""
+    family = _family(instance_type)
+    code = (SPOT_CODES if purchase == SPOT else ON_DEMAND_CODES).get(family)
+    return Quota(code, f"{purchase} {family} instances") if code else None
+
+
+def _family(instance_type: str) -> str:
+    found = re.match(r"[a-z]+", instance_type)
+    letters = found[0] if found else ""
+    if re.match(r"p5", instance_type):
+        return "P5"
+    if letters in _FAMILIES:
+        return _FAMILIES[letters]
+    return _STANDARD if letters[:1] in STANDARD else ""
+
+
+def needed(benchmark: Benchmark, vcpus: Mapping[str, int]) -> Counter[Quota]:
+    """Virtual processors of one cell, by quota.
+
+    Args:
+        vcpus: of one node, by instance type; types that are missing are left out.
+    """
+    found: Counter[Quota] = Counter()
+    for fleet in benchmark.fleets:
+        quota = quota_of(fleet.instance_type, fleet.purchase)
+        if quota and (of_one := vcpus.get(fleet.instance_type)):
+            found[quota] += fleet.count * of_one
+    return found
+
+
+def quotas_of(plan: Plan) -> set[Quota]:
+    """All that a run's nodes count against."""
+    fleets = (fleet for planned in plan.cells for fleet in planned.benchmark.fleets)
+    return {quota for fleet in fleets if (quota := quota_of(fleet.instance_type, fleet.purchase))}
+
+
+def too_small(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) -> Iterator[Problem]:
+    """Quotas into which one cell alone does not fit.
+
+    Args:
+        values: by code; those that are not known are missing.
+    """
+    told = set()
+    for planned in plan.cells:
+        for quota, wanted in needed(planned.benchmark, vcpus).items():
+            value = values.get(quota.code)
+            if value is not None and wanted > value and quota not in told:
+                told.add(quota)
+                allowed = (
+                    f"at most {value:g}: the account's quota {quota.code} of {quota.what}; ask AWS for a higher one"
+                )
+                cell = f" in the cell {planned.cell}" if len(plan.cells) > 1 else ""
+                yield Problem(("fleets",), f"need {wanted} vCPUs of {quota.what}{cell}", allowed)
+
+
+def warnings(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) -> list[str]:
+    """Quotas into which each cell fits, but not all that are under way at a time."""
+    said = []
+    each = [needed(planned.benchmark, vcpus) for planned in plan.cells]
+    for quota in sorted(quotas_of(plan), key=lambda one: one.code):
+        value = values.get(quota.code)
+        most = sum(sorted((cell[quota] for cell in each), reverse=True)[: plan.parallel])
+        if value is not None and most > value >= max(cell[quota] for cell in each):
+            side = f"{plan.parallel} cells side by side can need {most} vCPUs of {quota.what}"
+            said.append(f"{side}: the account's quota {quota.code} is {value:g}")
+    return said

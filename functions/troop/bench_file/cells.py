@@ -1,0 +1,175 @@
+"""From a file to the cells of its run: each scale step, of it each combination of the matrix, of that each repetition.
+
+Every cell is a file of its own, with a step's changes and a combination's on top of them, and is checked as one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, product
+from math import prod
+from typing import Any
+
+from troop.bench import names
+from troop.bench.definition import Benchmark, Parameter, to_document
+from troop.bench.plan import Plan, PlannedCell, Variant
+from troop.bench.problems import BadBenchmarkError, Place, Problem
+from troop.bench_file import relations
+from troop.bench_file.changes import apply
+from troop.bench_file.checks import brought, checked
+from troop.bench_file.fields import written
+from troop.bench_file.models import LONGEST_RUN, MOST_CELLS, BenchmarkIn
+
+OF_THE_RUN = ("sizes", "scale", "matrix", "repetitions", "parallel")
+"""Keys that a cell has no use for."""
+
+FIXED = (
+    *("name", "expires_after", *OF_THE_RUN),
+    *("attempts", "budget", "billing", "prices", "accept_unknown_prices", "traffic"),
+)
+"""Keys that are the same for all cells."""
+
+LARGEST_PLAN = 4 * 1024 * 1024
+"""Bytes of all cells' documents together: every launch reads them."""
+
+
+@dataclass(frozen=True)
+class _Combination:
+    """A scale step, and values of the matrix by key."""
+
+    step: str | None
+    changes: Mapping[str, Any]
+    values: Mapping[str, Parameter]
+
+    @property
+    def variant(self) -> Variant:
+        return Variant(self.step, self.values)
+
+    @property
+    def place(self) -> Place:
+        """For what is nobody's fault alone."""
+        return ("matrix",) if self.values else ("scale", *([self.step] if self.step else []))
+
+
+def plan(document: Mapping[str, Any], found: BenchmarkIn, files: Collection[str] | None, size: str | None) -> Plan:
+    """The cells of a document that is right as it stands.
+
+    Args:
+        found: what the document says.
+        files: names of what lies beside the file; None when that is not known, and then none is missed.
+        size: which one was chosen, for the record.
+
+    Raises:
+        BadBenchmarkError: with all that is wrong, at ``scale.NAME.KEY`` or ``matrix.KEY`` where it can be said.
+    """
+    if problems := [*_too_many(document, found), *_twice(found)]:
+        raise BadBenchmarkError(problems)
+    # The file's time is for all cells together, and held against that in the end.
+    base = {key: value for key, value in document.items() if key not in OF_THE_RUN} | {"expires_after": LONGEST_RUN}
+    combinations = list(_combinations(found))
+    benchmarks = []
+    for combination in combinations:
+        try:
+            made = _resolved(base, combination, files).made(size, tuple(files or ()))
+            benchmarks.append(replace(made, expires_after=found.expires_after))
+        except BadBenchmarkError as bad:
+            problems += bad.problems
+    if not problems:
+        problems = list(_alike(combinations, benchmarks))
+    if problems:
+        raise BadBenchmarkError(dict.fromkeys(problems))
+    number, cells = count(1), []
+    for combination, benchmark in zip(combinations, benchmarks, strict=True):
+        for repetition in range(1, found.repetitions + 1):
+            variant = Variant(combination.step, combination.values, repetition)
+            cells.append(PlannedCell(names.cell_id(next(number)), variant, benchmark))
+    whole = Plan(tuple(cells), found.parallel)
+    if problems := list(_expiry(whole, found.expires_after)):
+        raise BadBenchmarkError(problems)
+    return whole
+
+
+def without_effect(keys: Iterable[str], found: BenchmarkIn, at: Place) -> list[Problem]:
+    """Changes of what every cell has from its scale step or the matrix: nothing would come of them."""
+    problems = []
+    for key in keys:
+        if key in found.matrix:
+            problems.append(Problem((*at, key), "changes nothing: the matrix has it", f"given as matrix.{key}"))
+        elif found.scale and all(key in step for step in found.scale.values()):
+            allowed = f"given as scale.STEP.{key}"
+            problems.append(Problem((*at, key), "changes nothing: all scale steps have it", allowed))
+    return problems
+
+
+def _combinations(found: BenchmarkIn) -> Iterator[_Combination]:
+    steps: list[tuple[str | None, Mapping[str, Any]]] = [*found.scale.items()]
+    for step, changes in steps or [(None, {})]:
+        for values in product(*found.matrix.values()):
+            yield _Combination(step, changes, dict(zip(found.matrix, values, strict=True)))
+
+
+def _too_many(document: Mapping[str, Any], found: BenchmarkIn) -> Iterator[Problem]:
+    steps, combined = len(found.scale) or 1, prod(map(len, found.matrix.values()))
+    cells = steps * combined * found.repetitions
+    if cells > MOST_CELLS:
+        place = "repetitions" if steps * combined <= MOST_CELLS else "matrix" if found.matrix else "scale"
+        of_what = f"{steps} x {combined} x {found.repetitions} cells (scale steps, combinations, repetitions)"
+        yield Problem((place,), f"makes {of_what}, {cells} in all", f"such that there are at most {MOST_CELLS}")
+    elif cells > 1 and (size := len(json.dumps(document)) * cells) > LARGEST_PLAN:
+        allowed = f"less: {LARGEST_PLAN:,} are the most. Put long parameters into a file beside the benchmark's"
+        yield Problem((), f"comes to {size:,} bytes, of {cells} cells together", allowed)
+
+
+def _twice(found: BenchmarkIn) -> Iterator[Problem]:
+    for step, changes in found.scale.items():
+        for key in changes:
+            if key in found.matrix:
+                yield Problem(("scale", step, key), "is in the matrix, too", "in one of them: every cell has one value")
+
+
+def _resolved(base: Mapping[str, Any], one: _Combination, files: Collection[str] | None) -> BenchmarkIn:
+    """What the file is with the changes of a cell."""
+    of_step: Place = ("scale", one.step or "")
+    document, stepped, problems = apply(base, one.changes, of_step, FIXED)
+    values = {key: list(value) if isinstance(value, tuple) else value for key, value in one.values.items()}
+    document, combined, more = apply(document, values, ("matrix",), FIXED)
+    if problems or more:
+        raise BadBenchmarkError([*problems, *more])
+    try:
+        return checked(document, files)
+    except BadBenchmarkError as bad:
+        raise BadBenchmarkError(
+            brought(p, combined, ("matrix",)) or brought(p, stepped, of_step) or _together(p, one) for p in bad.problems
+        ) from None
+
+
+def _together(problem: Problem, one: _Combination) -> Problem:
+    said = f"makes, with {one.variant.label}, a file in which {problem.where} {problem.message}"
+    return Problem(one.place, said, problem.allowed)
+
+
+def _alike(combinations: Sequence[_Combination], benchmarks: Sequence[Benchmark]) -> Iterator[Problem]:
+    seen: dict[str, str] = {}
+    for one, benchmark in zip(combinations, benchmarks, strict=True):
+        text = json.dumps(to_document(benchmark), sort_keys=True)
+        if text in seen:
+            said = f"makes two cells that are the same, {seen[text]} and {one.variant.label}"
+            yield Problem(one.place, said, "such that all differ: `repetitions` do the same again")
+        seen.setdefault(text, one.variant.label)
+
+
+def _expiry(whole: Plan, expires_after: int) -> Iterator[Problem]:
+    """All cells, so many at a time, and each to its last moment."""
+    each, parallel = [relations.longest(cell.benchmark) for cell in whole.cells], whole.parallel
+    needed = whole.in_waves(each)
+    if expires_after >= needed:
+        return
+    if len(each) == 1:
+        of_what = "its only cell"
+    else:
+        at_once = f"{parallel} at a time" if parallel > 1 else "one after the other"
+        of_what = f"{len(each)} cells, {at_once}, the longest of which"
+    allowed = f"at least {written(needed)}: {of_what} may take {written(max(each))}"
+    yield Problem(("expires_after",), f"is {written(expires_after)}", allowed)

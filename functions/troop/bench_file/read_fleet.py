@@ -1,0 +1,52 @@
+"""From the document of a standing fleet's file to what is run, with single changes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from troop.bench.definition import Benchmark
+from troop.bench.problems import BadBenchmarkError
+from troop.bench_file import relations
+from troop.bench_file.changes import apply
+from troop.bench_file.checks import brought
+from troop.bench_file.fleet_models import FleetFileIn
+from troop.bench_file.read import refuse_deep, somewhere
+from troop.bench_file.structure import parsed
+
+_AT = ("set",)
+
+
+def read_fleet(
+    document: Any, files: Collection[str] | None = None, changes: Mapping[str, Any] | None = None
+) -> Benchmark:
+    """The standing fleet of a file's document.
+
+    Args:
+        document: JSON-like values, as read from YAML.
+        files: names of what lies beside the file; None when that is not known, and then none is missed.
+        changes: values by key.
+
+    Raises:
+        BadBenchmarkError: with all that is wrong. Places in changes begin ``set``.
+    """
+    refuse_deep(document)
+    found = _checked(document, files)
+    if changes:
+        changed, places, problems = apply(document, changes, _AT)
+        if problems:
+            raise BadBenchmarkError(problems)
+        try:
+            found = _checked(changed, files)
+        except BadBenchmarkError as bad:
+            raise BadBenchmarkError(brought(p, places, _AT) or somewhere(p, _AT) for p in bad.problems) from None
+    return found.made(tuple(files or ()))
+
+
+def _checked(document: Any, files: Collection[str] | None) -> FleetFileIn:
+    found, problems = parsed(document, FleetFileIn)
+    if found is not None:
+        problems = relations.of_fleet_file(found, files)
+    if found is None or problems:
+        raise BadBenchmarkError(problems)
+    return found

@@ -1,0 +1,115 @@
+"""AWS's Price List and Service Quotas, as far as Troop asks them: neither MiniStack nor moto has the two.
+
+They are served beside moto, behind the same signatures and policies. Both speak JSON: the call is in a header.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from . import price_table
+from .config import ACCOUNT_ID, REGION
+from .gate import Environ, StartResponse, WsgiApp, authorize
+from .identity import Refusal, identify
+from .subjects import backend
+
+_TARGETS = {"AWSPriceListService": "pricing", "ServiceQuotasV20190624": "servicequotas"}
+
+
+class Offices:
+    """WSGI middleware: answers the calls of the two services, and passes on all others."""
+
+    def __init__(self, app: WsgiApp, lock: threading.RLock) -> None:
+        self._app, self._lock = app, lock
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        target, _, call = str(environ.get("HTTP_X_AMZ_TARGET", "")).partition(".")
+        service = _TARGETS.get(target)
+        if service is None:
+            return self._app(environ, start_response)
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        environ["wsgi.input"] = io.BytesIO(body)
+        with self._lock:
+            caller = identify(environ, body)
+            if isinstance(caller, Refusal):
+                return _answer(start_response, "400 Bad Request", _refusal(caller.code, caller.message))
+            if caller.service != service:
+                message = f"Credential should be scoped to correct service: '{service}'."
+                return _answer(start_response, "400 Bad Request", _refusal("InvalidSignatureException", message))
+            if denied := authorize(caller, {"Action": call}):
+                return _answer(start_response, "400 Bad Request", _refusal("AccessDeniedException", denied.message))
+            asked = json.loads(body or b"{}")
+            match call:
+                case "GetProducts":
+                    found: dict[str, Any] = {
+                        "FormatVersion": "aws_v1",
+                        "PriceList": list(map(json.dumps, _products(asked))),
+                    }
+                case "GetServiceQuota" if asked.get("QuotaCode") in price_table.VCPU_QUOTAS:
+                    found = {"Quota": _quota(asked["QuotaCode"])}
+                case "GetServiceQuota":
+                    return _answer(start_response, "400 Bad Request", _refusal("NoSuchResourceException", "no quota"))
+                case _:
+                    message = f"{service} has no {call} here"
+                    return _answer(start_response, "400 Bad Request", _refusal("UnknownOperationException", message))
+            return _answer(start_response, "200 OK", found)
+
+
+def _products(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Of an instance type, or of a type of volume; none of another region."""
+    wanted = {one["Field"]: one["Value"] for one in asked.get("Filters", [])}
+    if asked.get("ServiceCode") != "AmazonEC2" or wanted.get("regionCode") != REGION:
+        return []
+    if (name := wanted.get("instanceType")) is not None:
+        vcpus = vcpus_of(name)
+        if not vcpus:
+            return []
+        price = price_table.on_demand(name, vcpus)
+        return [_product(f"BoxUsage:{name}", str(price), "Hrs", instanceType=name, vcpu=str(vcpus))]
+    kind = str(wanted.get("volumeApiName"))
+    return [
+        _product(usage, amount, unit, volumeApiName=kind)
+        for usage, (amount, unit) in price_table.VOLUMES.items()
+        if usage.endswith(f".{kind}") or f".{kind}." in usage
+    ]
+
+
+def vcpus_of(instance_type: str) -> int:
+    """How many virtual processors a type has; 0 for one that there is not."""
+    found = backend("ec2").describe_instance_types(filters={"instance-type": [instance_type]})
+    return int(found[0].get("VCpuInfo", {}).get("DefaultVCpus", 0)) if found else 0
+
+
+def _product(usage: str, amount: str, unit: str, **attributes: str) -> dict[str, Any]:
+    attributes = {"regionCode": REGION, "servicecode": "AmazonEC2", "usagetype": usage, **attributes}
+    dimension = {"unit": unit, "beginRange": "0", "endRange": "Inf", "pricePerUnit": {"USD": f"{Decimal(amount):.10f}"}}
+    return {
+        "serviceCode": "AmazonEC2",
+        "product": {"sku": usage, "attributes": attributes},
+        "terms": {"OnDemand": {f"{usage}.LOCAL": {"priceDimensions": {f"{usage}.LOCAL.HRS": dimension}}}},
+    }
+
+
+def _quota(code: str) -> dict[str, Any]:
+    return {
+        "ServiceCode": "ec2",
+        "QuotaArn": f"arn:aws:servicequotas:{REGION}:{ACCOUNT_ID}:ec2/{code}",
+        "QuotaCode": code,
+        "Value": price_table.VCPU_QUOTAS[code],
+        "Unit": "None",
+    }
+
+
+def _refusal(code: str, message: str) -> dict[str, str]:
+    return {"__type": code, "message": message}
+
+
+def _answer(start_response: StartResponse, status: str, document: Mapping[str, Any]) -> list[bytes]:
+    body = json.dumps(document).encode()
+    start_response(status, [("Content-Type", "application/x-amz-json-1.1"), ("Content-Length", str(len(body)))])
+    return [body]

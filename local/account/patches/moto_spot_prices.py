@@ -1,0 +1,35 @@
+"""What spot costs: moto has one price for everything, of 2006, under a description that nobody asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moto.core.responses import ActionResult
+from moto.core.utils import utcnow
+from moto.ec2.responses.spot_instances import SpotInstances
+
+from .. import price_table
+from ..offices import vcpus_of
+
+_LINUX = "Linux/UNIX"
+
+
+def apply() -> None:
+    def history(self: Any) -> ActionResult:
+        """The price that holds, of each type in each zone that offers it."""
+        types, wanted = self._get_param("InstanceTypes", []), self._get_param("ProductDescriptions", [])
+        offered = self.ec2_backend.describe_spot_price_history(types, self._filters_from_querystring())
+        told = [
+            {
+                "InstanceType": one["InstanceType"],
+                "ProductDescription": _LINUX,
+                "SpotPrice": str(price_table.spot(one["InstanceType"], vcpus_of(one["InstanceType"]), one["Location"])),
+                "AvailabilityZone": one["Location"],
+                "Timestamp": utcnow(),
+            }
+            for one in offered
+            if not wanted or _LINUX in wanted
+        ]
+        return ActionResult({"SpotPriceHistory": told})
+
+    SpotInstances.describe_spot_price_history = history

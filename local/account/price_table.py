@@ -1,0 +1,39 @@
+"""The prices and quotas of the local account: a few, of the size that those of AWS have."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from .config import REGION
+
+VCPU_HOUR = {"a": "0.0204", "c": "0.0363", "d": "0.0865", "i": "0.0780", "m": "0.0408", "r": "0.0504", "t": "0.0084"}
+"""USD of a virtual processor's hour, by the family's first letter; an instance costs its processors."""
+
+OTHERS_VCPU_HOUR = "0.1"
+SPOT_SHARE = Decimal("0.4")
+"""Of the price on demand; the zones differ a little."""
+
+VOLUMES = {
+    "EBS:VolumeUsage.gp3": ("0.08", "GB-Mo"),
+    "EBS:VolumeP-IOPS.gp3": ("0.005", "IOPS-Mo"),
+    "EBS:VolumeP-Throughput.gp3": ("40.96", "GiBps-mo"),
+    "EBS:VolumeUsage.io2": ("0.125", "GB-month"),
+    "EBS:VolumeP-IOPS.io2": ("0.065", "IOPS-Mo"),
+    "EBS:VolumeP-IOPS.io2.tier2": ("0.0455", "IOPS-Mo"),
+    "EBS:VolumeP-IOPS.io2.tier3": ("0.03185", "IOPS-Mo"),
+}
+
+VCPU_QUOTAS = {"L-1216C47A": 5000.0, "L-34B43A08": 5000.0, "L-DB2E81BA": 0.0, "L-417A185B": 0.0}
+"""On demand and spot of the standard families; none of graphics, as in a young account."""
+
+
+def on_demand(instance_type: str, vcpus: int) -> Decimal:
+    """USD an hour."""
+    return Decimal(VCPU_HOUR.get(instance_type[:1], OTHERS_VCPU_HOUR)) * vcpus
+
+
+def spot(instance_type: str, vcpus: int, zone: str) -> Decimal:
+    """USD an hour; each zone after the first costs a hundredth more."""
+    further = ord(zone.removeprefix(REGION)[:1] or "a") - ord("a")
+    price = on_demand(instance_type, vcpus) * SPOT_SHARE * (100 + further) / 100
+    return price.quantize(Decimal("0.000001"))

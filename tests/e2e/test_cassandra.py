@@ -1,0 +1,199 @@
+"""The benchmark cassandra-write on real servers: rings of JVMs on loopback addresses, written to by latte.
+
+Takes minutes, and needs what `python -m local tools` gets: `make cassandra` does both.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local import tools
+from local.launcher import LocalAccount
+from local.project import ROOT, tool_environment
+from tests.e2e.benches import NOTHING, left
+from tests.e2e.conftest import Deployment, eventually
+from troop.bench import names
+
+pytestmark = [
+    pytest.mark.cassandra,
+    pytest.mark.skipif(tools.missing() is not None, reason=f"make cassandra gets what is missing: {tools.missing()}"),
+]
+
+NAME = "Ring"
+SECONDS = 780
+"""For all steps; more than twice what they take on two cores that others use, too."""
+LONG = 420
+"""For a ring to come up and be measured; on the slowest of machines."""
+REPLICAS = 3
+
+
+@pytest.fixture(scope="module")
+def deployment(account: LocalAccount) -> Deployment:
+    return Deployment(account, NAME, benchmarks=True)
+
+
+def troop(deployment: Deployment, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [str(ROOT / "scripts" / "troop"), "--deployment", NAME, "bench", *words],
+        cwd=ROOT,
+        env={**tool_environment(), **deployment.account.exports, "COLUMNS": "160"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(*more: str) -> tuple[str, ...]:
+    return ("run", str(tools.BENCHMARK), "--size", "local", *tools.choices(), *more)
+
+
+def ended(running: subprocess.Popen[str]) -> str:
+    """What a command answers; what it says on the way is shown as it comes. It ends with the test."""
+    with running:
+        limit = threading.Timer(SECONDS, running.kill)
+        limit.start()
+        said = threading.Thread(target=_show, args=(running.stderr,))
+        said.start()
+        try:
+            assert running.stdout is not None
+            answer = running.stdout.read()
+            said.join()
+        finally:
+            limit.cancel()
+            running.kill()
+    return answer
+
+
+def _show(lines: Any) -> None:
+    for line in lines:
+        sys.stdout.write(f"{line.rstrip()}\n")
+        sys.stdout.flush()
+
+
+def told_of(deployment: Deployment, run: str) -> dict[str, Any]:
+    answer = deployment.view.api.get(f"benchmarks/{run}")
+    assert answer.status == 200, answer
+    body: dict[str, Any] = answer.body
+    return body
+
+
+def object_of(deployment: Deployment, run: str, cell: str, part: str) -> bytes:
+    """The only object of a cell below a prefix."""
+    s3, bucket = deployment.account.client("s3"), deployment.outputs["ResultsBucket"]
+    (key,) = [
+        one["Key"] for one in s3.list_objects_v2(Bucket=bucket, Prefix=names.cell_prefix(run, cell) + part)["Contents"]
+    ]
+    body: bytes = s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+    return body
+
+
+def assert_nothing_left(deployment: Deployment, told: dict[str, Any]) -> None:
+    """Neither on record, nor in the account, nor any JVM."""
+    assert left(deployment.account, {names.RUN_TAG: told["run"]["run"]}) == NOTHING
+    assert [one for one in told["resources"] if one["gone_at"] is None] == []
+    mark = str(deployment.account.run)
+    commands = [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"CassandraDaemon" in _read(path)]
+    assert [path for path in commands if mark.encode() in _read(path)] == []
+
+
+def _read(path: Path) -> bytes:
+    with contextlib.suppress(OSError):
+        return path.read_bytes()
+    return b""
+
+
+@pytest.fixture(scope="module")
+def told(deployment: Deployment) -> dict[str, Any]:
+    """All that is on record of a run of all steps."""
+    running = troop(deployment, *run("--json"))
+    answer: dict[str, Any] = json.loads(ended(running))
+    sys.stdout.write(ended(troop(deployment, "results", answer["run"]["run"])))
+    return answer
+
+
+def test_every_step_succeeds_and_nothing_is_left(deployment: Deployment, told: dict[str, Any]) -> None:
+    assert told["run"]["status"] == "SUCCEEDED", told["run"]
+    assert [cell["status"] for cell in told["cells"]] == ["SUCCEEDED"] * len(told["cells"])
+    assert_nothing_left(deployment, told)
+
+
+def test_servers_have_counted_what_drivers_have_written(deployment: Deployment, told: dict[str, Any]) -> None:
+    for cell in told["cells"]:
+        roster = json.loads(object_of(deployment, told["run"]["run"], cell["cell"], "roster.json"))["nodes"]
+        first = next(node["id"] for node in roster if (node["role"], node["rank"]) == ("drivers", 0))
+        printed = gzip.decompress(object_of(deployment, told["run"]["run"], cell["cell"], f"output/count/{first}"))
+        (counted,) = [json.loads(line) for line in printed.splitlines() if line.startswith(b"{")]
+        written, seen = counted["drivers"]["writes"], counted["servers"]
+        assert (seen["coordinated"], seen["applied"], seen["dropped"]) == (written, REPLICAS * written, 0)
+        measured = sum(row["count"] for row in cell["results"] if row["operation"] == "write")
+        assert 0 < measured < written
+
+
+def test_histograms_and_metrics_of_both_roles_are_in_the_results(deployment: Deployment, told: dict[str, Any]) -> None:
+    for cell in told["cells"]:
+        assert {(row["role"], row["operation"]) for row in cell["results"]} == {
+            ("drivers", "write"),
+            ("servers", "coordinate"),
+            ("servers", "apply"),
+        }
+        found = json.loads(object_of(deployment, told["run"]["run"], cell["cell"], "results.json"))
+        (phase,) = found["phases"]
+        for role in phase["roles"].values():
+            assert [operation["histogram"]["count"] > 0 for operation in role["operations"].values()]
+            assert {"cpu_user", "memory_used", "disk_write_bytes"} <= role["samples"].keys()
+            assert any(role["samples"]["cpu_user"])
+
+
+def test_a_server_that_dies_while_it_is_measured_makes_the_cell_invalid(deployment: Deployment) -> None:
+    """Its node lives on, and would have been measured without it."""
+    started = json.loads(ended(troop(deployment, *run("--no-wait", "--json"))))["run"]
+
+    def measuring() -> dict[str, Any] | None:
+        cell = told_of(deployment, started)["cells"][0]
+        assert cell["status"] in ("PENDING", "RUNNING"), cell
+        return cell if cell["phase"] == "measure" else None
+
+    def over() -> dict[str, Any] | None:
+        cell: dict[str, Any] = told_of(deployment, started)["cells"][0]
+        return None if cell["status"] in ("PENDING", "RUNNING") else cell
+
+    try:
+        eventually(measuring, LONG, 1)
+        victim = eventually(lambda: _measured_server(deployment), 60)
+        os.kill(victim, signal.SIGKILL)
+        cell = eventually(over, LONG, 1)
+    finally:  # an invalid cell may be run again, which is not to be waited for
+        ended(troop(deployment, "stop", started))
+    assert cell["status"] == "INVALID", cell
+    assert f"process {victim}" in cell["reason"]
+    assert "has died during the measured phase" in cell["reason"]
+    assert cell["results"] is None
+    told = eventually(lambda: _ended(told_of(deployment, started)), LONG, 1)
+    assert_nothing_left(deployment, told)
+
+
+def _measured_server(deployment: Deployment) -> int | None:
+    """The process of a server whose node has begun to measure it: the one that began first."""
+    homes = [Path(one["directory"]) for one in deployment.account.instances()]
+    servers = [home for home in homes if (home / "shared" / "server.json").exists()]
+    begun = [home for home in servers if (home / "phases" / "measure").exists()]
+    if not begun:
+        return None
+    time.sleep(3)  # into it
+    return int(json.loads((begun[0] / "shared" / "server.json").read_text())["pid"])
+
+
+def _ended(told: dict[str, Any]) -> dict[str, Any] | None:
+    return told if told["run"]["ended_at"] else None

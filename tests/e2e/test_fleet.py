@@ -1,0 +1,107 @@
+"""A standing fleet by the command, as a person has it: up, larger, one node lost, smaller, down, and nothing left."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+from local.project import ROOT, tool_environment
+from tests.e2e.benches import LONG, NOTHING, SELDOM, Bench
+from tests.e2e.conftest import eventually
+from tests.e2e.roles import UNOBSERVED, allowed, role_of
+
+WORKER = ROOT / "fleets" / "worker"
+
+
+def troop(bench: Bench, *words: str, code: int = 0) -> tuple[str, str]:
+    """What `troop fleet` says, on stdout and on stderr."""
+    done = subprocess.run(
+        [str(ROOT / "scripts" / "troop"), "--deployment", bench.deployment.name, "fleet", *words],
+        env={**tool_environment(), **bench.account.exports},
+        capture_output=True,
+        text=True,
+        timeout=LONG,
+        check=False,
+    )
+    assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
+    return done.stdout, done.stderr
+
+
+def _told(bench: Bench, fleet: str) -> Any:
+    return json.loads(troop(bench, "status", fleet, "--json")[0])
+
+
+def _role(told: dict[str, Any]) -> dict[str, int]:
+    (role,) = told["fleet"]["roles"]
+    return {key: value for key, value in role.items() if key != "role" and value}
+
+
+def _standing(count: int) -> dict[str, int]:
+    return {"desired": count, "in_service": count, "ready": count}
+
+
+def _eventually(look: Callable[[], Any]) -> Any:
+    return eventually(look, LONG, SELDOM)
+
+
+def test_a_fleet_from_up_to_down(bench: Bench) -> None:
+    said, told_on_the_way = troop(bench, "up", str(WORKER), "--key", "a-standing-fleet", "--json")
+    told = json.loads(said)
+    fleet = str(told["fleet"]["fleet"])
+    assert f"started: {fleet}" in told_on_the_way
+    assert "workers: 2 of 2 in service, 2 ready" in told_on_the_way
+    assert (told["fleet"]["status"], _role(told)) == ("RUNNING", _standing(2))
+
+    said, _ = troop(bench, "scale", fleet, "--count", "5")
+    assert "workers: 5 of 5 in service, 5 ready" in said
+    told = _told(bench, fleet)
+    assert _role(told) == _standing(5)
+    before = {node["id"] for node in told["nodes"]}
+    assert troop(bench, "scale", fleet, "--count", "100000", code=2)
+    _, refused = troop(bench, "scale", fleet, "--count", "9999", code=10)
+    assert "troop:max_nodes" in refused
+
+    lost = min(before)
+    bench.account.client("ec2").terminate_instances(InstanceIds=[lost])
+
+    def is_replaced() -> set[str] | None:
+        now = _told(bench, fleet)
+        ids = {node["id"] for node in now["nodes"]}
+        return ids if _role(now) == _standing(5) and lost not in ids else None
+
+    after = _eventually(is_replaced)
+    assert len(after - before) == 1
+
+    said, _ = troop(bench, "scale", fleet, "--count", "1")
+    assert "workers: 1 of 1 in service, 1 ready" in said
+    (left,) = _told(bench, fleet)["nodes"]
+    assert left["id"] in after
+
+    def is_recorded() -> dict[str, Any] | None:
+        """The workflow's own look comes within two minutes, which pass faster here."""
+        instances = [one for one in _told(bench, fleet)["resources"] if one["kind"] == "instance"]
+        there = [one["name"] for one in instances if one["gone_at"] is None]
+        return instances if there == [left["id"]] and len(instances) == 6 else None
+
+    _eventually(is_recorded)
+
+    said, _ = troop(bench, "down", fleet)
+    assert f"{fleet} STOPPED: stopped by " in said
+    assert bench.left(fleet) == NOTHING
+    told = _told(bench, fleet)
+    assert [one for one in told["resources"] if one["gone_at"] is None] == []
+    (listed,) = json.loads(troop(bench, "list", "--json")[0])["fleets"]
+    assert (listed["fleet"], listed["status"]) == (fleet, "STOPPED")
+
+
+def test_its_roles_may_do_what_they_do_and_no_more(bench: Bench) -> None:
+    """After the fleet above."""
+    of_fleets = {role: actions for role, actions in allowed(bench.deployment).items() if "FleetRole" in role}
+    assert len(of_fleets) == 2, "of the function and of the workflow"
+    entries = [entry for entry in bench.account.decisions() if role_of(entry["caller"]) in of_fleets]
+    assert [entry for entry in entries if entry["decision"] != "Allow"] == []
+    for role, actions in of_fleets.items():
+        used = {entry["action"].lower() for entry in entries if role_of(entry["caller"]) == role}
+        assert {action for action in actions if action.lower() not in used} - UNOBSERVED == set(), role

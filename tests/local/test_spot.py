@@ -1,0 +1,108 @@
+"""Spot, as the account plays it: bought by a policy, scarce by itself, and taken back with a notice."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from agent.spot import Metadata
+from local.launcher import LocalAccount
+
+from .helpers import Fleet, World, allow, eventually, unique
+from .test_launching import EC2, TAG, Launcher, launching, templates
+from .test_metadata import Node
+
+__all__ = ["templates"]
+
+KIND = "c6g.12xlarge"
+POLICY = {
+    "InstancesDistribution": {
+        "OnDemandBaseCapacity": 0,
+        "OnDemandPercentageAboveBaseCapacity": 0,
+        "SpotAllocationStrategy": "price-capacity-optimized",
+    }
+}
+
+
+def spot(template: str, **more: Any) -> dict[str, Any]:
+    """A group's policy."""
+    named = {"LaunchTemplateSpecification": {"LaunchTemplateId": template, "Version": "1"}}
+    return {"MixedInstancesPolicy": {**POLICY, "LaunchTemplate": named}, **more}
+
+
+def failures(fleet: Fleet, group: str) -> list[str]:
+    found = fleet.groups.describe_scaling_activities(AutoScalingGroupName=group)["Activities"]
+    return [one["StatusMessage"] for one in found if one["StatusCode"] == "Failed"]
+
+
+def lifecycles(fleet: Fleet, group: str) -> list[str | None]:
+    return [fleet.instance(one).get("InstanceLifecycle") for one in fleet.members(group)]
+
+
+def test_a_group_of_spot_stays_one_when_its_size_is_changed(fleet: Fleet) -> None:
+    group = fleet.group(1, **spot(fleet.template(None)))
+    fleet.groups.update_auto_scaling_group(AutoScalingGroupName=group, MaxSize=3, DesiredCapacity=3)
+    assert lifecycles(fleet, group) == ["spot"] * 3
+    fleet.groups.update_auto_scaling_group(AutoScalingGroupName=group, MaxSize=2, DesiredCapacity=2)
+    assert lifecycles(fleet, group) == ["spot"] * 2
+    found = fleet.describe(group)
+    assert (found["MaxSize"], found["DesiredCapacity"]) == (2, 2)
+    assert found["MixedInstancesPolicy"]["InstancesDistribution"]["SpotAllocationStrategy"] == (
+        "price-capacity-optimized"
+    )
+
+
+def test_spot_can_be_scarce_while_there_is_enough_on_demand(fleet: Fleet) -> None:
+    fleet.account.make_scarce(KIND, left=1, reason="MaxSpotInstanceCountExceeded", market="spot")
+    template = fleet.template(None, InstanceType=KIND)
+    group = fleet.group(3, **spot(template))
+    assert lifecycles(fleet, group) == ["spot"]
+    assert "MaxSpotInstanceCountExceeded" in failures(fleet, group)[0]
+    other = fleet.group(2, LaunchTemplate={"LaunchTemplateId": template, "Version": "1"})
+    assert lifecycles(fleet, other) == [None, None]
+
+
+def test_the_launch_of_a_spot_group_needs_the_same_rights(
+    world: World, fleet: Fleet, templates: dict[str, str]
+) -> None:
+    for left_out, expected in ((), "allowed"), (("template",), "AccessDenied"), (("made",), "AccessDenied"):
+        role = Launcher(world, fleet, *launching(*left_out), allow("ec2:Describe*", f"{EC2}*"))
+        given = spot(templates["tagged"], MinSize=0, MaxSize=0, VPCZoneIdentifier=fleet.subnets[0])
+        try:
+            role.groups.create_auto_scaling_group(
+                AutoScalingGroupName=unique("group"), Tags=[{**TAG, "PropagateAtLaunch": True}], **given
+            )
+            answer = "allowed"
+        except role.groups.exceptions.ClientError as error:
+            answer = error.response["Error"]["Code"]
+        assert answer == expected, left_out
+
+
+@pytest.fixture
+def node(world: World, fleet: Fleet) -> Node:
+    return Node(world, fleet, spot)
+
+
+def test_a_spot_instance_is_told_and_then_taken_back(account: LocalAccount, fleet: Fleet, node: Node) -> None:
+    token = node.token()
+    seen = Metadata(node.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"])  # as the agent does
+
+    def asked(path: str) -> str:
+        return node.ask(f"meta-data/{path}", token=token)
+
+    action, rebalance = "spot/instance-action", "events/recommendations/rebalance"
+    assert asked("instance-life-cycle") == "spot"
+    assert (asked(action), asked(rebalance)) == ("404", "404")
+    account.recommend_rebalance(node.id)
+    assert json.loads(asked(rebalance))["noticeTime"].endswith("Z")
+    assert asked(action) == "404"
+    account.interrupt(node.id, 1.0)
+    assert json.loads(asked(action))["action"] == "terminate"
+    assert json.loads(seen.read(f"meta-data/{action}") or "") == json.loads(asked(action))
+    assert seen.read("meta-data/instance-life-cycle") == "spot"
+    assert seen.read("meta-data/there-is-none") is None
+    assert fleet.instance(node.id)["State"]["Name"] == "running"
+    eventually(lambda: fleet.instance(node.id)["State"]["Name"] == "terminated")
+    assert fleet.instance(node.id)["StateReason"]["Code"] == "Server.SpotInstanceTermination"

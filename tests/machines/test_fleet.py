@@ -1,0 +1,91 @@
+"""The workflow of a standing fleet: it lives through failed looks, ends in its teardown, and lasts a day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.machines import asl
+from troop.bench.reaping import ENDS_WITHIN
+from troop.bench.record import RunStatus
+from troop.bench.standing import FIRST_WAIT, LONGEST_WAIT, wait
+from troop.bench.verdicts import State
+from troop.flows.launch import LONGEST
+
+HISTORY = 25_000
+A_DAY = 24 * 3600
+
+MACHINE = asl.load(asl.ROOT / "statemachines" / "fleet.asl.json")
+STATES = dict(asl.states(MACHINE))
+
+
+def _reached(without: str) -> set[str]:
+    """The states that can be come to without passing one."""
+    found: set[str] = set()
+    todo = [MACHINE["StartAt"]]
+    while todo:
+        name = todo.pop()
+        if name not in found and name != without:
+            found.add(name)
+            todo += asl.following(STATES[name])
+    return found
+
+
+def _looks() -> Iterator[int]:
+    """The waits of a fleet that stands for a day."""
+    elapsed = 0.0
+    while elapsed < A_DAY:
+        seconds = wait(elapsed, A_DAY - elapsed)
+        elapsed += seconds
+        yield seconds
+
+
+def test_no_way_leads_past_teardown() -> None:
+    ends = {name for name, state in STATES.items() if state["Type"] in ("Succeed", "Fail")}
+    assert ends == {"FleetOver", "FleetFailed", "FleetIsLeftOver"}
+    assert not ends & _reached(without="TearDown")
+    assert {name for name, state in STATES.items() if "TearDown" in asl.following(state)} == {"Settle", "NotSettled"}
+
+
+def test_it_is_kept_until_it_is_over() -> None:
+    (waiting,) = STATES["IsItOver"]["Choices"]
+    assert (waiting["StringEquals"], waiting["Next"]) == (State.WAITING, "BeforeKeep")
+    assert STATES["IsItOver"]["Default"] == "Settle"
+
+
+def test_a_failed_look_ends_no_fleet() -> None:
+    missing, any_other = STATES["Keep"]["Catch"]
+    assert (missing["ErrorEquals"], missing["Next"]) == (["MissingRunError"], "Settle")
+    assert (any_other["ErrorEquals"], any_other["Next"]) == (["States.ALL"], "LookLater")
+    later = STATES["LookLater"]
+    assert (later["Result"]["wait_seconds"], later["Next"]) == (LONGEST_WAIT, "BeforeKeep")
+    assert [rule["Next"] for rule in STATES["Launch"]["Catch"]] == ["Settle"], "without a launch there is none"
+
+
+def test_a_fleet_that_was_stopped_or_has_expired_has_ended_well() -> None:
+    (good,) = STATES["WasGood"]["Choices"]
+    assert (good["StringEquals"], good["Next"]) == (RunStatus.STOPPED, "FleetOver")
+    assert STATES["NotSettled"]["Result"]["status"] == RunStatus.FAILED
+
+
+def test_the_right_to_create_outlives_the_function_that_has_it() -> None:
+    assert LONGEST.total_seconds() >= asl.function_timeouts()["fleet"]
+    assert STATES["Keep"]["TimeoutSeconds"] > LONGEST.total_seconds()
+
+
+def test_a_day_fits_the_history_and_costs_little() -> None:
+    waits = list(_looks())
+    assert waits[0] == FIRST_WAIT
+    assert max(waits) == LONGEST_WAIT
+    transitions = 3 * len(waits)  # BeforeKeep, Keep, IsItOver
+    assert transitions < 2250, "docs/costs.md says how much that is"
+    # Of a state two events, of a task's try three, and each look may fail as often as it is tried.
+    tries = 1 + STATES["Keep"]["Retry"][-1]["MaxAttempts"]
+    assert len(waits) * (2 + 2 + 3 * tries + 2) < HISTORY
+
+
+def test_it_has_closed_itself_before_the_reaper_does() -> None:
+    """A look begins a moment after the expiry at the latest; if that fails, so may a few more."""
+    keep = STATES["Keep"]
+    tries = 1 + keep["Retry"][-1]["MaxAttempts"]
+    assert ENDS_WITHIN.total_seconds() > tries * keep["TimeoutSeconds"] + LONGEST_WAIT
+    assert MACHINE["TimeoutSeconds"] > A_DAY + ENDS_WITHIN.total_seconds() + STATES["TearDown"]["TimeoutSeconds"] * 2

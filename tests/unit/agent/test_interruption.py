@@ -1,0 +1,155 @@
+"""A node on spot: what it does when EC2 takes it back, or expects to."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from typing import Any
+
+import pytest
+
+from agent import spot
+from agent.keys import Keys
+from tests.unit.agent.fake_account import FakeAccount
+from tests.unit.agent.node import CELL, ID, RUN, Node, alive, key
+from troop.bench import names
+from troop.measure import summary as summaries
+
+NOTICE = {"action": "terminate", "time": "2026-11-21T15:03:12Z"}
+SAID = "spot interruption: terminate at 2026-11-21T15:03:12Z"
+REBALANCE = {"noticeTime": "2026-11-21T15:01:00Z"}
+WRITES_ITS_PID = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)"
+
+
+def interrupt(account: FakeAccount) -> None:
+    assert account.spot is not None
+    account.spot["spot/instance-action"] = json.dumps(NOTICE)
+
+
+def interruption(node: Node) -> dict[str, Any]:
+    found: dict[str, Any] = node.account.document(key(f"interruptions/{ID}.json"))
+    return found
+
+
+def begin(node: Node, script: str = "", **spot: str) -> None:
+    node.account.spot = dict(spot)
+    node.benchmark({"name": "measure"}, files={"run.py": script})
+    node.boot()
+    node.registration()
+    node.roster()
+
+
+def test_its_keys_are_the_workflows() -> None:
+    assert Keys(RUN, CELL).interruption(ID) == f"{names.interruptions_prefix(RUN, CELL)}{ID}.json"
+
+
+def test_a_notice_ends_the_script_and_is_passed_on(account: FakeAccount, node: Node) -> None:
+    begin(node, WRITES_ITS_PID)
+    node.barrier("measure", measured_seconds=50, timeout_seconds=100)
+    pid = node.home / "phases" / "measure" / "pid"
+    while not (pid.exists() and pid.read_text()):
+        threading.Event().wait(0.05)
+    interrupt(account)
+    found = summaries.parse(node.summary("measure"))
+    assert (found.outcome, found.reason, found.interruption) == ("lost", SAID, NOTICE)
+    assert not alive(int(pid.read_text()))
+    told = interruption(node)
+    assert {name: told[name] for name in ("format", "id", *NOTICE)} == {
+        "format": "troop.interruption/1", "id": ID, **NOTICE,
+    }  # fmt: skip
+    assert node.over() == 1
+
+
+def test_a_node_that_waits_passes_its_notice_on(account: FakeAccount, node: Node) -> None:
+    begin(node)
+    interrupt(account)
+    assert node.summary("measure")["reason"] == SAID
+    assert interruption(node)["action"] == "terminate"
+    assert node.over() == 1
+    assert "error" not in node.registration()
+
+
+def test_one_that_has_not_registered_is_no_failure(account: FakeAccount, node: Node) -> None:
+    """Nothing of it counts: another one comes in its place."""
+    account.spot = {}
+    interrupt(account)
+    node.benchmark({"name": "measure"}, files={"run.py": ""}, artifacts=[{"name": "a", "sha256": "0" * 64}])
+    node.boot()
+    assert interruption(node)["id"] == ID
+    assert node.over() == 1
+    assert key(f"nodes/{ID}.json") not in account.objects
+
+
+def test_a_recommendation_alone_is_only_told(node: Node) -> None:
+    begin(node, **{"events/recommendations/rebalance": json.dumps(REBALANCE)})
+    node.barrier("measure")
+    found = summaries.parse(node.summary("measure"))
+    assert (found.outcome, found.interruption) == ("ok", None)
+    assert found.rebalance_recommended_at == REBALANCE["noticeTime"]
+    assert node.over() == 0
+
+
+# The watch by itself
+
+
+class _Service:
+    """A metadata service with answers by path, look by look; a path without any has nothing."""
+
+    def __init__(self, cycle: str, *answers: dict[str, str]) -> None:
+        self._cycle, self._answers = cycle, list(answers)
+
+    def read(self, path: str) -> str | None:
+        if path == "meta-data/instance-life-cycle":
+            return self._cycle
+        found = self._answers[0].get(path)
+        if path == "meta-data/spot/instance-action" and len(self._answers) > 1:
+            self._answers.pop(0)
+        return found
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(spot, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("os.kill", lambda pid, number: None)
+
+    def watch(*answers: dict[str, str], cycle: str = "spot") -> tuple[spot.Watch, list[dict[str, str]]]:
+        told: list[dict[str, str]] = []
+        made = spot.Watch(told.append)
+        made._metadata = _Service(cycle, *answers)  # type: ignore[assignment]
+        made._watch()
+        return made, told
+
+    return watch
+
+
+def test_a_recommendation_is_kept_with_its_moment_and_a_notice_ends_the_watch(watched: Any) -> None:
+    rebalance = {"meta-data/events/recommendations/rebalance": json.dumps(REBALANCE)}
+    watch, told = watched({}, rebalance, {"meta-data/spot/instance-action": json.dumps(NOTICE)})
+    assert watch.rebalance_at == REBALANCE["noticeTime"]
+    assert watch.notice == NOTICE
+    assert told == [NOTICE]
+
+
+def test_nobody_looks_on_demand(watched: Any) -> None:
+    watch, _ = watched({"meta-data/spot/instance-action": json.dumps(NOTICE)}, cycle="on-demand")
+    assert watch.notice is None
+
+
+@pytest.mark.parametrize("text", ["", "terminate", "[]", "{}"])
+def test_a_notice_that_cannot_be_read_is_one(watched: Any, text: str) -> None:
+    watch, told = watched({"meta-data/spot/instance-action": text})
+    assert watch.notice == told[0] == {"action": "unknown", "time": "unknown"}
+
+
+def test_a_token_that_is_over_and_a_connection_that_is_closed_are_made_anew(account: FakeAccount) -> None:
+    account.spot = {}
+    service = spot.Metadata(account.metadata_of(ID))
+    assert service.read("meta-data/instance-life-cycle") == "spot"
+    account.token = "another"
+    assert service.read("meta-data/instance-life-cycle") == "spot"
+    assert service._web._connection is not None
+    assert service._web._connection.sock is not None
+    service._web._connection.sock.shutdown(socket.SHUT_RDWR)
+    assert service.read("meta-data/instance-life-cycle") == "spot"
+    assert service.read("meta-data/spot/instance-action") is None

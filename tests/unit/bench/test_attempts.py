@@ -1,0 +1,83 @@
+"""Which attempt at a cell counts, and whether there is another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.unit.bench.build import BENCHMARK, PREPARE
+from troop.bench.attempts import MOST_PHASES, MOST_TIME, following, latest
+from troop.bench.plan import Variant
+from troop.bench.record import Cell, CellStatus, Run
+
+NOW = datetime(2026, 11, 20, 22, 46, tzinfo=UTC)
+RUN = Run("r", "ranges", NOW, NOW + timedelta(hours=2), "arn:me", 1, 5)
+THREE = replace(BENCHMARK, attempts=3)
+VARIANT = Variant("n3", {"parameters.threads": 4}, 2)
+
+
+def invalid(cell: str = "c001", status: CellStatus = CellStatus.INVALID) -> Cell:
+    return Cell("r", cell, status, variant=VARIANT)
+
+
+@pytest.mark.parametrize(("cell", "expected"), [("c001", "c001-2"), ("c007-2", "c007-3"), ("c001-3", None)])
+def test_an_invalid_cell_is_run_again_until_its_attempts_are_over(cell: str, expected: str | None) -> None:
+    found = following(RUN, invalid(cell), THREE, NOW, NOW)
+    assert (found and found.cell) == expected
+    if found:
+        assert (found.status, found.phase, found.variant) == (CellStatus.PENDING, "launch", VARIANT)
+        assert found.attempt == int(cell.partition("-")[2] or 1) + 1
+
+
+@pytest.mark.parametrize("status", [one for one in CellStatus if one is not CellStatus.INVALID])
+def test_no_other_end_is_a_reason(status: CellStatus) -> None:
+    assert following(RUN, invalid(status=status), THREE, NOW, NOW) is None
+
+
+def test_there_is_none_for_a_run_that_is_closed() -> None:
+    assert following(replace(RUN, closed_at=NOW), invalid(), THREE, NOW, NOW) is None
+
+
+def test_there_is_none_that_could_not_come_to_its_end_before_the_run_expires() -> None:
+    last = RUN.expires_at - timedelta(seconds=THREE.needed)
+    assert following(RUN, invalid(), THREE, last, NOW) is not None
+    assert following(RUN, invalid(), THREE, last + timedelta(seconds=1), NOW) is None
+
+
+def test_it_leaves_their_time_to_cells_that_have_not_begun() -> None:
+    last = RUN.expires_at - timedelta(seconds=THREE.needed + 600)
+    assert following(RUN, invalid(), THREE, last, NOW, waiting=600) is not None
+    assert following(RUN, invalid(), THREE, last, NOW, waiting=601) is None
+
+
+def test_all_attempts_together_take_a_day_at_most() -> None:
+    week = replace(RUN, expires_at=NOW + timedelta(days=7))
+    last = NOW + MOST_TIME - timedelta(seconds=THREE.needed)
+    assert following(week, invalid(), THREE, last, NOW) is not None
+    assert following(week, invalid(), THREE, last + timedelta(seconds=1), NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("phases", "cell", "possible"), [(20, "c001", True), (21, "c001", False), (20, "c001-2", False)]
+)
+def test_all_attempts_fit_into_one_execution(phases: int, cell: str, possible: bool) -> None:
+    assert MOST_PHASES == 40
+    many = replace(THREE, phases=tuple(replace(PREPARE, name=f"p{n}", timeout=1) for n in range(phases)))
+    assert (following(RUN, invalid(cell), many, NOW, NOW) is not None) == possible
+
+
+@pytest.mark.parametrize(
+    ("cells", "counting"),
+    [
+        ([], []),
+        (["c001", "c002"], ["c001", "c002"]),
+        (["c001", "c001-2", "c001-3", "c002"], ["c001-3", "c002"]),
+        (["c002", "c001-2", "c001"], ["c001-2", "c002"]),
+    ],
+)
+def test_the_last_attempt_counts(cells: list[str], counting: list[str]) -> None:
+    made: list[Any] = [invalid(cell) for cell in cells]
+    assert [cell.cell for cell in latest(made)] == counting

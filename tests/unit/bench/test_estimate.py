@@ -1,0 +1,235 @@
+"""What a run is expected to cost, and the most that it can."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.bench.build import BENCHMARK, DRIVERS, SERVERS
+from troop.bench import estimate as estimates
+from troop.bench import prices as books
+from troop.bench.definition import ON_DEMAND, SPOT, Benchmark, Fleet, Phase, Volume
+from troop.bench.estimate import AFTER, BETWEEN, BOOT, OWN, TRAFFIC, Estimate, estimate, expected_of, most_seconds
+from troop.bench.money import BILLINGS, HOURLY, Money, Price
+from troop.bench.plan import Plan, PlannedCell, Variant
+from troop.bench.prices import Prices, VolumePrice
+
+D = Decimal
+GP3 = VolumePrice(D("0.08"), (D("0.005"),), D("0.04"))
+IO2 = VolumePrice(D("0.125"), (D("0.065"), D("0.0455"), D("0.03185")))
+PRICES = Prices(
+    on_demand={"c5.large": D("0.085"), "c7g.large": D("0.0725")},
+    spot={"c7g.large": {"a": D("0.03"), "b": D("0.04")}},
+    volumes={"gp3": GP3, "io2": IO2},
+    cross_zone_gb=D("0.02"),
+)
+HOUR = Phase("measure", ("servers",), "m.sh", 7200, measured=3600 - BOOT - BETWEEN - AFTER)
+"""With it a cell's nodes are there for an hour, as is expected."""
+
+
+def plan(*benchmarks: Benchmark, parallel: int = 1) -> Plan:
+    cells = (PlannedCell(f"c{n:03d}", Variant(scale=f"n{n}"), one) for n, one in enumerate(benchmarks, 1))
+    return Plan(tuple(cells), parallel)
+
+
+def of(benchmark: Benchmark, prices: Prices = PRICES) -> Estimate:
+    return estimate(plan(benchmark), benchmark.money, prices.with_those_of(benchmark.money))
+
+
+def lines(found: Estimate) -> Mapping[str, tuple[Decimal, Decimal | None]]:
+    """Quantity and amount by what it is of, of the first cell."""
+    return {item.what: (item.quantity, item.amount) for item in found.cells[0].expected.items}
+
+
+def an_hour(*fleets: Fleet, **more: object) -> Benchmark:
+    return Benchmark("b", "", 86400, fleets, (replace(HOUR, roles=(fleets[0].role,)),), {}, **more)  # type: ignore[arg-type]
+
+
+def test_node_hours_by_fleet_and_purchase() -> None:
+    found = lines(of(an_hour(replace(SERVERS, count=3, purchase=SPOT), replace(DRIVERS, count=2))))
+    assert found["servers, c7g.large, spot"] == (3, D("0.12")), "for a zone that is not known yet: the dearest"
+    assert found["drivers, c5.large, on-demand"] == (2, D("0.17"))
+
+
+def test_storage_by_what_is_paid_for_it() -> None:
+    volumes = (
+        Volume("/dev/sdf", 720, "gp3", 4000, 225),
+        Volume("/dev/sdg", 100, "io2", 70_000),
+        Volume("/dev/sdh", 72, "gp3", 3000, 125),
+    )
+    found = lines(of(an_hour(replace(SERVERS, count=10, root_volume_gib=8, volumes=volumes))))
+    month = 10 / D(720)
+    expected = {
+        "storage gp3": (D(800), "0.08"),
+        "IOPS gp3": (D(1000), "0.005"),
+        "throughput gp3": (D(100), "0.04"),
+        "storage io2": (D(100), "0.125"),
+        "IOPS io2": (D(32_000), "0.065"),
+        "IOPS io2, tier 2": (D(32_000), "0.0455"),
+        "IOPS io2, tier 3": (D(6000), "0.03185"),
+    }
+    for what, (size, price) in expected.items():
+        quantity, amount = found[f"servers, {what}"]
+        assert quantity == pytest.approx(size * month)
+        assert amount == pytest.approx(size * month * D(price))
+
+
+def test_what_crosses_zones_is_as_the_author_says_and_troops_own_calls_are_cents() -> None:
+    found = lines(of(an_hour(SERVERS, money=Money(cross_zone_gb=D("2.5")))))
+    assert found[TRAFFIC] == (D("2.5"), D("0.05"))
+    own = found[OWN][1]
+    assert own is not None
+    assert D("0.001") < own < D("0.05")
+    assert TRAFFIC not in lines(of(an_hour(SERVERS)))
+
+
+@pytest.mark.parametrize(
+    ("phase", "seconds"),
+    [
+        (Phase("p", ("drivers",), "p", 600), 150),
+        (Phase("p", ("drivers",), "p", 601), 151),
+        (Phase("p", ("drivers",), "p", 600, warm_up=30, measured=300), 330),
+        (Phase("p", ("drivers",), "p", 600, expected=45), 45),
+        (Phase("p", ("drivers",), "p", 600, measured=300, expected=400), 400),
+    ],
+)
+def test_how_long_a_phase_is_expected_to_take(phase: Phase, seconds: int) -> None:
+    assert expected_of(phase) == seconds
+
+
+def test_the_most_is_all_time_outs_and_all_attempts_on_demand() -> None:
+    benchmark = replace(BENCHMARK, fleets=(replace(SERVERS, purchase=SPOT),), phases=BENCHMARK.phases, attempts=3)
+    once = replace(benchmark, attempts=1, fleets=(replace(SERVERS, purchase=ON_DEMAND),))
+    assert of(benchmark).most == 3 * of(once).most
+    assert of(benchmark).expected < of(once).expected, "spot is cheaper, and one attempt is expected"
+    assert of(benchmark).cells[0].on_demand == of(once).expected
+
+
+def test_nothing_lasts_longer_than_its_expiry_and_the_reapers_round() -> None:
+    assert most_seconds(replace(BENCHMARK, expires_after=600)) == 600 + 1800
+
+
+@given(st.integers(1, 5), st.sampled_from(BILLINGS), st.integers(1, 400), st.integers(0, 3600))
+def test_the_most_is_never_less_than_what_is_expected(attempts: int, billing: str, count: int, measured: int) -> None:
+    phases = (Phase("m", ("servers",), "m", 3700, measured=measured),)
+    benchmark = replace(
+        BENCHMARK,
+        fleets=(replace(SERVERS, count=count),),
+        phases=phases,
+        attempts=attempts,
+        money=Money(billing=billing),
+    )
+    found = of(benchmark)
+    assert found.expected <= found.cells[0].on_demand <= found.most
+
+
+def test_cells_are_added_up() -> None:
+    one, other = an_hour(SERVERS), an_hour(replace(SERVERS, count=20))
+    both = estimate(plan(one, other), Money(), PRICES)
+    assert both.expected == of(one).expected + of(other).expected
+    assert [(cell.cell, cell.label) for cell in both.cells] == [("c001", "n1"), ("c002", "n2")]
+
+
+def test_the_billing_and_the_budget_are_the_runs_and_not_a_cells() -> None:
+    cell = an_hour(SERVERS, money=Money(billing=HOURLY, budget=D(1)))
+    found = estimate(plan(cell), Money(budget=D(5)), PRICES)
+    assert (found.budget, found.billing) == (5, "per-second")
+
+
+def test_older_studies_pay_each_node_by_its_started_hour() -> None:
+    """288 nodes at $0.68 and 60 clients at $2.00 for one hour and a bit of the next."""
+    fleets = (Fleet("servers", 288, "m1.xlarge", 3, 600, 8), Fleet("clients", 60, "m2.4xlarge", 1, 600, 8))
+    money = Money(billing=HOURLY, prices={"m1.xlarge": Price(D("0.68")), "m2.4xlarge": Price(D("2.00"))})
+    study = an_hour(*fleets, money=money)
+    found = lines(of(study, Prices()))
+    assert found["servers, m1.xlarge, on-demand"] == (288, D("195.84"))
+    assert found["clients, m2.4xlarge, on-demand"] == (60, D("120.00"))
+    longer = replace(study, phases=(replace(HOUR, measured=HOUR.measured + 360),))
+    found = lines(of(longer, Prices()))
+    assert found["servers, m1.xlarge, on-demand"] == (576, D("391.68"))
+
+
+# Prices that are not known
+
+
+def test_what_has_no_price_is_named_and_stops_the_run() -> None:
+    benchmark = an_hour(replace(DRIVERS, purchase=SPOT), replace(SERVERS, instance_type="x9.huge"))
+    found = of(benchmark)
+    assert found.unknown_types == ("c5.large, spot", "x9.huge, on-demand")
+    (problem,) = estimates.problems(found, Money())
+    assert "of c5.large, spot; x9.huge, on-demand cannot be had" in str(problem)
+    assert "prices: {c5.large: 0.1}" in str(problem)
+    assert "accept_unknown_prices: true" in str(problem)
+    assert not list(estimates.problems(found, Money(accept_unknown_prices=True)))
+    assert "for want of a price: drivers, c5.large, spot, servers, x9.huge" in estimates.warnings(found)[0]
+
+
+def test_spot_needs_the_price_on_demand_too() -> None:
+    """What spot does not give, and the last attempt, are on demand: without that price a budget would mean nothing."""
+    found = of(an_hour(replace(DRIVERS, instance_type="x9.huge", purchase=SPOT)), replace(PRICES, on_demand={}))
+    assert found.unknown_types == ("x9.huge, spot", "x9.huge, on-demand")
+
+
+def test_what_is_refused_for_its_budget_is_told_what_would_be_enough() -> None:
+    benchmark = an_hour(SERVERS)
+    budget = of(benchmark).expected.quantize(D("0.01"), "ROUND_DOWN")
+    (problem,) = estimates.problems(of(benchmark), Money(budget=budget))
+    assert f"cost, ${budget + D('0.01')} (" in str(problem)
+
+
+def test_storage_without_a_price_is_told_and_stops_nothing() -> None:
+    found = of(an_hour(SERVERS), replace(PRICES, volumes={}))
+    assert not list(estimates.problems(found, Money()))
+    assert estimates.warnings(found) == ["not in these figures, for want of a price: servers, storage gp3"]
+
+
+def test_prices_by_hand_count_more_than_those_of_aws() -> None:
+    money = Money(
+        prices={"c7g.large": Price(D(1)), "c5.large": Price(spot=D(3))},
+        other_prices={"gp3": D(720), "cross_zone_gb": D("0.5")},
+        cross_zone_gb=D(2),
+    )
+    found = lines(of(an_hour(replace(SERVERS, count=1), replace(DRIVERS, count=1, purchase=SPOT), money=money)))
+    assert found["servers, c7g.large, on-demand"][1] == 1
+    assert found["drivers, c5.large, spot"][1] == 3
+    assert found["servers, storage gp3"][1] == pytest.approx(D(8))
+    assert found[TRAFFIC][1] == 1
+
+
+# The budget
+
+
+@pytest.mark.parametrize(("budget", "refused"), [("0.10", True), ("100", False)])
+def test_a_run_that_is_expected_to_cost_more_than_its_budget(budget: str, refused: bool) -> None:
+    found = of(an_hour(SERVERS, money=Money(budget=D(budget))))
+    said = [str(problem) for problem in estimates.problems(found, Money(budget=D(budget)))]
+    assert bool(said) is refused
+    if refused:
+        assert said[0].startswith("budget is 0.1: must be at least what the run is expected to cost, $0.1")
+        assert "at most)" in said[0]
+
+
+def test_a_run_that_can_cost_more_than_its_budget_is_told_so() -> None:
+    benchmark = an_hour(SERVERS, money=Money(budget=D("0.2")), attempts=3)
+    assert not list(estimates.problems(of(benchmark), benchmark.money))
+    assert "more than its budget of $0.20" in estimates.warnings(of(benchmark))[0]
+
+
+# As it is kept
+
+
+def test_prices_survive_json() -> None:
+    stored = json.loads(json.dumps(books.to_document(PRICES), default=float))
+    assert books.from_document(stored) == PRICES
+
+
+def test_what_is_told_adds_up() -> None:
+    found = estimates.to_document(of(an_hour(SERVERS, DRIVERS)))
+    (cell,) = found["cells"]
+    assert abs(found["expected"] - sum(item["amount"] for item in cell["items"])) < D("0.00001")

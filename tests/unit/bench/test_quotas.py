@@ -1,0 +1,75 @@
+"""How many virtual processors an account may have running, against what a run needs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.bench.build import BENCHMARK, DRIVERS, SERVERS
+from tests.unit.bench.test_estimate import plan
+from troop.bench import quotas
+from troop.bench.definition import ON_DEMAND, SPOT
+from troop.bench.quotas import quota_of, too_small
+
+VCPUS = {"c5.large": 2, "c7g.large": 2}
+STANDARD, STANDARD_SPOT = "L-1216C47A", "L-34B43A08"
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "on_demand", "spot"),
+    [
+        ("c7g.large", STANDARD, STANDARD_SPOT),
+        ("i4i.xlarge", STANDARD, STANDARD_SPOT),
+        ("im4gn.large", STANDARD, STANDARD_SPOT),
+        ("is4gen.large", STANDARD, STANDARD_SPOT),
+        ("dl1.24xlarge", "L-6E869C2A", "L-85EED4F7"),
+        ("d3.xlarge", STANDARD, STANDARD_SPOT),
+        ("f2.6xlarge", "L-74FC7D96", "L-88CF9481"),
+        ("g5.xlarge", "L-DB2E81BA", "L-3819A6DF"),
+        ("gr6.4xlarge", "L-DB2E81BA", "L-3819A6DF"),
+        ("vt1.3xlarge", "L-DB2E81BA", "L-3819A6DF"),
+        ("hpc7g.4xlarge", "L-F7808C92", None),
+        ("h1.2xlarge", STANDARD, STANDARD_SPOT),
+        ("inf2.xlarge", "L-1945791B", "L-B5D1601B"),
+        ("p4d.24xlarge", "L-417A185B", "L-7212CCBC"),
+        ("p5.48xlarge", "L-417A185B", "L-C4BD4855"),
+        ("trn1.2xlarge", "L-2C3B7624", "L-6B0D517C"),
+        ("t4g.small", STANDARD, STANDARD_SPOT),
+        ("u-6tb1.metal", "L-43DA4232", None),
+        ("x2gd.medium", "L-7295265B", "L-E3A00192"),
+        ("z1d.large", STANDARD, STANDARD_SPOT),
+        ("q9.large", None, None),
+    ],
+)
+def test_the_quota_of_an_instance_type(instance_type: str, on_demand: str | None, spot: str | None) -> None:
+    found = [quota_of(instance_type, purchase) for purchase in (ON_DEMAND, SPOT)]
+    assert [quota and quota.code for quota in found] == [on_demand, spot]
+
+
+def of(servers: int, drivers: int, purchase: str = ON_DEMAND, cells: int = 1, parallel: int = 1) -> object:
+    fleets = (replace(SERVERS, count=servers), replace(DRIVERS, count=drivers, purchase=purchase))
+    return plan(*[replace(BENCHMARK, fleets=fleets)] * cells, parallel=parallel)
+
+
+@pytest.mark.parametrize(
+    ("run", "values", "said"),
+    [
+        (of(3, 2), {STANDARD: 10.0}, []),
+        (of(3, 3), {STANDARD: 10.0}, ["fleets need 12 vCPUs of on-demand Standard"]),
+        (of(3, 3), {}, []),  # nobody knows
+        (of(3, 3, SPOT), {STANDARD: 6.0, STANDARD_SPOT: 5.0}, ["fleets need 6 vCPUs of spot Standard"]),
+        (of(3, 2, cells=4), {STANDARD: 9.0}, ["in the cell c001: must be at most 9: the account's quota L-1216C47A"]),
+    ],
+)
+def test_what_can_never_fit_is_refused(run: object, values: dict[str, float], said: list[str]) -> None:
+    found = [str(problem) for problem in too_small(run, VCPUS, values)]  # type: ignore[arg-type]
+    assert len(found) == len(said)
+    assert all(words in one for words, one in zip(said, found, strict=True))
+
+
+def test_cells_side_by_side_that_may_not_fit_are_told() -> None:
+    run = of(3, 2, cells=3, parallel=2)
+    assert quotas.warnings(run, VCPUS, {STANDARD: 20.0}) == []  # type: ignore[arg-type]
+    (said,) = quotas.warnings(run, VCPUS, {STANDARD: 19.0})  # type: ignore[arg-type]
+    assert said.startswith("2 cells side by side can need 20 vCPUs of on-demand Standard")

@@ -1,0 +1,88 @@
+"""Standing fleets: how large they may be, what a look shows, and when the next one is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from troop.bench.problems import BadBenchmarkError
+from troop.bench.roster import Node
+from troop.bench.standing import (
+    FIRST_WAIT,
+    LONGEST_WAIT,
+    Counts,
+    GroupSeen,
+    Member,
+    Place,
+    counted,
+    is_complete,
+    resizes,
+    scaled,
+    wait,
+)
+
+SIZES = st.dictionaries(st.sampled_from(["queues", "servers", "workers"]), st.integers(0, 50), min_size=1)
+
+
+@given(before=SIZES, data=st.data(), count=st.integers(0, 100), most=st.integers(0, 120))
+def test_another_size_changes_one_role_and_stays_within_the_limit(
+    before: dict[str, int], data: st.DataObject, count: int, most: int
+) -> None:
+    role = data.draw(st.sampled_from(sorted(before)))
+    others = sum(before.values()) - before[role]
+    try:
+        after = scaled(before, role, count, most)
+    except BadBenchmarkError as refused:
+        (problem,) = refused.problems
+        assert (problem.place, others + count > most) == (("count",), True)
+    else:
+        assert sum(after.values()) <= most
+        assert after == {**before, role: count}
+
+
+def test_a_role_need_not_be_named_where_there_is_one() -> None:
+    assert scaled({"workers": 2}, None, 5, 10) == {"workers": 5}
+    for role, said in [(None, "role is missing"), ("drivers", "role is 'drivers'")]:
+        with pytest.raises(BadBenchmarkError, match=said):
+            scaled({"a": 1, "b": 1}, role, 5, 10)
+
+
+def test_a_group_is_resized_where_its_size_or_its_limit_is_another() -> None:
+    groups = [
+        GroupSeen("right", 3, 3),
+        GroupSeen("small", 2, 2),
+        GroupSeen("open", 3, 5),
+        GroupSeen("gone", exists=False),
+    ]
+    assert resizes(groups, dict.fromkeys(("right", "small", "open", "gone"), 3)) == {"small": 3, "open": 3}
+
+
+def test_nodes_are_counted_by_where_they_are_and_what_they_say() -> None:
+    places = [Place.STARTING, Place.SERVING, Place.SERVING, Place.SERVING, Place.LEAVING]
+    group = GroupSeen("w", 4, 4, tuple(Member(f"i-{n}", "a", "t", place) for n, place in enumerate(places)))
+    nodes = {"i-1": Node("i-1", "w"), "i-2": Node("i-2", "w", error="no bucket"), "i-4": Node("i-4", "w")}
+    assert counted([group], nodes) == {"w": Counts(in_service=3, starting=1, leaving=1, ready=1, failed=1)}
+
+
+@pytest.mark.parametrize(
+    ("seen", "complete"),
+    [
+        (Counts(in_service=2, ready=2), True),
+        (Counts(in_service=2, ready=1), False),
+        (Counts(in_service=2, ready=1, failed=1), False),
+        (Counts(in_service=2, ready=2, starting=1), False),
+        (Counts(in_service=2, ready=2, leaving=1), False),
+        (Counts(in_service=3, ready=3), False),
+    ],
+)
+def test_only_exactly_the_wanted_nodes_are_all(seen: Counts, complete: bool) -> None:
+    assert is_complete({"w": 2}, {"w": seen}) is complete
+    assert not is_complete({"w": 2, "v": 1}, {"w": seen}), "of the other nothing was seen"
+
+
+@given(elapsed=st.floats(0, 86_400), left=st.floats(0, 86_400))
+def test_the_next_look_is_soon_at_first_and_never_long_after_the_expiry(elapsed: float, left: float) -> None:
+    seconds = wait(elapsed, left)
+    assert FIRST_WAIT <= seconds <= LONGEST_WAIT
+    assert seconds <= max(FIRST_WAIT, left + 1)

@@ -1,0 +1,271 @@
+"""The cells of a file: each combination once, in the order of the documentation; and what is refused, and where."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.bench_file.documents import FILE, FILES, changed, problems
+from troop.bench import names
+from troop.bench.plan import Plan, Variant, from_plan_document, to_plan_document
+from troop.bench_file.cells import LARGEST_PLAN
+from troop.bench_file.fields import seconds
+from troop.bench_file.read import read, read_all
+from troop.bench_file.relations import LONGEST_CELL
+
+STEPS: dict[str, dict[str, Any]] = {
+    "n3": {"fleets.servers.count": 3, "fleets.drivers.count": 1},
+    "n6": {"fleets.servers.count": 6},
+}
+WEEK: dict[str, Any] = {"expires_after": "168h", "sizes": {}}
+
+
+def plan(document: Any = None, **how: Any) -> Plan:
+    return read_all(FILE if document is None else document, FILES, **how).plan
+
+
+def test_a_file_without_any_has_one_cell_which_is_itself() -> None:
+    (cell,) = plan().cells
+    assert (cell.cell, cell.variant, cell.variant.label) == ("c001", Variant(), "")
+    assert cell.benchmark == read(FILE, FILES)
+
+
+def test_scale_steps_come_first_then_combinations_then_repetitions() -> None:
+    matrix = {"parameters.threads": [50, 200], "phases.measure.measured": ["5m", "1m"]}
+    found = plan(changed(scale=STEPS, matrix=matrix, repetitions=2, parallel=3, **WEEK))
+    assert found.parallel == 3
+    assert [(cell.cell, cell.variant.label) for cell in found.cells] == [
+        ("c001", "n3, threads=50, phases.measure.measured=5m"),
+        ("c002", "n3, threads=50, phases.measure.measured=5m, #2"),
+        ("c003", "n3, threads=50, phases.measure.measured=1m"),
+        ("c004", "n3, threads=50, phases.measure.measured=1m, #2"),
+        ("c005", "n3, threads=200, phases.measure.measured=5m"),
+        ("c006", "n3, threads=200, phases.measure.measured=5m, #2"),
+        ("c007", "n3, threads=200, phases.measure.measured=1m"),
+        ("c008", "n3, threads=200, phases.measure.measured=1m, #2"),
+        *((f"c{n:03d}", label.replace("n3", "n6")) for n, label in enumerate(LABELS_OF_N3, 9)),
+    ]
+    last = found.cells[-1].benchmark
+    assert (last.fleet("servers").count, last.fleet("drivers").count) == (6, 2)
+    assert (last.parameters["threads"], last.phase("measure").measured, last.expires_after) == (200, 60, 168 * 3600)
+    assert last.files == FILES
+
+
+LABELS_OF_N3 = [
+    f"n3, threads={threads}, phases.measure.measured={measured}{again}"
+    for threads in (50, 200)
+    for measured in ("5m", "1m")
+    for again in ("", ", #2")
+]
+
+_KEYS = {
+    "parameters.threads": st.integers(1, 9),
+    "parameters.bucket": st.sampled_from(["a", "b", "c"]),
+    "parameters.sizes": st.lists(st.integers(1, 3), max_size=2),
+    "phases.prepare.timeout": st.integers(60, 70),
+}
+
+
+@st.composite
+def _files(draw: st.DrawFn) -> dict[str, Any]:
+    counts = draw(st.lists(st.integers(3, 9), max_size=3, unique=True))
+    chosen = draw(st.lists(st.sampled_from(sorted(_KEYS)), max_size=3, unique=True))
+    matrix = {key: draw(st.lists(_KEYS[key], min_size=1, max_size=3, unique_by=str)) for key in chosen}
+    return changed(
+        scale={f"n{count}": {"fleets.servers.count": count} for count in counts},
+        matrix=matrix,
+        repetitions=draw(st.integers(1, 2)),
+        parallel=draw(st.integers(1, 9)),
+        **WEEK,
+    )
+
+
+@settings(max_examples=25)
+@given(_files())
+def test_every_combination_is_there_exactly_once(document: dict[str, Any]) -> None:
+    found = plan(document)
+    steps = list(document["scale"]) or [None]
+    repetitions = range(1, document["repetitions"] + 1)
+    wanted = [
+        (step, dict(zip(document["matrix"], values, strict=True)), repetition)
+        for step, values, repetition in product(steps, product(*document["matrix"].values()), repetitions)
+    ]
+    told = [json.loads(json.dumps([c.variant.scale, c.variant.values, c.variant.repetition])) for c in found.cells]
+    assert told == [list(one) for one in wanted]
+    ids = [cell.cell for cell in found.cells]
+    assert ids == sorted(set(ids))
+    assert all(names.CELL.fullmatch(one) for one in ids)
+    assert len({cell.variant.label for cell in found.cells}) == len(ids)
+    for cell in found.cells:
+        for key, value in cell.variant.values.items():
+            kind, name, *rest = key.split(".")
+            held = cell.benchmark.parameters[name] if kind == "parameters" else cell.benchmark.phase(name).timeout
+            assert held == value, rest
+    assert from_plan_document(json.loads(json.dumps(to_plan_document(found)))) == found
+
+
+@settings(max_examples=25)
+@given(_files())
+def test_a_cell_is_what_its_changes_make_of_the_file(document: dict[str, Any]) -> None:
+    """Given with --set, to a file that has none, they come to the same."""
+    alone = {key: value for key, value in document.items() if key not in ("scale", "matrix", "repetitions", "parallel")}
+    for cell in plan(document).cells:
+        step = document["scale"].get(cell.variant.scale, {})
+        values = {key: list(v) if isinstance(v, tuple) else v for key, v in cell.variant.values.items()}
+        assert cell.benchmark == read(alone, FILES, changes={**step, **values})
+
+
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    ({"scale": {"N3": {}}}, "scale.N3", "is no name that can be used"),
+    ({"scale": {"n3": 3}}, "scale.n3", "is 3: must be a mapping"),
+    ({"scale": {"n3": {"fleets.servers.count": 0}}}, "scale.n3.fleets.servers.count", "is 0: must be a whole number"),
+    ({"scale": {"n3": {"fleets.clients.count": 1}}}, "scale.n3.fleets.clients.count", "there is no 'clients'"),
+    ({"scale": {"n1": {"fleets.servers.count": 1}}}, "scale.n1", "makes, with n1, a file in which fleets.servers"),
+    ({"scale": {"n3": {}, "n4": {}}}, "scale.n4", "makes two cells that are the same, n3 and n4: must be such"),
+    ({"matrix": []}, "matrix", "is []: must be a mapping"),
+    ({"matrix": {"parameters.threads": 4}}, "matrix.parameters.threads", "is 4: must be a list of 1 to 200 values"),
+    ({"matrix": {"parameters.threads": []}}, "matrix.parameters.threads", "is []: must be a list of 1 to 200 values"),
+    ({"matrix": {"parameters.threads": [1, 2, 1]}}, "matrix.parameters.threads", "is [1, 2, 1]: must be a list of"),
+    ({"matrix": {"parameters.threads": [1, 1.0]}}, "matrix.parameters.threads", "each given once"),
+    ({"matrix": {"parameters.sizes": [[1], [1]]}}, "matrix.parameters.sizes", "each given once"),
+    ({"matrix": {"parameters.bucket": ["x" * 199]}}, "matrix.parameters.bucket", "of at most 200 characters"),
+    ({"matrix": {"parameters.threads": [None]}}, "matrix.parameters.threads", "text, a number, true or false"),
+    ({"matrix": {"fleets.drivers": [{}]}}, "matrix.fleets.drivers", "text, a number, true or false"),
+    ({"matrix": {"fleets.drivers": ["x"]}}, "matrix.fleets.drivers", "is 'x': must be a mapping"),
+    ({"matrix": {"parameters.treads": [1]}}, "matrix.parameters.treads", "there is no 'treads'"),
+    ({"matrix": {"phases.measure.measured": ["1m", 0]}}, "matrix", "with phases.measure.measured=0, a file in which"),
+    (
+        {"matrix": {"parameters.threads": [1, 2], "fleets.drivers.count": [2, 0]}},
+        "matrix.fleets.drivers.count",
+        "is 0: must be a whole number",
+    ),
+    ({"matrix": {"phases.measure.measured": ["60s", "1m"]}}, "matrix", "makes two cells that are the same"),
+    (
+        {"scale": {"n3": {"parameters.threads": 3}}, "matrix": {"parameters.threads": [1]}},
+        "scale.n3.parameters.threads",
+        "is in the matrix, too: must be in one of them",
+    ),
+    *(
+        ({"matrix": {key: [1]}}, f"matrix.{key}", "cannot be changed")
+        for key in ("name", "expires_after", "scale", "matrix.parameters.threads", "parallel", "attempts", "budget")
+    ),
+    ({"scale": {"n3": {"sizes.smoke": {}}}}, "scale.n3.sizes.smoke", "cannot be changed"),
+    ({"repetitions": 0}, "repetitions", "is 0: must be a whole number from 1 to 200"),
+    ({"parallel": 51}, "parallel", "is 51: must be a whole number from 1 to 50"),
+    ({"matrix": {"parameters.threads": [1, 2, 3]}, "repetitions": 67}, "repetitions", "1 x 3 x 67 cells (scale steps"),
+    (
+        {"matrix": {"parameters.threads": list(range(1, 21)), "parameters.bucket": list("abcdefghijk")}},
+        "matrix",
+        "220 in all: must be such that there are at most 200",
+    ),
+    ({"parameters__bucket": "x" * 4096, "parameters__sizes": ["x" * 4096] * 9, "repetitions": 200}, "the file", "less"),
+    (
+        {"repetitions": 5, "parallel": 2, "expires_after": "110m"},
+        "expires_after",
+        "is 110m: must be at least 111m: 5 cells, 2 at a time, the longest of which may take 37m",
+    ),
+    ({"repetitions": 3, "expires_after": "110m"}, "expires_after", "3 cells, one after the other, the longest of"),
+    ({"phases__0__timeout": "24h"}, "phases", "may take 1467m: must be 24h at most"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "where", "said"), REFUSED, ids=[f"{w}-{n}" for n, (_, w, _) in enumerate(REFUSED)])
+def test_what_is_refused_is_named_where_it_stands(change: dict[str, Any], where: str, said: str) -> None:
+    found = [str(p) for p in problems(changed(**(WEEK | change)), files=FILES) if p.where == where]
+    assert [text for text in found if said in text], problems(changed(**(WEEK | change)), files=FILES)
+
+
+def test_what_is_wrong_with_many_cells_is_told_once() -> None:
+    document = changed(scale=STEPS, matrix={"parameters.threads": [1, 2], "fleets.drivers.zones": [9]}, **WEEK)
+    assert [p.where for p in problems(document, files=FILES)] == ["matrix.fleets.drivers.zones"]
+
+
+@pytest.mark.parametrize(
+    ("parallel", "enough"),
+    [(1, 4 * 37), (2, 2 * 37), (3, 2 * 37), (4, 37), (9, 37)],
+)
+def test_the_time_covers_all_cells(parallel: int, enough: int) -> None:
+    def document(minutes: int) -> dict[str, Any]:
+        return changed(repetitions=4, parallel=parallel, sizes={}, expires_after=minutes * 60)
+
+    assert len(plan(document(enough)).cells) == 4
+    assert [p.where for p in problems(document(enough - 1), files=FILES)] == ["expires_after"]
+
+
+def test_the_longest_of_those_at_a_time_counts() -> None:
+    steps = {"short": {"phases.measure.timeout": "6m"}, "long": {"phases.measure.timeout": "50m"}}
+    assert plan(changed(scale=steps, parallel=2, sizes={}, expires_after="77m")).longest == 70 * 60
+    (problem,) = problems(changed(scale=steps, sizes={}, expires_after="109m"), files=FILES)
+    assert "at least 110m: 2 cells, one after the other, the longest of which may take 77m" in str(problem)
+
+
+SIZED = {
+    "small": {"scale": {"n3": STEPS["n3"]}, "matrix": {}, "repetitions": 1, "parallel": 4},
+    "wide": {"matrix.parameters.threads": [1, 2, 3], "scale.n6.fleets.servers.count": 9},
+}
+
+
+@pytest.mark.parametrize(
+    ("size", "changes", "labels"),
+    [
+        (None, {}, ["n3, threads=4", "n3, threads=8", "n6, threads=4", "n6, threads=8"]),
+        ("small", {}, ["n3"]),
+        ("wide", {}, [f"{step}, threads={n}" for step in STEPS for n in (1, 2, 3)]),
+        ("small", {"repetitions": 2}, ["n3", "n3, #2"]),
+        ("small", {"matrix.parameters.threads": [5]}, ["n3, threads=5"]),
+        (None, {"matrix": {}, "scale": {}}, [""]),
+    ],
+)  # fmt: skip
+def test_sizes_and_single_changes_reach_them(size: str | None, changes: dict[str, Any], labels: list[str]) -> None:
+    document = changed(scale=STEPS, matrix={"parameters.threads": [4, 8]}, expires_after="168h", sizes=SIZED)
+    found = plan(document, size=size, changes=changes)
+    assert [cell.variant.label for cell in found.cells] == labels
+    assert {cell.benchmark.size for cell in found.cells} == {size}
+    assert found.cells[-1].benchmark.fleet("servers").count == {"wide": 9, None: 6 if changes == {} else 3}.get(size, 3)
+
+
+def test_a_file_without_a_matrix_can_be_given_one() -> None:
+    assert [c.variant.label for c in plan(changed(**WEEK), changes={"matrix.parameters.threads": [1, 2]}).cells] == [
+        "threads=1",
+        "threads=2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("document", "how", "said"),
+    [
+        ({}, {"changes": {"parameters.threads": 1}}, "set.parameters.threads changes nothing: the matrix has it: must"),
+        ({}, {"changes": {"fleets.servers.count": 4}}, "changes nothing: all scale steps have it: must be given as"),
+        ({}, {"changes": {"parallel": 0}}, "set.parallel is 0: must be a whole number from 1 to 50"),
+        ({}, {"changes": {"expires_after": "2h"}}, "set.expires_after is 2h: must be at least 148m: 4 cells"),
+        ({}, {"changes": {"matrix": {"parameters.threads": []}}}, "set.matrix parameters.threads is []: must be a"),
+        ({}, {"changes": {"scale.n7.fleets.servers.count": 4}}, "leads nowhere: there is no 'n7': must be one of n3"),
+        ({"sizes": {"s": {"repetitions": 99}}}, {}, "sizes.s.repetitions makes 2 x 2 x 99 cells"),
+        ({"sizes": {"s": {"scale.n6.fleets.servers.count": 0}}}, {}, "sizes.s.scale.n6.fleets.servers.count is 0"),
+    ],
+)  # fmt: skip
+def test_a_size_or_a_change_that_cannot_be(document: dict[str, Any], how: dict[str, Any], said: str) -> None:
+    whole = changed(scale=STEPS, matrix={"parameters.threads": [4, 8]}, **(WEEK | document))
+    (problem,) = problems(whole, files=FILES, **how)
+    assert said in str(problem)
+
+
+def test_drivers_may_be_set_where_only_some_steps_have_them() -> None:
+    document = changed(scale=STEPS, **WEEK)
+    found = plan(document, changes={"fleets.drivers.count": 5})
+    assert [cell.benchmark.fleet("drivers").count for cell in found.cells] == [1, 5]
+
+
+def test_a_plan_of_the_most_bytes_has_few_enough_to_be_read_at_every_launch() -> None:
+    texts = ["x" * 4096] * 4
+    document = changed(parameters__bucket="y", parameters__sizes=texts, repetitions=200, parallel=50, **WEEK)
+    assert len(json.dumps(to_plan_document(plan(document)))) < 2 * LARGEST_PLAN
+
+
+def test_the_longest_cell_fits_into_the_longest_run() -> None:
+    assert seconds("168h") >= LONGEST_CELL

@@ -1,0 +1,80 @@
+"""The file's keys about money."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.unit.bench_file.documents import changed, problems
+from troop.bench.money import HOURLY, Money, Price
+from troop.bench_file.read import read
+
+D = Decimal
+
+
+def money(**changes: Any) -> Money:
+    return read(changed(**changes)).money
+
+
+def test_a_file_that_says_nothing_of_money() -> None:
+    assert money() == Money()
+
+
+def test_all_that_can_be_said() -> None:
+    found = money(
+        budget=25.5,
+        billing="hourly",
+        prices={"c7g.large": 0.0725, "u-6tb1.metal": {"on_demand": 46, "spot": 0.1}, "m7g.large": {"spot": 0.03}}
+        | {"gp3": 0.08, "cross_zone_gb": 0},
+        accept_unknown_prices=True,
+        traffic={"cross_zone_gb": 40},
+    )
+    assert found == Money(
+        budget=D("25.5"),
+        billing=HOURLY,
+        prices={
+            "c7g.large": Price(D("0.0725")),
+            "u-6tb1.metal": Price(D(46), D("0.1")),
+            "m7g.large": Price(spot=D("0.03")),
+        },
+        other_prices={"gp3": D("0.08"), "cross_zone_gb": D(0)},
+        accept_unknown_prices=True,
+        cross_zone_gb=D(40),
+    )
+
+
+def test_amounts_are_what_was_written_not_what_a_float_is() -> None:
+    assert str(money(budget=0.1).budget) == "0.1"
+    assert str(money(budget=100).budget) == "100"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"budget": -1}, "budget is -1: must be a number from 0 to 10000000"),
+        ({"budget": "25"}, "budget is '25': must be a number"),
+        ({"budget": True}, "budget is true: must be a number"),
+        ({"budget": float("nan")}, "budget is nan: must be a number"),
+        ({"billing": "daily"}, "billing is 'daily': must be one of per-second, hourly"),
+        ({"prices": {"c7g": 1}}, "prices.c7g is no name that can be used: must be an EC2 instance type"),
+        ({"prices": {"c7g.large": "1"}}, "prices.c7g.large is '1': must be USD an hour of one node: a number"),
+        ({"prices": {"c7g.large": {}}}, "prices.c7g.large is {}: must be USD an hour"),
+        ({"prices": {"c7g.large": {"reserved": 1}}}, "prices.c7g.large is {'reserved': 1}: must be USD an hour"),
+        ({"prices": {"gp3": {"spot": 1}}}, "prices.gp3 is a mapping: must be a number: USD of a GiB-month"),
+        ({"traffic": {"cross_zone": 1}}, "traffic.cross_zone is not known: must be spelled cross_zone_gb"),
+        ({"traffic": 5}, "traffic is 5: must be a mapping"),
+        ({"accept_unknown_prices": "yes"}, "accept_unknown_prices is 'yes': must be true or false"),
+        ({"phases__0__expected": "11m"}, "phases.0.expected is 11m: must be at most 10m, its timeout"),
+    ],
+)
+def test_what_cannot_be_said(changes: dict[str, Any], said: str) -> None:
+    assert any(str(problem).startswith(said) for problem in problems(changed(**changes)))
+
+
+def test_a_size_and_a_single_change_can_say_it_too() -> None:
+    document = changed(sizes={"smoke": {"budget": 1, "phases.prepare.expected": "30s"}})
+    found = read(document, size="smoke", changes={"accept_unknown_prices": True})
+    assert (found.money.budget, found.money.accept_unknown_prices) == (1, True)
+    assert found.phase("prepare").expected == 30

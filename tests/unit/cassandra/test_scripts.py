@@ -1,0 +1,237 @@
+"""What the scripts make of what a server and a generator tell."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra import ROOT
+from tests.unit.agent.pythons import python39
+from tests.unit.cassandra.scripts import FOLDER, MODULES, NAMES
+from troop.measure import operations
+from troop.measure.hdr_log import Interval
+from troop.measure.operations import Operation, PerSecond
+
+watch, drive, count, server, node, cluster = (
+    MODULES[name] for name in ("watch", "drive", "count", "server", "node", "cluster")
+)
+AT = 1_790_000_000
+SERVERS = [cluster.Server(n, f"10.0.0.{n}", "abc"[n]) for n in range(3)]
+
+
+def phase(tmp_path: Path, parameters: dict[str, Any], rank: int = 1, measured: float = 10) -> Any:
+    roster = {
+        "nodes": [
+            *({"role": "servers", "rank": one.rank, "address": one.address, "zone": one.zone} for one in SERVERS),
+            *({"role": "drivers", "rank": n, "address": f"10.0.1.{n}", "zone": "a"} for n in range(2)),
+        ]
+    }
+    defaults = {"driver": "latte", "keys": 1000, "threads": 200, "rate": 0, "sampling_ms": 500, "replicas": 3}
+    defaults["write_timeout_ms"] = 2000
+    folders = [tmp_path] * 4
+    return node.Phase(
+        "measure", "drivers", rank, "10.0.1.1", {**defaults, **parameters}, roster, *folders, AT, measured
+    )
+
+
+# Servers
+
+
+def test_buckets_are_as_wide_as_cassandras() -> None:
+    """Those that nodetool's percentiles come from."""
+    found = watch.offsets(128)
+    assert len(found) == 128
+    assert found[:14] == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24]
+    assert {60, 1331, 3973, 4768, 6866, 35425, 42510, 454826} <= set(found)
+
+
+def test_what_grew_in_the_measured_time_is_an_operation() -> None:
+    nothing = dict.fromkeys(server.TOTALS, 0)
+    totals = [{**nothing, "coordinated": 10 * n * n, "timeouts": 2 * n} for n in range(4)]
+    readings = [watch.Reading(AT + n + 0.01, one) for n, one in enumerate(totals)]
+    before, after = [0] * 128, [0] * 128
+    before[8], after[8], after[9], after[127] = 5, 45, 40, 10
+    found = watch.operation("coordinate", readings, before, after, (AT, AT + 3))
+    assert (found.times.count, found.times.min, found.times.percentile(50)) == (90, 10, 12)
+    assert found.per_second.document() == {"from": AT, "count": [10, 30, 50], "errors": [2, 2, 2]}
+    assert found.errors == {"timeouts": 6}
+    assert operations.parse({"coordinate": found.document()}, "it")["coordinate"].times == found.times
+
+
+def test_a_silent_second_counts_with_the_next() -> None:
+    readings = [watch.Reading(AT + n, dict.fromkeys(server.TOTALS, 100 * n)) for n in (0, 1, 3)]
+    found = watch.operation("apply", readings, [], [], (AT, AT + 3))
+    assert sum(found.per_second.count) == 300
+    assert found.errors == {"dropped": 300}
+
+
+RING = server.Ring("NORMAL", frozenset(one.address for one in SERVERS), frozenset(), {"one": 3})
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        (RING, None),
+        (server.Ring("JOINING", RING.live, frozenset(), {"one": 3}), "it is JOINING"),
+        (
+            server.Ring("NORMAL", RING.live - {"10.0.0.1"}, frozenset(), {"one": 3}),
+            "1 of 3 servers are not up and normal",
+        ),
+        (server.Ring("NORMAL", RING.live, frozenset({"10.0.0.2"}), {"one": 3}), "not up and normal: 10.0.0.2"),
+        (server.Ring("NORMAL", RING.live | {"10.9.9.9"}, frozenset(), {"one": 3}), "of another ring: 10.9.9.9"),
+        (server.Ring("NORMAL", RING.live, frozenset(), {"one": 2, "two": 1}), "2 versions of the schema"),
+    ],
+)
+def test_the_ring_is_whole_when_all_are_up_and_normal_with_one_schema(seen: Any, said: str | None) -> None:
+    found = seen.missing(SERVERS)
+    assert found is None if said is None else said in found
+
+
+class _Jolokia(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        questions = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = json.dumps([_answer(one) for one in questions]).encode()
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def _answer(question: dict[str, Any]) -> dict[str, Any]:
+    if "no-such" in question["mbean"]:
+        return {"status": 404, "error": "InstanceNotFound"}
+    if question["mbean"] == server.SERVICE:
+        return {"status": 200, "value": {"OperationMode": "JOINING"}}
+    return {"status": 200, "value": question["mbean"].rpartition("name=")[2]}
+
+
+def test_a_server_is_asked_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Jolokia) as served:
+        threading.Thread(target=served.serve_forever, args=(0.02,), daemon=True).start()
+        monkeypatch.setattr(cluster, "AGENT_PORT", served.server_address[1])
+        assert server.totals("127.0.0.1")["applied"] == "WriteLatency"
+        with pytest.raises(server.RefusedError, match="InstanceNotFound"):
+            server.ask("127.0.0.1", [server.count("no-such")])
+        assert server.mode("127.0.0.1") == "JOINING"
+        served.shutdown()
+    assert server.mode("127.0.0.1") == ""
+    with pytest.raises(server.SilentError, match="does not answer"):
+        server.totals("127.0.0.1")
+
+
+def test_a_process_is_known_by_when_it_began_too() -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        process = server.Process(child.pid, server.began(child.pid))
+        assert process.is_alive
+        assert not server.Process(child.pid, "1").is_alive
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert not process.is_alive, "it has ended, and nobody has asked how"
+
+
+# Drivers
+
+
+def test_latte_writes_the_keys_of_its_driver(tmp_path: Path) -> None:
+    line = drive.line(phase(tmp_path, {"rate": 300, "threads": 16}), 61.5, tmp_path / "x.hlog")
+    told = dict(itertools.pairwise(line))
+    assert (told["--start-cycle"], told["--end-cycle"]) == ("1000", "2000")
+    assert (told["--duration"], told["--warmup"], told["--rate"]) == ("61500ms", "0", "300")
+    assert (told["--consistency"], told["--request-timeout"]) == ("ONE", "5000ms")
+    assert line[-3:] == ["10.0.0.0", "10.0.0.1", "10.0.0.2"]
+    assert "--rate" not in drive.line(phase(tmp_path, {}), 1, tmp_path / "x.hlog")
+
+
+@pytest.mark.parametrize(("threads", "processors", "shares"), [(16, 2, (1, 16)), (200, 8, (3, 67)), (200, 2, (2, 100))])
+def test_writes_under_way_are_shared_by_threads(threads: int, processors: int, shares: tuple[int, int]) -> None:
+    assert drive.shares(threads, processors) == shares
+
+
+def test_stress_writes_the_keys_of_its_driver(tmp_path: Path) -> None:
+    (tmp_path / "cassandra" / "apache-cassandra-5.0.6" / "lib").mkdir(parents=True)
+    given = phase(tmp_path, {"driver": "cassandra-stress", "rate": 300})
+    line = drive.line(given, 61.5, tmp_path / "x.hlog")
+    assert line[0].endswith("apache-cassandra-5.0.6/tools/bin/cassandra-stress")
+    assert {"write", "cl=ONE", "no-warmup", "duration=62s", "seq=1001..2000", "threads=200", "throttle=300/s"} <= set(
+        line
+    )
+    assert "replication(strategy=NetworkTopologyStrategy,dc1=3)" in line
+
+
+INTERVALS = [Interval("requests", AT - 1 + n / 2, 0.5, ((1000, 1999, 10),)) for n in range(24)]
+
+
+def test_failures_count_in_the_second_of_their_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    samples = [{"req_error_count": n} for n in range(24)]
+    (tmp_path / "measure.json").write_text(json.dumps({"result": {"log": samples}}))
+    failures = drive.failed(phase(tmp_path, {}), INTERVALS, "")
+    found = Operation(per_second=PerSecond(AT, [0] * 10, [0] * 10))
+    drive.add_failures(found, INTERVALS, failures, AT, AT + 10)
+    assert found.errors == {"failed": sum(range(2, 22))}
+    assert found.per_second.errors == [2 * n + 1 for n in range(2, 22, 2)]
+
+
+def test_failures_of_stress_are_one_number(tmp_path: Path) -> None:
+    given = phase(tmp_path, {"driver": "cassandra-stress"})
+    told = "Total partitions          :    100 [WRITE: 100]\nTotal errors              :      1,234 [WRITE: 1,234]\n"
+    failures = drive.failed(given, INTERVALS, told)
+    assert sum(failures) == 1234
+    found = Operation(per_second=PerSecond(AT, [0] * 10, [0] * 10))
+    drive.add_failures(found, INTERVALS, failures, AT, AT + 10)
+    assert found.per_second.errors == [0] * 9 + [1234]
+    assert sum(drive.failed(given, INTERVALS, "")) == 0
+
+
+def test_load_that_was_not_there_all_the_time_is_told() -> None:
+    assert drive.uncovered(INTERVALS, AT, AT + 10) is None
+    assert "began 1.0 s after" in drive.uncovered(INTERVALS, AT - 2, AT + 10)
+    assert "ended 2.0 s before" in drive.uncovered(INTERVALS, AT, AT + 13)
+
+
+def test_totals_are_those_of_all_phases(tmp_path: Path) -> None:
+    given = phase(tmp_path, {})
+    drive.keep_totals(given, 100, 1)
+    drive.keep_totals(given, 50, 0)
+    assert given.read("writes.json") == {"writes": 150, "failed": 1}
+
+
+# Both
+
+
+@pytest.mark.parametrize(
+    ("coordinated", "applied", "said"),
+    [
+        (150, 450, []),
+        (149, 450, ["the drivers have written 150 rows, the servers coordinated 149"]),
+        (150, 449, ["the servers have applied 449 writes, not 3 times 150: 7 were dropped"]),
+    ],
+)
+def test_servers_are_held_against_drivers(coordinated: int, applied: int, said: list[str]) -> None:
+    drivers = count.added([{"writes": 100, "failed": 0}, {"writes": 50, "failed": 0}])
+    seen = {"coordinated": coordinated, "applied": applied, "dropped": 7}
+    assert count.differences(drivers, seen, 3) == said
+
+
+@pytest.mark.skipif(python39() is None, reason="there is no Python 3.9")
+def test_scripts_can_be_read_by_the_nodes_python() -> None:
+    command = [str(python39()), "-c", f"import {', '.join(NAMES)}"]
+    environment = {"PYTHONPATH": f"{FOLDER}:{ROOT / 'functions'}", "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+def test_all_scripts_of_the_file_are_there() -> None:
+    assert {"install", "start", "drive", "verify", "measure", "count"} <= set(NAMES)
+    assert sys.modules.get("cluster") is not cluster, "names as common as these must not stay importable"

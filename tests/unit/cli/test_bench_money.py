@@ -1,0 +1,94 @@
+"""`troop bench`: what a run would cost, and what it has cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.api import Answer
+from cli.errors import Exit
+from tests.unit.cli.conftest import FakeApi, Run
+from tests.unit.cli.test_bench import ENDED, ESTIMATE, ID, ONE, ROW, TEXT, told
+
+BUDGET = {
+    "where": "budget",
+    "problem": "is 0.1: must be at least $0.12",
+    "allowed": "at least $0.12",
+    "loc": ["budget"],
+}
+COST: dict[str, Any] = {
+    "amount": 0.03,
+    "currency": "USD",
+    "items": [
+        {"what": "drivers, c7g.large, spot", "quantity": 0.5, "unit": "node-hour", "price": 0.06, "amount": 0.03},
+        {"what": "drivers, storage gp3", "quantity": 0.01, "unit": "GiB-month", "price": None, "amount": None},
+    ],
+    "unknown": ["drivers, storage gp3"],
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "read.py").write_text("print()\n")
+    (tmp_path / "benchmark.yaml").write_text(f"{TEXT}budget: 0.1\n")
+    return tmp_path / "benchmark.yaml"
+
+
+def test_an_estimate_line_by_line(run: Run, ok: Callable[..., Any], api: FakeApi, file: Path) -> None:
+    result = run("bench", "estimate", str(file), "--size", "smoke")
+    assert result.exit_code == 0, result.output
+    assert api.calls == [(*ESTIMATE, api.calls[0][2])]
+    assert "key" not in api.calls[0][2]
+    row = next(line for line in result.stdout.splitlines() if "c7g.large" in line)
+    for shown in ("c001", "drivers, c7g.large, on-demand", "0.3333", "node-hour", "0.0725", "$0.02"):
+        assert shown in row
+    assert result.stdout.splitlines()[-1] == "expected to cost $0.12, at most $1.50"
+    assert ok("bench", "estimate", str(file)) == api.estimate
+
+
+def test_an_estimate_says_what_speaks_against_the_run(run: Run, api: FakeApi, file: Path) -> None:
+    api.estimate |= {"problems": [BUDGET], "warnings": ["no price of io2"], "budget": 0.1, "unknown": ["x"]}
+    result = run("bench", "estimate", str(file))
+    assert result.exit_code == Exit.REFUSED
+    assert "and what has no price, of a budget of $0.10" in result.stdout.replace("\n", " ")
+    assert "it would be refused: budget is 0.1: must be at least $0.12" in result.stderr
+    assert "no price of io2" in result.stderr
+
+
+def test_what_costs_too_much_is_refused_before_anything_is_staged(run: Run, api: FakeApi, file: Path) -> None:
+    api.estimate |= {"problems": [BUDGET]}
+    result = run("bench", "run", str(file))
+    assert result.exit_code == Exit.REFUSED
+    assert f"{file}:17: budget is 0.1: must be at least $0.12" in result.stderr.replace("\n", " ")
+    assert [call[:2] for call in api.calls] == [ESTIMATE]
+
+
+@pytest.mark.parametrize("command", ["estimate", "run"])
+def test_unknown_prices_are_accepted_by_an_option(run: Run, api: FakeApi, file: Path, command: str) -> None:
+    run("bench", command, str(file), "--accept-unknown-prices", "--set", "parameters.threads=8")
+    assert api.calls[0][2]["set"] == {"parameters.threads": 8, "accept_unknown_prices": True}
+
+
+@pytest.mark.parametrize("command", ["status", "results"])
+def test_what_a_run_has_cost(run: Run, api: FakeApi, command: str) -> None:
+    ended = told("launch", "over", results=[ROW], **ENDED, cost=COST)
+    ended["cells"][0]["cost"] = COST
+    again = {**ended["cells"][0], "cell": "c001-2", "cost": {**COST, "amount": 7.0}}
+    ended["cells"].append(again)
+    api.refusals[ONE] = [Answer(200, ended)]
+    result = run("bench", command, ID)
+    assert result.exit_code == 0, result.output
+    assert "it has cost $0.03, and what has no price: drivers, storage gp3" in result.stdout.replace("\n", " ")
+    rows = result.stdout.splitlines()
+    assert any("drivers, c7g.large, spot" in row and "$0.03" in row for row in rows)
+    assert any("c001-2" in row and "$7.00" in row for row in rows)
+
+
+def test_of_a_run_that_goes_on_no_cost_is_told(run: Run, api: FakeApi) -> None:
+    api.refusals[ONE] = [Answer(200, told("launch", cost=None))]
+    result = run("bench", "status", ID)
+    assert result.exit_code == 0, result.output
+    assert "cost" not in result.stdout

@@ -1,0 +1,281 @@
+"""`troop fleet`: up, larger, smaller and down, with what is said on the way and what it ends with."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cli import fleet, fleet_show
+from cli.api import Answer
+from cli.errors import Exit
+from tests.unit.cli.conftest import FakeApi, Run
+
+ID = "20261120-150000-1f0c9b2e"
+ONE = f"fleets/{ID}"
+
+TEXT = """\
+name: workers
+expires_after: 8h
+fleets:
+  workers:
+    count: 2
+    instance_type: c7g.large
+setup: setup.sh
+"""
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(fleet, "_STALE_SECONDS", 0.0)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "setup.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "fleet.yaml").write_text(TEXT)
+    return tmp_path / "fleet.yaml"
+
+
+def out(desired: int = 2, in_service: int = 0, ready: int = 0, failed: int = 0, **more: Any) -> dict[str, Any]:
+    role = {"role": "workers", "desired": desired, "in_service": in_service, "ready": ready, "failed": failed}
+    return {
+        "fleet": ID,
+        "name": "workers",
+        "status": "RUNNING",
+        "reason": None,
+        "at": "2026-11-20T15:00:00.000Z",
+        "expires_at": "2026-11-20T23:00:00.000Z",
+        "requested_by": "arn:aws:iam::111122223333:user/ada",
+        "roles": [{**role, "starting": 0, "leaving": 0}],
+        "closed_at": None,
+        "ended_at": None,
+    } | more
+
+
+def told(*counts: int, problems: tuple[str, ...] = (), refusals: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
+    """What GET says."""
+    where = {"role": "workers", "zone": "a", "instance_type": "c7g.large", "place": "in-service", "ready": False}
+    nodes = [{"id": f"i-{n}", **where, "problem": problem} for n, problem in enumerate(problems)]
+    return {"fleet": out(*counts, **more), "nodes": nodes, "refusals": list(refusals), "resources": []}
+
+
+def going(api: FakeApi, *looks: dict[str, Any]) -> None:
+    """What the API answers to each look."""
+    api.refusals["POST", "fleets"] = [Answer(202, out())]
+    api.refusals["PATCH", ONE] = [Answer(200, out())]
+    api.refusals["GET", ONE] = [Answer(200, look) for look in looks]
+
+
+ENDED = {"status": "STOPPED", "reason": "enough", "closed_at": "2026-11-20T15:10:00.000Z"}
+ENDED["ended_at"] = "2026-11-20T15:11:00.000Z"
+
+
+def test_up_says_how_many_are_there_until_all_are_ready(run: Run, api: FakeApi, file: Path) -> None:
+    going(api, told(2, 0), told(2, 0), told(2, 1), told(2, 2, 1), told(2, 2, 2))
+    result = run("fleet", "up", str(file.parent), "--set", "fleets.workers.count=2", "--key", "k1")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
+        f"started: {ID}, until 2026-11-20 23:00:00 UTC",
+        "workers: 0 of 2 in service, 0 ready",
+        "workers: 1 of 2 in service, 0 ready",
+        "workers: 2 of 2 in service, 1 ready",
+        "workers: 2 of 2 in service, 2 ready",
+        f"{ID} stands; to remove it: troop fleet down {ID}",
+    ]
+    assert api.calls[0][2] == {
+        "definition": yaml.safe_load(TEXT),
+        "set": {"fleets.workers.count": 2},
+        "files": {"setup.sh": base64.b64encode(b"#!/bin/sh\n").decode()},
+        "key": "k1",
+    }
+
+
+def test_scale_waits_until_there_are_so_many(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:
+    going(api, told(5, 2, 2), told(5, 5, 5))
+    result = run("fleet", "scale", ID, "--count", "5")
+    assert result.exit_code == 0, result.output
+    assert "workers: 5 of 5 in service, 5 ready" in result.stdout
+    assert api.calls[0] == ("PATCH", ONE, {"count": 5})
+    going(api, told(0, 0, 0))
+    assert ok("fleet", "scale", ID, "--count", "0", "--role", "workers")["fleet"]["roles"][0]["desired"] == 0
+    assert ("PATCH", ONE, {"count": 0, "role": "workers"}) in api.calls
+
+
+def test_without_waiting(run: Run, api: FakeApi, file: Path) -> None:
+    going(api)
+    for words in (("up", str(file)), ("scale", ID, "--count", "3")):
+        result = run("fleet", *words, "--no-wait")
+        assert (result.exit_code, f"troop fleet status {ID}" in result.stdout) == (0, True)
+    api.refusals["DELETE", ONE] = [Answer(202, out(closed_at="2026-11-20T15:10:00.000Z", status="STOPPING"))]
+    assert "is being removed" in run("fleet", "down", ID, "--no-wait").stdout
+    assert [method for method, *_ in api.calls] == ["POST", "PATCH", "DELETE"]
+
+
+def test_nodes_that_cannot_set_themselves_up_are_a_failure(run: Run, api: FakeApi, file: Path) -> None:
+    """Once nothing more is to come: the others may yet have been on their way."""
+    problem = "setup.sh ended with exit code 3"
+    going(api, told(2, 2, 0, 1, problems=(problem,)), told(2, 2, 1, 1, problems=(problem,)))
+    result = run("fleet", "up", str(file))
+    assert result.exit_code == Exit.FAILED
+    assert f"i-0: {problem}; the fleet stands; troop fleet status {ID}" in result.stderr
+    assert len([call for call in api.calls if call[:2] == ("GET", ONE)]) == 2
+
+
+def test_what_could_not_be_launched_is_said_once(run: Run, api: FakeApi, file: Path) -> None:
+    short = told(2, 1, refusals=("workers: no capacity",))
+    going(api, short, short, told(2, 2, 2))
+    result = run("fleet", "up", str(file))
+    assert result.stdout.count("could not be launched: workers: no capacity") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["more vCPU capacity than your current vCPU limit", "MaxSpotInstanceCountExceeded", "You are not authorized"],
+)
+def test_what_would_be_refused_again_is_not_waited_for(run: Run, api: FakeApi, file: Path, words: str) -> None:
+    refused = told(2, 1, 1, refusals=("workers: no capacity", f"workers: {words}"))
+    for command in (("up", str(file)), ("scale", ID, "--count", "2")):
+        going(api, told(2, 1, 1, refusals=("workers: no capacity",)), refused)
+        result = run("fleet", *command)
+        assert result.exit_code == Exit.FAILED, result.output
+        assert f"workers: 1 of 2 in service, 1 ready; could not be launched: workers: {words}" in result.stderr
+        assert f"the fleet stands, and costs: troop fleet status {ID}, troop fleet down {ID}" in result.stderr
+        assert len([call for call in api.calls if call[:2] == ("GET", ONE)]) == 2
+        api.calls.clear()
+
+
+@pytest.mark.parametrize(
+    ("role", "starting", "words", "is_hopeless"),
+    [
+        ("workers", 0, "You are not authorized", True),
+        ("workers", 1, "You are not authorized", False),  # the next launch has gone well so far
+        ("blocked", 0, "no capacity", False),  # a role's name says nothing
+    ],
+)
+def test_which_refusals_leave_no_hope(role: str, starting: int, words: str, is_hopeless: bool) -> None:
+    seen = told(2, 1, 1, refusals=(f"{role}: {words}",))
+    seen["fleet"]["roles"][0] |= {"role": role, "starting": starting}
+    assert (fleet_show.hopeless(seen) is not None) is is_hopeless
+
+
+def test_a_refusal_of_before_is_not_the_end(run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet, "_STALE_SECONDS", 60.0)
+    going(api, told(2, 1, 1, refusals=("workers: You are not authorized",)), told(2, 2, 2))
+    assert run("fleet", "scale", ID, "--count", "2").exit_code == 0
+
+
+@pytest.mark.parametrize(("within", "seconds"), [(1500, 1500), (None, 4 * 3600 + 300)])
+def test_nodes_that_never_register_are_waited_for_as_long_as_the_file_allows(
+    run: Run, api: FakeApi, file: Path, monkeypatch: pytest.MonkeyPatch, within: int | None, seconds: int
+) -> None:
+    passed = [0.0]
+    monkeypatch.setattr(fleet.time, "monotonic", lambda: passed[0])
+    monkeypatch.setattr(fleet.time, "sleep", lambda _: passed.append(passed.pop() + 500))
+    going(api, told(2, 2))
+    for method, path in (("POST", "fleets"), ("PATCH", ONE)):
+        api.refusals[method, path] = [Answer(200, out(ready_within=within))]
+    for command in (("up", str(file)), ("scale", ID, "--count", "2")):
+        passed[0] = 0.0
+        result = run("fleet", *command)
+        assert result.exit_code == Exit.FAILED
+        assert f"not all are ready within {seconds} s; the fleet stands, and costs" in result.stderr
+        assert seconds <= passed[0] < seconds + 500
+
+
+MONEY = {"expected": 1.25, "most": 1.25, "currency": "USD", "budget": None}
+
+
+def test_what_it_is_expected_to_cost_and_has_cost(run: Run, api: FakeApi, file: Path) -> None:
+    line = "expected to cost $1.25 until it expires at 2026-11-20 23:00:00 UTC"
+    going(api, told(2, 2, 2, estimate=MONEY), told(2, 2, 2, estimate=MONEY, scaled_at="2026-11-20T16:00:00.000Z"))
+    api.refusals["POST", "fleets"] = [Answer(202, out(estimate=MONEY))]
+    assert run("fleet", "up", str(file)).stdout.splitlines()[1] == line
+    assert f"{line}, with the nodes it began with\n" in run("fleet", "status", ID).stdout
+    cost = {"amount": 0.5, "currency": "USD", "items": [], "unknown": ["gp4"]}
+    api.refusals["DELETE", ONE] = [Answer(202, out(2, 2, 2, closed_at=ENDED["closed_at"]))]
+    going(api, told(2, **ENDED, cost=cost, estimate=MONEY))
+    said = f"{ID} STOPPED: enough (nothing is left of it; it has cost $0.50, and what has no price: gp4)"
+    for command in ("down", "status"):
+        assert run("fleet", command, ID).stdout.splitlines()[-1] == said
+    going(api, told(2, 2, 2, estimate={**MONEY, "expected": 0.0}))
+    assert "nothing of it has a price" in run("fleet", "status", ID).stdout
+
+
+def test_a_fleet_that_ends_meanwhile_is_a_failure(run: Run, api: FakeApi, file: Path) -> None:
+    going(api, told(2, 0, **ENDED | {"status": "FAILED", "reason": "no subnet"}))
+    result = run("fleet", "up", str(file))
+    assert (result.exit_code, f"{ID} FAILED: no subnet" in result.stderr) == (Exit.FAILED, True)
+
+
+def test_down_waits_until_nothing_is_left(run: Run, api: FakeApi) -> None:
+    closed = {"closed_at": "2026-11-20T15:10:00.000Z", "status": "STOPPING"}
+    api.refusals["DELETE", ONE] = [Answer(202, out(2, 2, 2, **closed)), Answer(200, out(2, **ENDED))]
+    going(api, told(2, 1, 1, **closed), told(2, **ENDED))
+    result = run("fleet", "down", ID)
+    assert result.stdout.splitlines()[-1] == f"{ID} STOPPED: enough (nothing is left of it)"
+    assert run("fleet", "down", ID).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(400, Exit.REFUSED), (404, Exit.REFUSED), (409, Exit.REFUSED), (500, Exit.API_FAILED)]
+)
+def test_what_the_api_refuses_is_said_in_its_words(run: Run, api: FakeApi, status: int, code: Exit) -> None:
+    problems = [{"where": "body.count", "problem": "is 11"}] if status == 400 else None
+    body = {"statusCode": status, "message": "at most 10", "problems": problems}
+    api.refusals["PATCH", ONE] = [Answer(status, body)]
+    result = run("fleet", "scale", ID, "--count", "11")
+    assert (result.exit_code, "at most 10" in result.stderr) == (code, True)
+
+
+def test_a_wrong_file_asks_for_nothing(run: Run, api: FakeApi, file: Path) -> None:
+    file.write_text(TEXT.replace("count: 2", "count: 0") + "phases: []\n")
+    result = run("fleet", "up", str(file))
+    assert result.exit_code == Exit.USAGE
+    assert f"{file}:5: fleets.workers.count is 0: must be a whole number" in result.stderr
+    assert f"{file}:8: phases is not known" in result.stderr
+    assert api.calls == []
+
+
+def test_ctrl_c_leaves_it_standing(run: Run, api: FakeApi, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    going(api, told(2, 0))
+
+    def interrupted(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fleet.time, "sleep", interrupted)
+    result = run("fleet", "up", str(file))
+    assert (result.exit_code, f"troop fleet down {ID}" in result.stderr) == (130, True)
+    assert not [call for call in api.calls if call[0] == "DELETE"]
+
+
+def test_a_look_that_fails_is_not_the_end(run: Run, api: FakeApi, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet, "_FAILURES", 2)
+    going(api)
+    api.refusals["GET", ONE] = [Answer(500, None), Answer(200, told(2, 2, 2))]
+    assert run("fleet", "up", str(file)).exit_code == 0
+    api.refusals["GET", ONE] = [Answer(500, None)]
+    result = run("fleet", "up", str(file))
+    assert (result.exit_code, f"the fleet goes on: troop fleet status {ID}" in result.stderr) == (12, True)
+
+
+def test_what_there_is(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:
+    going(api, told(2, 1, 0, 1, problems=("no bucket",), refusals=("workers: no capacity",)))
+    shown = run("fleet", "status", ID).stdout
+    for words in ("1 of 2 in service, 0 ready, 1 failed", "no capacity", "i-0", "no bucket", "23:00:00"):
+        assert words in shown
+    assert ok("fleet", "status", ID)["nodes"][0]["id"] == "i-0"
+    going(api, {**told(2, 1, 0, 1, problems=("no bucket",)), "nodes_left_out": 1200})
+    assert "and 1,200 nodes more" in run("fleet", "status", ID).stdout
+    api.refusals["GET", "fleets"] = [Answer(200, {"fleets": [out(2, 2, 1), out(**ENDED)], "cursor": None})]
+    listed = run("fleet", "list").stdout
+    assert "workers 1/2" in listed
+    assert "enough" in listed
+    assert len(ok("fleet", "list")["fleets"]) == 2
+    api.refusals["GET", "fleets"] = [Answer(200, {"fleets": [], "cursor": None})]
+    assert "there are no fleets" in run("fleet", "list").stderr

@@ -1,0 +1,237 @@
+"""Interval logs: held against another implementation on a real log, and against histograms of known values."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.measure.build import START, histogram_of
+from troop.measure import hdr_log, operations
+from troop.measure.hdr_log import Interval
+from troop.measure.histogram import Histogram
+
+LOG = Path(__file__).parent / "logs" / "latte-0.29.0.hlog"
+"""Written by latte; what stands beside it was read from it by the PyPI package hdrhistogram."""
+DIGITS_BITS = {2: 7, 3: 10, 5: 17}
+"""Digits -> bits of half of a histogram's finest buckets."""
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(LOG.with_suffix(".json").read_text())
+    return told
+
+
+def read(path: Path, tag: str | None = None) -> list[Interval]:
+    problems: list[str] = []
+    found = [one for one in hdr_log.read(path, problems) if tag in (None, one.tag)]
+    assert problems == []
+    return found
+
+
+def written(values: dict[int, int], digits: int = 3, lowest: int = 1) -> str:
+    """A histogram as logs have it. ``values``: counts by bucket."""
+    counts, at = b"", 0
+    for index, count in sorted(values.items()):
+        if index > at:
+            counts += _number(at - index)
+        counts, at = counts + _number(count), index + 1
+    body = struct.pack(">iiiiqqd", 0x1C849313, len(counts), 0, digits, lowest, 2**62, 1.0) + counts
+    packed = zlib.compress(body)
+    return base64.b64encode(struct.pack(">ii", 0x1C849314, len(packed)) + packed).decode()
+
+
+def _number(value: int) -> bytes:
+    """ZigZag LEB128 of 64 bits in at most nine bytes."""
+    rest, result = (value << 1) ^ (value >> 63), b""
+    for _ in range(8):
+        if rest < 0x80:
+            return result + bytes([rest])
+        result, rest = result + bytes([rest & 0x7F | 0x80]), rest >> 7
+    return result + bytes([rest])
+
+
+def bucket_of(value: int, bits: int) -> int:
+    shift = max(value.bit_length() - bits - 1, 0)
+    return (shift << bits) + (value >> shift)
+
+
+def log_of(*lines: str, head: str = f"#[BaseTime: {START}.000 (seconds since epoch)]") -> list[str]:
+    return [f"{line}\n" for line in (head, '"StartTimestamp","Interval_Length","Interval_Max","..."', *lines)]
+
+
+def test_a_real_log_is_read_as_another_implementation_does(expected: dict[str, Any]) -> None:
+    requests = read(LOG, "requests")
+    began = requests[0].start
+    told = [
+        {
+            "start": round(one.start - began, 3),
+            "seconds": one.seconds,
+            "count": one.count,
+            "min": one.counts[0][0],
+            "max": one.counts[-1][1],
+        }
+        for one in requests
+    ]
+    assert told == expected["intervals"]
+    whole = hdr_log.operation(requests, began, 10).times
+    assert whole.count == expected["count"]
+    assert whole.mean() == pytest.approx(expected["mean"] / 1000, rel=0.0005)
+    for percent, nanoseconds in expected["percentiles"].items():
+        assert whole.percentile(float(percent)) == pytest.approx(nanoseconds / 1000, rel=0.0015)
+
+
+def test_the_same_operations_stand_in_a_log_under_several_tags(expected: dict[str, Any]) -> None:
+    everything = read(LOG)
+    assert {one.tag for one in everything} == {"cycles", "requests"}
+    assert sum(one.count for one in everything) == 2 * expected["count"]
+
+
+@given(st.dictionaries(st.integers(0, 2**50), st.integers(1, 2**40), max_size=30), st.sampled_from(sorted(DIGITS_BITS)))
+def test_every_bucket_and_count_is_found_again(values: dict[int, int], digits: int) -> None:
+    bits = DIGITS_BITS[digits]
+    buckets: dict[int, int] = {}
+    for value, count in values.items():
+        buckets[bucket_of(value, bits)] = buckets.get(bucket_of(value, bits), 0) + count
+    found = list(hdr_log.decode(written(buckets, digits)))
+    assert [count for _, _, count in found] == [buckets[index] for index in sorted(buckets)]
+    assert [bucket_of(smallest, bits) for smallest, _, _ in found] == sorted(buckets)
+    assert [bucket_of(largest, bits) for _, largest, _ in found] == sorted(buckets)
+
+
+@given(st.lists(st.integers(1, 10**12), min_size=1, max_size=50))
+def test_values_are_those_recorded_to_a_thousandth_or_a_microsecond(nanoseconds: list[int]) -> None:
+    buckets: dict[int, int] = {}
+    for value in nanoseconds:
+        buckets[bucket_of(value, 10)] = buckets.get(bucket_of(value, 10), 0) + 1
+    counts = tuple(hdr_log.decode(written(buckets)))
+    made = hdr_log.operation([Interval(None, START, 1, counts)], START, 1).times
+    true = histogram_of([round(value / 1000) for value in nanoseconds])
+    assert made.count == true.count
+    for one, other in [(made.min, true.min), (made.max, true.max), (made.mean(), true.mean())]:
+        assert one == pytest.approx(other, rel=0.001, abs=1)
+
+
+def test_values_are_rounded_to_the_nearest_microsecond() -> None:
+    counts = tuple(hdr_log.decode(written({1499: 1, 1500: 2})))
+    made = hdr_log.operation([Interval(None, START, 1, counts)], START, 1).times
+    assert (made.count, made.min, made.max, made.sum) == (3, 1, 2, 5)
+
+
+def test_the_largest_counts_take_nine_bytes() -> None:
+    assert list(hdr_log.decode(written({5: 2**62, 6: 1}))) == [(5, 5, 2**62), (6, 6, 1)]
+
+
+def test_a_histogram_of_a_coarser_unit_is_read_in_it() -> None:
+    """The lowest value that is told apart: 1,000 takes the bits of 512."""
+    (bucket,) = hdr_log.decode(written({3: 5}, lowest=1000))
+    assert bucket == (3 * 512, 4 * 512 - 1, 5)
+
+
+@pytest.mark.parametrize(
+    ("head", "start"),
+    [
+        (f"#[BaseTime: {START}.500 (seconds since epoch)]", "1.25"),
+        (f"#[StartTime: {START}.500 (seconds since epoch), Mon Nov 23]", "1.25"),
+        (f"#[StartTime: {START}.500 (seconds since epoch)]", f"{START}.500"),
+        ("# a comment", f"{START}.500"),
+    ],
+)
+def test_starts_count_from_the_log_s_base_or_from_1970(head: str, start: str) -> None:
+    (one,) = hdr_log.intervals(log_of(f"{start},1.0,2.0,{written({1: 1})}", head=head), "x", [])
+    assert one.start == START + 0.5 + (1.25 if start == "1.25" else 0)
+    assert one.tag is None
+
+
+def test_whole_intervals_count_whose_middle_is_in_the_measured_time() -> None:
+    intervals = [Interval("t", START + n / 2 - 0.2, 0.5, ((7_000, 7_001, 10**n),)) for n in range(8)]
+    found = hdr_log.operation(intervals, START + 1, 2)
+    assert found.times.count == 100 + 1_000 + 10_000 + 100_000
+    assert found.per_second.document() == {"from": START + 1, "count": [1100, 110000], "errors": [0, 0]}
+    assert operations.parse({"write": found.document()}, "it")["write"].times == found.times
+
+
+DAMAGED = {
+    "1.0,1.0,2.0": "it has 3 columns",
+    "a,1.0,2.0,AAAA": "must be numbers",
+    "1.0,nan,2.0,AAAA": "must be numbers",
+    "1.0,-1,2.0,AAAA": "the length from 0",
+    "1.0,1.0,2.0,****": "damaged",
+    "1.0,1.0,2.0,AAAA": "damaged",
+    "1.0,1.0,2.0,AAAAAAAAAAA=": "none that is deflated",
+    f"1.0,1.0,2.0,{written({9: 9})[:-8]}": "not whole",
+    f"1.0,1.0,2.0,{written({9: 9}, digits=6)}": "another layout",
+    f"1.0,1.0,2.0,{written({70 << 10: 1})}": "too large",
+}
+
+
+@pytest.mark.parametrize(("line", "said"), DAMAGED.items(), ids=DAMAGED.values())
+def test_a_damaged_line_is_told_by_file_and_line_and_takes_no_other_with_it(line: str, said: str) -> None:
+    problems: list[str] = []
+    good = f"Tag=a,1.0,1.0,2.0,{written({9: 9})}"
+    found = list(hdr_log.intervals(log_of(good, line, good), "run.hlog", problems))
+    assert [(one.tag, one.count) for one in found] == [("a", 9), ("a", 9)]
+    (problem,) = problems
+    assert problem.startswith("run.hlog:4: ")
+    assert said in problem
+
+
+def test_a_log_that_was_cut_off_says_so() -> None:
+    text, problems = LOG.read_text(), list[str]()
+    lines = text[: len(text) - 100].splitlines(keepends=True)
+    found = list(hdr_log.intervals(lines, "run.hlog", problems))
+    assert len(found) == len(read(LOG)) - 1
+    assert problems[0].startswith(f"run.hlog:{len(lines)}: ")
+    assert problems[0].endswith("; the log ends in the midst of a line")
+
+
+@pytest.fixture
+def phase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    began = read(LOG)[0].start
+    told = {"MEASURED_FROM": f"{began + 0.9:.6f}", "MEASURED_SECONDS": "2", "RESULTS": str(tmp_path)}
+    for name, value in told.items():
+        monkeypatch.setenv(f"TROOP_{name}", value)
+    return tmp_path
+
+
+def test_the_command_writes_what_the_agent_reads(phase: Path, expected: dict[str, Any]) -> None:
+    assert hdr_log.main([str(LOG), "--tag", "requests", "--operation", "write"]) == 0
+    (written,) = phase.glob("operations-*.json")
+    document = json.loads(written.read_text())
+    assert document["format"] == "troop.operations/1"
+    found = operations.parse(document["operations"], "it")["write"]
+    inside = [one["count"] for one in expected["intervals"] if 0.9 <= one["start"] + one["seconds"] / 2 < 2.9]
+    assert found.times.count == sum(inside) == sum(found.per_second.count)
+
+
+def test_the_command_asks_for_a_tag_where_there_are_several(phase: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert hdr_log.main([str(LOG), "--operation", "write"]) == 1
+    assert "several tags (cycles, requests)" in capsys.readouterr().err
+    assert list(phase.iterdir()) == []
+
+
+def test_the_command_tells_of_a_tag_that_is_nowhere(phase: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert hdr_log.main([str(LOG), "--tag", "reads", "--operation", "write"]) == 1
+    assert "no interval of it has the tag reads, but of cycles, requests" in capsys.readouterr().err
+
+
+def test_the_command_keeps_what_is_whole_and_ends_badly(phase: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = LOG.read_text().splitlines(keepends=True)
+    damaged = phase / "damaged.hlog"
+    damaged.write_text("".join(line.replace("HISTF", "HISTX") if n == 8 else line for n, line in enumerate(lines, 1)))
+    assert hdr_log.main([str(damaged), "--tag", "cycles", "--operation", "write"]) == 1
+    assert f"{damaged}:8: " in capsys.readouterr().err
+    (written,) = phase.glob("operations-*.json")
+    assert json.loads(written.read_text())["operations"]["write"]["histogram"]["count"] > 0
+
+
+def test_an_empty_window_makes_an_empty_histogram() -> None:
+    assert hdr_log.operation(read(LOG), START, 1).times == Histogram()

@@ -59,6 +59,7 @@ class Bench:
     images: dict[str, str] = field(default_factory=dict)
     run: str = ""
     roles: dict[str, str] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.s3, self.ec2, self.autoscaling = client("s3"), client("ec2"), client("autoscaling")
@@ -151,8 +152,7 @@ class Bench:
         for node in nodes:
             instance, zone = described[node], described[node]["Placement"]["AvailabilityZone"]
             if (wide := zones.get(self.role_of(node), 1)) > 1:  # moto puts all into one; Auto Scaling does not
-                mates = [i for i in sorted(described) if _group(described[i]) == _group(instance)]
-                zone = f"eu-central-1{'abc'[mates.index(node) % wide]}"
+                zone = self.places.setdefault(node, self._emptiest(node, described, wide))
             self.put(
                 f"{names.nodes_prefix(self.run, CELL)}{node}.json",
                 {
@@ -166,6 +166,12 @@ class Bench:
                 }
                 | more,
             )
+
+    def _emptiest(self, node: str, described: dict[str, Any], wide: int) -> str:
+        """Of so many zones the first one with the fewest nodes of the same group that run."""
+        mates = [i for i, one in described.items() if _group(one) == _group(described[node]) and _runs(one)]
+        zones = [self.places.get(mate) for mate in mates]
+        return min((f"eu-central-1{letter}" for letter in "abc"[:wide]), key=zones.count)
 
     def cannot_start(self, node: str, error: str) -> None:
         document = {"format": "troop.node/1", "id": node, "role": self.role_of(node), "error": error}
@@ -305,3 +311,7 @@ def deploy_benchmarks(account: Account, monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 def _group(instance: dict[str, Any]) -> str:
     return next((tag["Value"] for tag in instance["Tags"] if tag["Key"] == "aws:autoscaling:groupName"), "")
+
+
+def _runs(instance: dict[str, Any]) -> bool:
+    return bool(instance["State"]["Name"] == "running")

@@ -13,7 +13,7 @@ from troop.chaos.changes import Author
 LARGEST_BODY = 64 * 1024
 """Characters; a hundred times what the longest sensible change needs."""
 
-LARGEST_BODIES = dict.fromkeys(("/benchmarks", "/fleets"), 2 * 1024 * 1024)
+LARGEST_BODIES = dict.fromkeys(("/benchmarks", "/benchmarks/estimate", "/fleets"), 2 * 1024 * 1024)
 """By path, where more is needed: a benchmark comes with its files, and so does a fleet."""
 
 READS_ITS_OWN = frozenset({"/simianarmy/api/v1/chaos"})

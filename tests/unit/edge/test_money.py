@@ -77,6 +77,12 @@ def estimate(instance_type: str = "c7g.large", **changes: Any) -> dict[str, Any]
     return dict(told)
 
 
+def test_a_benchmark_with_large_files_is_estimated_like_any_other(half: Half) -> None:
+    body = request(files={"read.py": b"#", "large": bytes(900_000)})
+    del body["key"]
+    assert ask("POST", "/benchmarks/estimate", body)[0] == 200
+
+
 def price_of(told: Mapping[str, Any], what: str) -> float | None:
     found: float | None = next(i["price"] for cell in told["cells"] for i in cell["items"] if what in i["what"])
     return found

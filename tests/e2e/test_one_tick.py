@@ -14,7 +14,7 @@ import pytest
 
 from local.demo.groups import SERVER
 from local.launcher import LocalAccount
-from tests.e2e.conftest import Deployment, eventually
+from tests.e2e.conftest import BUSY, Deployment, eventually
 from tests.e2e.hearing import Heard, listen_to_the_bus, listen_to_the_topic
 from tests.e2e.roles import UNOBSERVED, allowed, as_role, role_name, role_of
 from troop.aws.event_items import to_item
@@ -73,7 +73,7 @@ def deployment(account: LocalAccount, tmp_path_factory: pytest.TempPathFactory) 
     deployment.groups.create(LOST, 2, user_data_that_boots_only(2, tmp_path_factory.mktemp("boots")))
     deployment.groups.create(PROTECTED, 2, Tags=[{"Key": "troop:protected", "Value": "", "PropagateAtLaunch": True}])
     for name in NAMES:
-        deployment.groups.await_in_service(name, 2, 60)
+        deployment.groups.await_in_service(name, 2, BUSY)
     deployment.before = {name: deployment.ids(name) for name in NAMES}  # type: ignore[attr-defined]
     assert deployment.tick()["status"] == "SUCCEEDED"
     yield deployment

@@ -26,8 +26,8 @@ def allow(action: str | list[str], resource: str = "*", **more: Any) -> dict[str
     return {"Effect": "Allow", "Action": action, "Resource": resource, **more}
 
 
-def eventually(look: Callable[[], Any], seconds: float = 15) -> Any:
-    """The first truthy answer of `look`."""
+def eventually(look: Callable[[], Any], seconds: float = 60) -> Any:
+    """The first truthy answer of `look`; the time is for a machine that has much else to do."""
     deadline = time.monotonic() + seconds
     while not (answer := look()):
         assert time.monotonic() < deadline, f"not within {seconds} s"

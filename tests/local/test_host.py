@@ -53,7 +53,7 @@ def test_an_instance_answers_at_its_private_address_until_it_is_terminated(fleet
         return False
 
     fleet.ec2.terminate_instances(InstanceIds=[first])
-    eventually(refused, seconds=2)
+    eventually(refused)
     urllib.request.urlopen(f"http://{addresses[second]}:8080/", timeout=2).close()
     replaced = eventually(lambda: fleet.members(group).keys() - addresses.keys())
     assert fleet.instance(replaced.pop())["PrivateIpAddress"] not in addresses.values()
@@ -65,7 +65,7 @@ def test_daemons_end_with_their_instance(fleet: Fleet) -> None:
     daemon = int((fleet.directory(instance) / "daemon").read_text())
     assert alive(daemon), "user data that ends does not end the instance"
     fleet.ec2.terminate_instances(InstanceIds=[instance])
-    eventually(lambda: not alive(daemon), seconds=2)
+    eventually(lambda: not alive(daemon))
 
 
 def test_the_environment_is_minimal(fleet: Fleet) -> None:

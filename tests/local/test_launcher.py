@@ -90,7 +90,7 @@ def test_nothing_is_left_when_the_launcher_ends(children: dict[str, Child], name
     program.send_signal(signal.Signals[name])
     program.wait(30)
     if name == "SIGKILL":
-        eventually(lambda: not running(run), seconds=10)
+        eventually(lambda: not running(run))
     else:
         assert not running(run)
 
@@ -99,7 +99,7 @@ def test_nothing_is_left_when_the_account_is_killed(children: dict[str, Child]) 
     _, run = children["account"]
     (account,) = [pid for pid, command in running(run).items() if command.strip().endswith("-m local.account")]
     os.kill(account, signal.SIGKILL)
-    eventually(lambda: not running(run), seconds=10)
+    eventually(lambda: not running(run))
 
 
 def test_it_listens_on_loopback_alone(account: LocalAccount) -> None:

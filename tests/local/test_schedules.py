@@ -22,6 +22,10 @@ def scheduled(world: World) -> Scheduled:
     return Scheduled(world)
 
 
+MOMENT = timedelta(seconds=30)
+"""What is on time may be so late: a busy machine is slow, but no hour off."""
+
+
 def soon() -> str:
     """An at() expression of the zone for a second or two from now."""
     moment = datetime.now(ZoneInfo(ZONE)) + timedelta(seconds=1.5)
@@ -31,14 +35,14 @@ def soon() -> str:
 def test_one_time_schedules_in_their_zone(scheduled: Scheduled) -> None:
     scheduled.create("once", soon(), ScheduleExpressionTimezone=ZONE)
     (once,) = eventually(lambda: scheduled.inputs().get("once"))
-    assert abs(datetime.fromisoformat(once["at"]) - once["started"]) < timedelta(seconds=2)
+    assert abs(datetime.fromisoformat(once["at"]) - once["started"]) < MOMENT
     assert len(once["id"]) == 36
 
 
 def test_a_rate_begins_at_once(scheduled: Scheduled) -> None:
     scheduled.create("often", "rate(1 hour)")
     (often,) = eventually(lambda: scheduled.inputs().get("often"))
-    assert often["started"] - datetime.fromisoformat(often["at"]) < timedelta(seconds=3)
+    assert often["started"] - datetime.fromisoformat(often["at"]) < MOMENT
 
 
 def test_a_role_that_may_not_start_leaves_a_dead_letter(scheduled: Scheduled, world: World) -> None:
@@ -107,10 +111,10 @@ def test_a_rate_goes_on_from_when_it_was_made() -> None:
 def test_cron_expressions_follow_the_zone(next_minute: tuple[Scheduled, datetime]) -> None:
     scheduled, minute = next_minute
     time.sleep(max(0, (minute - datetime.now(UTC)).total_seconds()))
-    eventually(lambda: {"zoned", "weekday"} <= scheduled.inputs().keys(), seconds=5)
+    eventually(lambda: {"zoned", "weekday"} <= scheduled.inputs().keys())
     started = scheduled.inputs()
     assert started.keys() == {"zoned", "weekday"}
     for name in ("zoned", "weekday"):
         on_time = [one for one in started[name] if datetime.fromisoformat(one["at"]) == minute]
         assert len(on_time) == 1
-        assert on_time[0]["started"] - minute < timedelta(seconds=2)
+        assert on_time[0]["started"] - minute < MOMENT

@@ -288,7 +288,7 @@ def test_a_run_that_expires_takes_its_nodes_along(node: Node) -> None:
     assert "shutting down" in (told.get("reason") or told.get("error") or ""), "it may have come before the first phase"
 
 
-def wait_for(condition: object, seconds: float = 20) -> None:
+def wait_for(condition: object, seconds: float = 90) -> None:
     assert callable(condition)
     until = time.monotonic() + seconds
     while not condition():

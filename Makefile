@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions
 export CDK_DISABLE_CLI_TELEMETRY := 1
 
-.PHONY: help setup demo bench local deploy destroy test test-all lint openapi unit infra machines local-tests e2e perf histories cassandra agent-boot format clean
+.PHONY: help setup browser demo bench local deploy destroy test test-all lint openapi unit infra machines local-tests e2e perf histories cassandra agent-boot format clean
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -32,11 +32,14 @@ deploy: $(TO_DEPLOY)  ## into the account of the current AWS credentials; asks f
 destroy: $(TO_DEPLOY)  ## out of that account; says what stays, and asks first
 	@$(BIN)/python -m lifecycle.destroy $(if $(STAGE),--stage $(STAGE)) $(if $(DEPLOYMENT),--deployment $(DEPLOYMENT)) $(if $(CONFIRM),--confirm $(CONFIRM))
 
-test: setup lint  ## lint, types, and every test
+test: setup browser lint  ## lint, types, and every test
 	@$(BIN)/python -m pytest -n 3 --dist loadgroup -m 'not clean_root and not cassandra'  # one more than a small machine has cores: whole runs mostly wait
 
 test-all: export TROOP_EXHAUSTIVE := 1
 test-all: test agent-boot  ## the same, with benchmarks stopped in every state and cut off at every call, and a node in a clean root
+
+browser:
+	@scripts/browser
 
 lint: setup  ## ruff, mypy, the direction of imports
 	@echo "== lint"
@@ -84,7 +87,7 @@ format: setup
 clean:  ## removes everything that setup and runs have made
 	rm -rf .venv $(ACCOUNT) $(NODE) node_modules .build .local cdk.out
 
-.venv/.ready: requirements.txt requirements-dev.txt functions/requirements.txt functions/requirements-api.txt
+.venv/.ready: requirements.txt requirements-dev.txt functions/requirements.txt functions/requirements-api.txt functions/requirements-report.txt
 	@scripts/venv $(PYTHON) .venv requirements-dev.txt
 
 $(BIN)/troop: scripts/troop .venv/.ready
@@ -101,7 +104,7 @@ node_modules/.ready: package.json package-lock.json .venv/.ready
 	@npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-.build/.ready: .venv/.ready functions/requirements.txt functions/requirements-api.txt infra/bundling.py
+.build/.ready: .venv/.ready functions/requirements.txt functions/requirements-api.txt functions/requirements-report.txt infra/bundling.py
 	@echo "== the functions' layers, into .build/"
 	@$(BIN)/python -m infra.bundling
 	@touch $@

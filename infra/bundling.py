@@ -27,7 +27,17 @@ BUILD = ROOT / ".build"
 PYTHON_VERSION = "3.14"
 """Of the functions' runtime; :data:`infra.functions.RUNTIME` must be the same."""
 
-LAYERS = {"runtime": FUNCTIONS / "requirements.txt", "api": FUNCTIONS / "requirements-api.txt"}
+LAYERS = {
+    "runtime": FUNCTIONS / "requirements.txt",
+    "api": FUNCTIONS / "requirements-api.txt",
+    "report": FUNCTIONS / "requirements-report.txt",
+}
+ASSETS = {
+    "troop/report/echarts.min.js": ROOT / "node_modules" / "echarts" / "dist" / "echarts.common.min.js",
+    "troop/report/echarts.LICENSE": ROOT / "node_modules" / "echarts" / "LICENSE",
+    "troop/report/echarts.NOTICE": ROOT / "node_modules" / "echarts" / "NOTICE",
+}
+"""What goes beside the code from elsewhere: the charts of reports are drawn in the reader's browser."""
 SIZE_LIMIT = 30_000_000
 """Bytes of code and all layers, unzipped: a bound on cold starts, far below Lambda's own of 250 MB."""
 
@@ -69,19 +79,21 @@ def bundle(target: str, deployment_json: str) -> Bundle:
 
 
 def stage_code(deployment_json: str) -> Path:
-    """A folder with the handlers, their package, ``deployment.json`` and the agent that fleets' nodes run
-    (``agent.pyz``), named by a hash of its content.
+    """A folder with the handlers, their package, :data:`ASSETS`, ``deployment.json`` and the agent that fleets'
+    nodes run (``agent.pyz``), named by a hash of its content.
     """
-    sources = sorted([*FUNCTIONS.glob("handlers/*.py"), *FUNCTIONS.glob("troop/**/*.py")])
+    patterns = ("handlers/*.py", "troop/**/*.py", "troop/report/templates/*")
+    found = sorted(path for pattern in patterns for path in FUNCTIONS.glob(pattern))
+    sources = {str(source.relative_to(FUNCTIONS)): source for source in found} | ASSETS
     agent = _agent()
     digest = hashlib.sha256(deployment_json.encode() + b"\0" + agent)
-    for source in sources:
-        digest.update(f"\0{source.relative_to(FUNCTIONS)}\0".encode() + source.read_bytes())
+    for name, source in sources.items():
+        digest.update(f"\0{name}\0".encode() + source.read_bytes())
     folder = BUILD / "functions" / digest.hexdigest()[:16]
     if not folder.exists():
         with _complete_or_absent(folder) as partial:
-            for source in sources:
-                copy = partial / source.relative_to(FUNCTIONS)
+            for name, source in sources.items():
+                copy = partial / name
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, copy)
             (partial / "deployment.json").write_text(deployment_json, encoding="utf-8")

@@ -1,0 +1,1 @@
+"""Reports of benchmark runs: made of what is kept of a run, and of nothing else, so that they can be made again."""

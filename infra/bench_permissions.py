@@ -141,20 +141,25 @@ def cell(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
     ]
 
 
+def _seeing() -> iam.PolicyStatement:
+    """All that a run creates; of none of these calls can the resource be said."""
+    return allow(
+        [
+            "autoscaling:DescribeAutoScalingGroups",
+            "ec2:DescribeInstances",
+            "ec2:DescribeLaunchTemplates",
+            "ec2:DescribeSecurityGroups",
+            "ec2:DescribeVolumes",
+        ],
+        "*",
+    )
+
+
 def teardown(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
     """Finds and removes what runs have created, and writes down that it is gone."""
     return [
         _record(data, "GetItem", "Query", "UpdateItem"),
-        allow(
-            [
-                "autoscaling:DescribeAutoScalingGroups",
-                "ec2:DescribeInstances",
-                "ec2:DescribeLaunchTemplates",
-                "ec2:DescribeSecurityGroups",
-                "ec2:DescribeVolumes",
-            ],
-            "*",
-        ),
+        _seeing(),
         allow(["autoscaling:DeleteAutoScalingGroup"], _groups(stack), conditions=_OURS),
         *(
             allow([f"ec2:{action}"], _ec2(stack, kind), conditions=_OURS)
@@ -175,16 +180,7 @@ def fleet(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
     return [
         _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
         *_registrations(data),
-        allow(
-            [
-                "autoscaling:DescribeAutoScalingGroups",
-                "ec2:DescribeInstances",
-                "ec2:DescribeLaunchTemplates",
-                "ec2:DescribeSecurityGroups",
-                "ec2:DescribeVolumes",
-            ],
-            "*",
-        ),
+        _seeing(),
         allow(["autoscaling:UpdateAutoScalingGroup"], _groups(stack), conditions=_OURS),
     ]
 

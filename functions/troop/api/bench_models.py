@@ -9,46 +9,27 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt, model_validator
 
 from troop.api import fitting
-from troop.api.models import Moment
-from troop.api.money_models import CostOut, ExpectedOut
+from troop.api.models import Moment, Out
+from troop.api.money_models import CostOut, EstimateIn, ExpectedOut
 from troop.api.terminations import LONGEST_KEY
 from troop.api.unit_models import refuse_unknown
-from troop.bench.admission import LARGEST_ARTIFACT, LARGEST_FILES, MOST_FILES
+from troop.bench.admission import LARGEST_ARTIFACT, LARGEST_FILES
 from troop.bench.plan import variant_document
 from troop.bench.problems import Problem
-from troop.bench.record import Cell, CellStatus, Kind, Resource, Run, RunStatus
+from troop.bench.record import Cell, CellStatus, Kind, RunStatus
 from troop.bench_file.models import FILE
 from troop.flows.benchmarks import Told
 
 
-class RunIn(BaseModel):
+class RunIn(EstimateIn):
     """A benchmark to run."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    definition: dict[str, JsonValue] = Field(
-        description="The benchmark's file as a document: what benchmarks/benchmark.schema.json describes"
-    )
-    size: str | None = Field(None, max_length=64, description="One of the file's sizes; null for the file as it stands")
-    set: dict[str, JsonValue] = Field(
-        {}, max_length=100, description="Changes after the size, such as parameters.threads: the value by its key"
-    )
-    files: dict[str, str] = Field(
-        {},
-        max_length=MOST_FILES,
-        description="What lies beside the benchmark's file, by name, in Base64; 1 MiB in all, before that",
-    )
     key: str = Field(
         min_length=1,
         max_length=LONGEST_KEY,
         pattern=r"^[A-Za-z0-9._:-]+$",
         description="Idempotency key, of the caller's own choosing: the same one again starts nothing more, for a week",
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, raw: Any) -> Any:
-        return refuse_unknown(raw, cls)
 
 
 def contents(files: dict[str, str]) -> tuple[dict[str, bytes], list[Problem]]:
@@ -98,42 +79,31 @@ class UploadOut(BaseModel):
     headers: dict[str, str] = Field(description="To be sent with it: another size or content is refused")
 
 
-class RunOut(BaseModel):
-    """A run of a benchmark."""
+class RecordOut(Out):
+    """What is on record of whatever was launched."""
 
-    run: str = Field(description="Its id, for GET /benchmarks/{run}")
-    name: str = Field(description="The benchmark's")
+    name: str = Field(description="Of its file")
     status: RunStatus
-    reason: str | None = Field(description="Why it is not SUCCEEDED")
+    reason: str | None = Field(description="Why it is not SUCCEEDED; of a standing fleet, why it has ended or is to")
     at: Moment = Field(description="When it was admitted")
     expires_at: Moment = Field(description="Whatever exists of it then is removed")
     requested_by: str = Field(description="The ARN that IAM knows the caller by")
-    cells: int = Field(description="How many cells it has, further attempts at one aside")
-    nodes: int = Field(description="How many it has at one time at most, all fleets together")
     execution: str | None = Field(description="ARN of its workflow's execution")
     closed_at: Moment | None = Field(description="Since then nothing may be launched for it")
     ended_at: Moment | None = Field(description="Since then nothing of it exists but its results")
-    estimate: ExpectedOut | None = Field(description="What it was expected to cost; null for a run of an older version")
+    estimate: ExpectedOut | None = Field(
+        description="What it was expected to cost, of a standing fleet until it expires with the nodes it began with; "
+        "what has no price is not in it. Null for one of an older version"
+    )
     cost: CostOut | None = Field(description="What it has cost, all cells and attempts; null before it has ended")
 
-    @classmethod
-    def of(cls, run: Run) -> RunOut:
-        return cls(
-            run=run.run,
-            name=run.name,
-            status=run.status,
-            reason=run.reason,
-            at=run.at,
-            expires_at=run.expires_at,
-            requested_by=run.requested_by,
-            cells=run.cells,
-            nodes=run.nodes,
-            execution=run.execution,
-            closed_at=run.closed_at,
-            ended_at=run.ended_at,
-            estimate=ExpectedOut.of(run.estimate),
-            cost=CostOut.of(run.cost),
-        )
+
+class RunOut(RecordOut):
+    """A run of a benchmark."""
+
+    run: str = Field(description="Its id, for GET /benchmarks/{run}")
+    cells: int = Field(description="How many cells it has, further attempts at one aside")
+    nodes: int = Field(description="How many it has at one time at most, all fleets together")
 
 
 class RunsOut(BaseModel):
@@ -192,11 +162,11 @@ class CellOut(BaseModel):
             reason=cell.reason,
             results=cell.results,
             results_left_out=False,
-            cost=CostOut.of(cell.cost),
+            cost=None if cell.cost is None else CostOut.model_validate(cell.cost),
         )
 
 
-class ResourceOut(BaseModel):
+class ResourceOut(Out):
     """Something that a run creates."""
 
     cell: str
@@ -209,21 +179,6 @@ class ResourceOut(BaseModel):
     instance_type: str | None = Field(description="Of a node")
     zone: str | None = Field(description="Of a node")
     purchase: str | None = Field(description="Of a node: on-demand or spot")
-
-    @classmethod
-    def of(cls, resource: Resource) -> ResourceOut:
-        return cls(
-            cell=resource.cell,
-            kind=resource.kind,
-            name=resource.name,
-            planned_at=resource.planned_at,
-            created_at=resource.created_at,
-            gone_at=resource.gone_at,
-            role=resource.role,
-            instance_type=resource.instance_type,
-            zone=resource.zone,
-            purchase=resource.purchase,
-        )
 
 
 class ToldRunOut(BaseModel):
@@ -244,9 +199,9 @@ class ToldRunOut(BaseModel):
         of_cells = [CellOut.of(cell) for cell in told.cells]
         created = None if told.resources is None else [r for r in told.resources if r.created_at]
         answer = cls(
-            run=RunOut.of(told.run),
+            run=RunOut.model_validate(told.run),
             cells=[cell.model_copy(update={"results": None}) for cell in of_cells],
-            resources=[ResourceOut.of(resource) for resource in fitting.listed(told.resources or [])],
+            resources=[ResourceOut.model_validate(resource) for resource in fitting.listed(told.resources or [])],
             resources_created=None if created is None else len(created),
             resources_left=None if created is None else sum(r.gone_at is None for r in created),
         )

@@ -20,6 +20,7 @@ from troop.api.money_models import EstimateIn, EstimateOut
 from troop.api.requests import caller_of
 from troop.aws.runs import BadCursor
 from troop.bench.problems import BadBenchmarkError, Place, Problem
+from troop.bench.record import Run
 from troop.bench_file.read import read_all
 from troop.errors import MissingRunError
 from troop.flows.benchmarks import Benchmarks, BucketError, NoBenchmarksError, OtherRunError
@@ -87,7 +88,7 @@ def run_benchmark(body: Annotated[RunIn, Body()]) -> Response[Any]:
     return Response(
         status_code=200 if admitted.repeated else 202,
         content_type=content_types.APPLICATION_JSON,
-        body=RunOut.of(admitted.run).model_dump(mode="json"),
+        body=RunOut.model_validate(admitted.run).model_dump(mode="json"),
         headers={"Location": f"benchmarks/{admitted.run.run}"},
     )
 
@@ -151,16 +152,8 @@ def list_benchmarks(
     cursor: Annotated[str | None, Query(max_length=1024)] = None,
 ) -> RunsOut:
     """A page costs one query."""
-    found = _benchmarks()
-    try:
-        runs, position = found.page(limit, cursors.decode(cursor, LISTING) if cursor else None)
-    except cursors.BadCursor as bad:
-        raise BadRequestError(str(bad)) from None
-    except BadCursor:
-        raise BadRequestError(cursors.UNKNOWN) from None
-    return RunsOut(
-        runs=[RunOut.of(run) for run in runs], cursor=cursors.encode(position, LISTING) if position else None
-    )
+    runs, following = page_of(_benchmarks(), limit, cursor, LISTING)
+    return RunsOut(runs=[RunOut.model_validate(run) for run in runs], cursor=following)
 
 
 @router.get(
@@ -201,7 +194,7 @@ def stop_benchmark(run: RunId) -> Response[Any]:
     return Response(
         status_code=202 if stopped.ended_at is None else 200,
         content_type=content_types.APPLICATION_JSON,
-        body=RunOut.of(stopped).model_dump(mode="json"),
+        body=RunOut.model_validate(stopped).model_dump(mode="json"),
     )
 
 
@@ -210,6 +203,24 @@ def _benchmarks() -> Benchmarks:
     if not wiring.settings().benchmarks:
         raise ServiceError(403, str(NoBenchmarksError()))
     return wiring.benchmarks()
+
+
+def page_of(found: Benchmarks, limit: int, cursor: str | None, listing: list[str]) -> tuple[list[Run], str | None]:
+    """A page of what ``found`` has, and the cursor of the next one.
+
+    Args:
+        listing: what the page lists: a cursor leads on in one listing alone.
+
+    Raises:
+        BadRequestError: the cursor is none of that listing.
+    """
+    try:
+        runs, position = found.page(limit, cursors.decode(cursor, listing) if cursor else None)
+    except cursors.BadCursor as bad:
+        raise BadRequestError(str(bad)) from None
+    except BadCursor:
+        raise BadRequestError(cursors.UNKNOWN) from None
+    return runs, cursors.encode(position, listing) if position else None
 
 
 def _no_run(run: str) -> NotFoundError:

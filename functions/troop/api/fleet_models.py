@@ -7,13 +7,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt, model_validator
 
 from troop.api import fitting
-from troop.api.bench_models import ResourceOut
+from troop.api.bench_models import RecordOut, ResourceOut
 from troop.api.models import Moment
-from troop.api.money_models import CostOut, ExpectedOut
 from troop.api.terminations import LONGEST_KEY
 from troop.api.unit_models import refuse_unknown
 from troop.bench.admission import MOST_FILES
-from troop.bench.record import Run, RunStatus
+from troop.bench.record import Run
 from troop.bench.standing import MOST_OF_A_ROLE, Counts, GroupSeen, Place, Standing, counted
 from troop.flows.fleets import ToldFleet
 
@@ -76,16 +75,10 @@ class RoleOut(BaseModel):
     failed: int = Field(description="Of those in service, the ones that could not")
 
 
-class FleetOut(BaseModel):
+class FleetOut(RecordOut):
     """A standing fleet."""
 
     fleet: str = Field(description="Its id, for GET /fleets/{fleet}")
-    name: str = Field(description="Of its file")
-    status: RunStatus
-    reason: str | None = Field(description="Why it has ended, or is to")
-    at: Moment = Field(description="When it was admitted")
-    expires_at: Moment = Field(description="Whatever exists of it then is removed")
-    requested_by: str = Field(description="The ARN that IAM knows the caller by")
     roles: list[RoleOut]
     seen_at: Moment | None = Field(description="When its nodes were counted; null before that was done")
     scaled_at: Moment | None = Field(description="When its size was changed last; null when it never was")
@@ -94,35 +87,17 @@ class FleetOut(BaseModel):
         description="Seconds that nodes may take until they are ready: the longest boot_timeout, setup_timeout, and 5 "
         "minutes for launching; null for a fleet of an older version"
     )
-    execution: str | None = Field(description="ARN of its workflow's execution")
-    closed_at: Moment | None = Field(description="Since then nothing may be launched for it")
-    ended_at: Moment | None = Field(description="Since then nothing of it exists")
-    estimate: ExpectedOut | None = Field(
-        description="What it was expected to cost until it expires, with the nodes it began with; what has no price is "
-        "not in it. Null for a fleet of an older version"
-    )
-    cost: CostOut | None = Field(description="What it has cost; null before it has ended")
 
     @classmethod
     def of(cls, run: Run, standing: Standing) -> FleetOut:
         return cls(
+            **RecordOut.model_validate(run).model_dump(),
             fleet=run.run,
-            name=run.name,
-            status=run.status,
-            reason=run.reason,
-            at=run.at,
-            expires_at=run.expires_at,
-            requested_by=run.requested_by,
             roles=_roles(standing, {} if run.ended_at else standing.seen),
             seen_at=standing.seen_at,
             scaled_at=standing.scaled_at,
             scaled_by=standing.scaled_by,
             ready_within=standing.ready_within,
-            execution=run.execution,
-            closed_at=run.closed_at,
-            ended_at=run.ended_at,
-            estimate=ExpectedOut.of(run.estimate),
-            cost=CostOut.of(run.cost),
         )
 
 
@@ -173,7 +148,7 @@ class ToldFleetOut(BaseModel):
             nodes=[],
             nodes_left_out=0,
             refusals=[f"{role}: {refusal}" for role, said in told.refusals.items() for refusal in said[:MOST_REFUSALS]],
-            resources=[ResourceOut.of(resource) for resource in fitting.listed(told.resources)],
+            resources=[ResourceOut.model_validate(resource) for resource in fitting.listed(told.resources)],
             resources_created=len(created),
             resources_left=sum(resource.gone_at is None for resource in created),
         )

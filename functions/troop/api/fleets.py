@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response, content_types
-from aws_lambda_powertools.event_handler.exceptions import BadRequestError, NotFoundError, ServiceError
+from aws_lambda_powertools.event_handler.exceptions import NotFoundError, ServiceError
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from troop import wiring
-from troop.api import cursors
 from troop.api.bench_models import contents
-from troop.api.benchmarks import LONGEST_PAGE, refused, said
+from troop.api.benchmarks import LONGEST_PAGE, page_of, refused, said
 from troop.api.errors import answers
 from troop.api.fleet_models import FleetOut, FleetsOut, ScaleIn, StartFleetIn, ToldFleetOut
 from troop.api.requests import caller_of
-from troop.aws.runs import BadCursor
 from troop.bench.plan import sole
 from troop.bench.problems import BadBenchmarkError
 from troop.bench.record import Run
@@ -92,17 +90,8 @@ def list_fleets(
     cursor: Annotated[str | None, Query(max_length=1024)] = None,
 ) -> FleetsOut:
     """Those that have ended, too. Their nodes are counted every two minutes at least. A page costs one query."""
-    found = _fleets()
-    try:
-        runs, position = found.every.page(limit, cursors.decode(cursor, LISTING) if cursor else None)
-    except cursors.BadCursor as bad:
-        raise BadRequestError(str(bad)) from None
-    except BadCursor:
-        raise BadRequestError(cursors.UNKNOWN) from None
-    return FleetsOut(
-        fleets=[FleetOut.of(run, standing_of(run)) for run in runs],
-        cursor=cursors.encode(position, LISTING) if position else None,
-    )
+    runs, following = page_of(_fleets().every, limit, cursor, LISTING)
+    return FleetsOut(fleets=[FleetOut.of(run, standing_of(run)) for run in runs], cursor=following)
 
 
 @router.get(

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from troop import wiring
 from troop.api.errors import answers
-from troop.chaos.health import Check, Digest, Grade
+from troop.api.models import Out
+from troop.chaos.health import Grade
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
 
-class CheckOut(BaseModel):
+class CheckOut(Out):
     """One thing that was looked at."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     status: Grade
@@ -24,27 +23,12 @@ class CheckOut(BaseModel):
     detail: str
     todo: str = Field(description='What to do about it; "" when nothing is')
 
-    @classmethod
-    def of(cls, check: Check) -> CheckOut:
-        return cls(
-            name=check.name,
-            status=check.status,
-            value=check.value,
-            threshold=check.threshold,
-            detail=check.detail,
-            todo=check.todo,
-        )
 
-
-class HealthOut(BaseModel):
+class HealthOut(Out):
     """How the deployment does: the worst of all checks, and each of them."""
 
     status: Grade
     checks: list[CheckOut]
-
-    @classmethod
-    def of(cls, digest: Digest) -> HealthOut:
-        return cls(status=digest.status, checks=[CheckOut.of(check) for check in digest.checks])
 
 
 @router.get(
@@ -54,4 +38,4 @@ def get_health() -> HealthOut:
     """Answers 200 whatever the checks find; what cannot be read is a check that fails. Costs a bounded number of reads:
     at most 5 pages of schedules, 5 of executions, one call for each table and 5 more.
     """
-    return HealthOut.of(wiring.health().look())
+    return HealthOut.model_validate(wiring.health().look())

@@ -13,6 +13,12 @@ from troop.chaos.events import Event, Status, to_url
 Moment = Annotated[datetime, PlainSerializer(moments.iso, return_type=str)]
 
 
+class Out(BaseModel):
+    """What is answered with an object's own attributes: ``model_validate`` takes the object."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True)
+
+
 class EventOut(BaseModel):
     """A termination on record, from its claim to the group's recovery."""
 

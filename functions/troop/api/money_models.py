@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
+from troop.api.models import Out
 from troop.api.unit_models import refuse_unknown
-from troop.bench import costs
 from troop.bench.admission import MOST_FILES
-from troop.bench.costs import Cost
-from troop.bench.money import number
-from troop.bench.record import Expected
+from troop.bench.money import rounded
 from troop.flows.estimating import Judged
+
+Rounded = Annotated[float, BeforeValidator(lambda value: rounded(value) if isinstance(value, Decimal) else value)]
+"""To a millionth, as it is on record."""
 
 _CURRENCY = "Of all amounts: USD, or what the partition's price list is in"
 
@@ -32,7 +33,9 @@ class EstimateIn(BaseModel):
         {}, max_length=100, description="Changes after the size, such as parameters.threads: the value by its key"
     )
     files: dict[str, str] = Field(
-        {}, max_length=MOST_FILES, description="What lies beside the benchmark's file, by name, in Base64"
+        {},
+        max_length=MOST_FILES,
+        description="What lies beside the benchmark's file, by name, in Base64; 1 MiB in all, before that",
     )
 
     @model_validator(mode="before")
@@ -41,21 +44,17 @@ class EstimateIn(BaseModel):
         return refuse_unknown(raw, cls)
 
 
-class ItemOut(BaseModel):
+class ItemOut(Out):
     """One line of a bill."""
 
     what: str
-    quantity: float
+    quantity: Rounded
     unit: str
     price: float | None = Field(description="Of one unit; null when it is not known")
-    amount: float | None = Field(description="Null when the price is not known; then no sum holds it")
-
-    @classmethod
-    def of(cls, item: costs.Item) -> ItemOut:
-        return cls(**{key: _plain(value) for key, value in costs.item_document(item).items()})
+    amount: Rounded | None = Field(description="Null when the price is not known; then no sum holds it")
 
 
-class CostOut(BaseModel):
+class CostOut(Out):
     """What something has cost."""
 
     amount: float
@@ -63,32 +62,14 @@ class CostOut(BaseModel):
     items: list[ItemOut]
     unknown: list[str] = Field(description="What has no price, and is not in the amount")
 
-    @classmethod
-    def of(cls, cost: Cost | None) -> CostOut | None:
-        if cost is None:
-            return None
-        items = [ItemOut.of(item) for item in cost.items]
-        return cls(amount=float(cost.amount), currency=cost.currency, items=items, unknown=list(cost.unknown))
 
-
-class ExpectedOut(BaseModel):
+class ExpectedOut(Out):
     """What a run was expected to cost when it was admitted."""
 
     expected: float
     most: float = Field(description="With all time-outs and attempts, and no spot capacity")
     currency: str = Field(description=_CURRENCY)
     budget: float | None
-
-    @classmethod
-    def of(cls, expected: Expected | None) -> ExpectedOut | None:
-        if expected is None:
-            return None
-        return cls(
-            expected=float(expected.expected),
-            most=float(expected.most),
-            currency=expected.currency,
-            budget=number(expected.budget),
-        )
 
 
 class CellEstimateOut(BaseModel):

@@ -57,21 +57,24 @@ unit: setup  ## the unit tests alone
 e2e: setup  ## whole loops on local AWS alone
 	@$(BIN)/python -m pytest -m 'not cassandra' tests/e2e
 
-perf: setup  ## measurements: deciding, a tick over 10,000 groups, a benchmark of 348 nodes, pages of events, cold starts (half an hour)
+perf: setup  ## measurements: deciding, a tick over 10,000 groups, a benchmark of 348 nodes, large reports, a million of JMeter's samples, pages of events, cold starts (half an hour)
 	@$(BIN)/python -m perf.decide
 	@$(BIN)/python -m perf.cold_start
 	@$(BIN)/python -m perf.tick
 	@$(BIN)/python -m perf.events_page
 	@$(BIN)/python -m perf.cell
 	@$(BIN)/python -m perf.merge
+	@$(BIN)/python -m perf.report
+	@$(BIN)/python -m perf.jmeter
 
 HISTORIES ?= 1000000
 histories: setup  ## a million histories of the model test (two hours on two cores); HISTORIES=n
 	@$(BIN)/python -m perf.model --histories $(HISTORIES)
 
-openapi: setup  ## docs/openapi.json and the schema of benchmarks' files, from the code
+openapi: setup  ## docs/openapi.json and the schemas of files, reports and comparisons, from the code
 	@$(BIN)/python -m infra.openapi
 	@$(BIN)/python -m infra.bench_schema
+	@$(BIN)/python -m infra.report_schema
 
 cassandra: setup  ## a real Cassandra ring measured in two steps, and one that loses a server (a quarter of an hour; first builds latte)
 	@$(BIN)/python -m local tools

@@ -28,7 +28,7 @@ def pack(target: Path) -> str:
 def _sources() -> dict[str, bytes]:
     agent = {f"agent/{path.name}": path for path in (_ROOT / "agent").glob("*.py") if path.name != "pack.py"}
     troop = _ROOT / "functions" / "troop"
-    measure = {f"troop/measure/{path.name}": path for path in (troop / "measure").glob("*.py")}
+    measure = {f"troop/{path.relative_to(troop).as_posix()}": path for path in (troop / "measure").rglob("*.py")}
     files = {**agent, **measure, "troop/__init__.py": troop / "__init__.py"}
     return {"__main__.py": _MAIN, **{name: path.read_bytes() for name, path in files.items()}}
 

@@ -7,17 +7,21 @@ from dataclasses import dataclass, replace
 
 from agent.barrier import Release
 from agent.clock import correction
-from agent.collect import operations_in
+from agent.collect import operations_in, separate_in
 from agent.command import Command, Ended, line_for
 from agent.errors import AgentError, Lost
 from agent.log import say
 from agent.output import BoundedOutput
 from agent.place import Place
 from agent.sampler import Sampler, interval_for
+from agent.told import samples_with
 from troop.measure.summary import FAILED, LOST, OK, TIMED_OUT, Clock, Summary
 
 LOST_CODE = 75
 """The exit code by which a script says that what it was to measure is there no more, such as a server that has died."""
+
+MOST_PROBLEMS = 5
+"""Of a script's results that are told."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ def perform(place: Place, phase: str, rank: int | None, release: Release, clock:
             return Done(_over(begun, LOST, str(lost)), b"")
     begun = replace(begun, started_at=time.time())
     if release.measured_seconds:
-        begun = replace(begun, measured_from=measured_from)
+        begun = replace(begun, measured_from=measured_from, warm_up_seconds=release.warm_up_seconds)
     sampler = Sampler(interval_for(release.timeout_seconds))
     sampler.start()
     try:
@@ -66,11 +70,15 @@ def perform(place: Place, phase: str, rank: int | None, release: Release, clock:
     except Lost as lost:
         summary = _over(begun, LOST, str(lost))
     summary = replace(summary, samples=sampler.stop())
+    problems: list[str] = []
     try:
         summary = replace(summary, operations=operations_in(place.results(phase)))
     except AgentError as error:
-        if summary.outcome == OK:
-            summary = replace(summary, outcome=FAILED, reason=str(error))
+        problems.append(str(error))
+    summary = replace(summary, separate=separate_in(place.results(phase), problems))
+    summary = replace(summary, samples=samples_with(place.results(phase), summary.samples, problems))
+    if problems and summary.outcome == OK:
+        summary = replace(summary, outcome=FAILED, reason="; ".join(problems[:MOST_PROBLEMS]))
     say(f"{phase}: {summary.outcome}" + (f", {summary.reason}" if summary.reason else ""))
     return Done(summary, output.content())
 

@@ -20,7 +20,7 @@ _CONNECT_SECONDS = 5
 _READ_SECONDS = 35
 """Longer than API Gateway's own limit, so that its answer arrives."""
 
-TOLD = ("Troop-Complete-After",)
+TOLD = ("Troop-Complete-After", "Location", "Retry-After")
 """Headers that say something of an answer that its body does not."""
 
 

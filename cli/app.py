@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from cli import (
     bench,
+    bench_compare,
     doctor,
     events,
     fleet,
@@ -79,6 +80,7 @@ app.command("doctor")(doctor.doctor)
 app.add_typer(policy_commands.app, name="policy")
 app.command("plan")(plan.plan)
 app.command("simulate")(simulate.simulate)
+bench.app.command("compare")(bench_compare.compare)
 app.add_typer(bench.app, name="bench")
 app.add_typer(fleet.app, name="fleet")
 app.command("proxy")(proxy_command.proxy)

@@ -13,7 +13,7 @@ from uuid import uuid4
 import typer
 from rich.live import Live
 
-from cli import aws, bench_cells, bench_files, bench_money, bench_show, show
+from cli import aws, bench_cells, bench_files, bench_money, bench_report, bench_show, show
 from cli.bench_artifacts import Staging
 from cli.bench_files import Source, WrongFileError
 from cli.client import RefusedFileError, TroopClient, problem_of
@@ -151,7 +151,8 @@ def run(
             show.say(f"to see how it goes: {_command(ctx, 'status', started['run'])}")
         return
     phases = [phase.name for phase in source.benchmark.phases]
-    _end(_follow(ctx, found, started["run"], phases, quiet=as_json), as_json)
+    followed = _follow(ctx, found, started["run"], phases, quiet=as_json)
+    _end(followed, as_json, f"its report: {_command(ctx, 'report', started['run'])}")
 
 
 @app.command("status")
@@ -212,6 +213,9 @@ def results(ctx: typer.Context, run: RunId, as_json: Json = False) -> None:
         bench_money.cost_table(told)
     if not found:
         raise CliError(Exit.FAILED, f"{bench_show.summary(told)}: it has no results")
+
+
+app.command("report")(bench_report.report)
 
 
 def _what(source: Source) -> str:
@@ -337,13 +341,15 @@ def _results(told: Mapping[str, Any]) -> None:
     (bench_show if len(told["cells"]) == 1 else bench_cells).results(told)
 
 
-def _end(told: Mapping[str, Any], as_json: bool) -> None:
-    """What came of a run; anything but SUCCEEDED is a failure."""
+def _end(told: Mapping[str, Any], as_json: bool, more: str | None = None) -> None:
+    """What came of a run, and what more there is to say; anything but SUCCEEDED is a failure."""
     if as_json:
         show.document(told)
     else:
         _results(told)
     said = bench_show.summary(told)
+    if more:
+        (show.note if as_json else show.say)(more)
     if told["run"]["status"] != RunStatus.SUCCEEDED:
         raise CliError(Exit.FAILED, said)
     (show.note if as_json else show.say)(said)

@@ -6,12 +6,14 @@ import time
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
 
 from cli import aws
 from cli.api import Answer, Api, UnreachableError
 from cli.errors import CliError, Exit
+from troop import moments
 from troop.bench.problems import Problem
 from troop.chaos.units import unit_to_url
 
@@ -38,6 +40,33 @@ class RefusedFileError(CliError):
     def __init__(self, message: str, problems: Sequence[Problem]) -> None:
         self.problems = problems
         super().__init__(Exit.REFUSED, message)
+
+
+class NoReportError(CliError):
+    """There is no such run, or it has no report.
+
+    Attributes:
+        soon: whether one is about to come.
+    """
+
+    def __init__(self, message: str, soon: bool) -> None:
+        self.soon = soon
+        super().__init__(Exit.REFUSED, message)
+
+
+@dataclass(frozen=True)
+class ReportLink:
+    """A report that is there.
+
+    Attributes:
+        address: where anybody gets it for at most an hour, without a signature; so it is told nobody.
+        etag: another one after it was made again.
+        made_at: None of a deployment that does not say.
+    """
+
+    address: str = field(repr=False)
+    etag: str
+    made_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -155,6 +184,37 @@ class TroopClient:
     def runs(self, limit: int) -> list[dict[str, Any]]:
         """Up to ``limit`` runs, newest first."""
         return self._listed("runs", limit, "benchmarks")
+
+    def report(self, run: str, form: str) -> ReportLink:
+        """GET /benchmarks/{run}/report: where it is. It is not fetched: credentials stay with the API.
+
+        Args:
+            form: ``html`` or ``json``.
+
+        Raises:
+            NoReportError: there is none.
+            CliError: any other refusal; the run goes on, for one.
+        """
+        path = _report_path(run)
+        answer = self._send("GET", path, {"format": form})
+        address = answer.headers.get("Location")
+        if answer.status == 302 and address and isinstance(answer.body, dict):
+            return ReportLink(address, str(answer.body.get("etag", "")), _moment(answer.body.get("made_at")))
+        if answer.status == 404 and answer.message:
+            raise NoReportError(answer.message, "Retry-After" in answer.headers)
+        raise self._of_benchmarks(answer, "GET", path)
+
+    def make_report(self, run: str) -> datetime | None:
+        """POST /benchmarks/{run}/report: has it made anew. Again it does no harm, so it is tried again.
+
+        Returns:
+            When it was asked for first, within a minute; None of a deployment that does not say.
+        """
+        path = _report_path(run)
+        answer = self._again("POST", path, None)
+        if answer.status != 202:
+            raise self._of_benchmarks(answer, "POST", path)
+        return _moment(answer.body.get("asked_at")) if isinstance(answer.body, dict) else None
 
     def _listed(self, name: str, limit: int, path: str | None = None) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
@@ -327,6 +387,10 @@ def unit_path(unit: str) -> str:
     return f"groups/{unit_to_url(unit)}"
 
 
+def _report_path(run: str) -> str:
+    return f"benchmarks/{urllib.parse.quote(run, safe='')}/report"
+
+
 def _fleet_path(fleet: str) -> str:
     return f"fleets/{urllib.parse.quote(fleet, safe='')}"
 
@@ -335,3 +399,10 @@ def problem_of(told: Mapping[str, Any]) -> Problem:
     """One of an answer's problems."""
     allowed = str(told["allowed"])
     return Problem(tuple(told["loc"]), str(told["problem"]).removesuffix(f": must be {allowed}"), allowed)
+
+
+def _moment(text: Any) -> datetime | None:
+    try:
+        return moments.parse(text) if isinstance(text, str) else None
+    except ValueError:
+        return None

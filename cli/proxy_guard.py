@@ -26,6 +26,7 @@ _SEGMENT = r"[A-Za-z0-9._~-]+"
 _RUN = r"[0-9][0-9a-f-]+"
 BENCHMARKS_PATH = "/benchmarks"
 ESTIMATE_PATH = f"{BENCHMARKS_PATH}/estimate"
+REPORT_PATH = re.compile(f"{BENCHMARKS_PATH}/{_RUN}/report")
 FLEETS_PATH = "/fleets"
 CHAOS_PATH = "/simianarmy/api/v1/chaos"
 KEY_HEADER = "Idempotency-Key"
@@ -46,6 +47,7 @@ ROUTES: Sequence[tuple[re.Pattern[str], frozenset[str]]] = (
     (re.compile(ESTIMATE_PATH), frozenset({"POST"})),
     (re.compile(f"{BENCHMARKS_PATH}/artifacts"), frozenset({"POST"})),
     (re.compile(f"{BENCHMARKS_PATH}/{_RUN}"), frozenset({"GET", "DELETE"})),
+    (REPORT_PATH, frozenset({"GET", "POST"})),
     (re.compile(FLEETS_PATH), frozenset({"GET", "POST"})),
     (re.compile(f"{FLEETS_PATH}/{_RUN}"), frozenset({"GET", "PATCH", "DELETE"})),
 )
@@ -165,6 +167,8 @@ def _body_length(method: str, path: str, headers: Message) -> int:
         return 0
     if not length and path == CHAOS_PATH:
         return 0  # whoever sends no body, clients of the original among them, is told by the API what is missing
+    if not length and REPORT_PATH.fullmatch(path):
+        return 0  # there is nothing to say but that it is to be made
     if not length:
         raise Refusal(HTTPStatus.LENGTH_REQUIRED, "a change needs a body: one JSON object")
     largest = LARGEST_BENCHMARK if path in (BENCHMARKS_PATH, ESTIMATE_PATH, FLEETS_PATH) else LARGEST_BODY

@@ -9,6 +9,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
@@ -63,6 +64,7 @@ class Alarms(Construct):
         on_demand: sfn.IStateMachine,
         untold: sqs.IQueue,
         teardown: sfn.IStateMachine | None,
+        report: lambda_.IFunction | None,
     ) -> None:
         super().__init__(scope, construct_id)
         self.act_now = sns.Topic(self, "ActNow", enforce_ssl=True)
@@ -76,7 +78,8 @@ class Alarms(Construct):
             )
         )
         tell = actions.SnsAction(self.act_now)
-        for act_now in (*_alarms(watched, on_demand, untold), *(_of_benchmarks(teardown) if teardown else ())):
+        of_benchmarks = _of_benchmarks(teardown, report) if teardown and report else ()
+        for act_now in (*_alarms(watched, on_demand, untold), *of_benchmarks):
             alarm = cloudwatch.Alarm(
                 self,
                 act_now.name,
@@ -159,7 +162,7 @@ def _alarms(watched: Watched, on_demand: sfn.IStateMachine, untold: sqs.IQueue) 
     )
 
 
-def _of_benchmarks(teardown: sfn.IStateMachine) -> Iterator[ActNow]:
+def _of_benchmarks(teardown: sfn.IStateMachine, report: lambda_.IFunction) -> Iterator[ActNow]:
     """That a run fails is for whoever has started it to know. What may be left of it costs money by the hour."""
     yield ActNow(
         "ReaperFound",
@@ -184,6 +187,21 @@ def _of_benchmarks(teardown: sfn.IStateMachine) -> Iterator[ActNow]:
             _of_executions(kind, teardown.state_machine_arn),
             cloudwatch.TreatMissingData.NOT_BREACHING,
         )
+    # Whoever waits for a report hears of nothing: the teardown passes over its failure, and the API does not wait. In
+    # the end both leave it to Lambda's queue; what that gives up was throttled, or failed, at every try.
+    yield ActNow(
+        "ReportFailed",
+        "The report of a benchmark's run could not be made.",
+        "report-failed",
+        cloudwatch.Metric(
+            namespace="AWS/Lambda",
+            metric_name="AsyncEventsDropped",
+            dimensions_map={"FunctionName": report.function_name},
+            statistic=cloudwatch.Stats.SUM,
+            period=_SOON,
+        ),
+        cloudwatch.TreatMissingData.NOT_BREACHING,
+    )
 
 
 def _of_executions(kind: str, machine: str) -> cloudwatch.Metric:

@@ -33,6 +33,8 @@ ROUTES = (
     "POST /benchmarks/estimate",
     "GET /benchmarks/{run}",
     "DELETE /benchmarks/{run}",
+    "GET /benchmarks/{run}/report",
+    "POST /benchmarks/{run}/report",
     "POST /fleets",
     "GET /fleets",
     "GET /fleets/{fleet}",
@@ -87,7 +89,7 @@ class Api(Construct):
             method, _, path = route.partition(" ")
             if path.startswith(("/benchmarks", "/fleets")) and not settings.chaos.benchmarks:
                 continue
-            parameter = path.partition("{")[2].rstrip("}")
+            parameter = path.partition("{")[2].partition("}")[0]
             self.rest_api.root.resource_for_path(path).add_method(
                 method,
                 integration,

@@ -6,7 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from constructs import IConstruct
 
-from infra.bench_permissions import IMAGES, REGISTRATIONS, WRITTEN_BY_NODES
+from infra.bench_permissions import (
+    IMAGES,
+    REGISTRATIONS,
+    REPORTS,
+    WRITTEN_BY_NODES,
+    WRITTEN_BY_REPORT,
+)
 from infra.benchmarks import Benchmarks
 from infra.functions import Functions
 from infra.roles import logical_id
@@ -87,7 +93,9 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
     for name in ("teardown", "reaper"):
         yield functions.roles[name], removed, _REMOVED
     yield functions.roles["reaper"], [f"{of_benchmark}:*", f"{of_fleet}:*"], _EXECUTIONS
+    yield functions.roles["report"], [runs, *(f"{results}/{keys}" for keys in WRITTEN_BY_REPORT)], _OBJECTS
     yield functions.roles["api"], [runs, artifacts, registrations], _OBJECTS
+    yield functions.roles["api"], [f"{results}/{keys}" for keys in REPORTS], _OBJECTS
     yield functions.roles["api"], [f"{of_benchmark}:*", f"{of_fleet}:*"], _EXECUTIONS
     yield functions.roles["fleet"], [groups], _REMOVED
     yield functions.roles["fleet"], [registrations], _OBJECTS

@@ -17,13 +17,26 @@ from aws_cdk import aws_stepfunctions as sfn
 from infra import permissions
 from infra.bench_data import BenchData
 from infra.permissions import allow, index
-from troop.bench.names import ARTIFACTS_PREFIX, DEPLOYMENT_TAG, RUN_TAG, RUNS_PREFIX
+from troop.bench.names import (
+    ARTIFACTS_PREFIX,
+    DEPLOYMENT_TAG,
+    RECORD,
+    REPORT_HTML,
+    REPORT_JSON,
+    RUN_TAG,
+    RUNS_PREFIX,
+)
 
 RUN_OBJECTS = f"{RUNS_PREFIX}*"
 ARTIFACT_OBJECTS = f"{ARTIFACTS_PREFIX}*"
 REGISTRATIONS = f"{RUN_OBJECTS}/nodes/*"
 WRITTEN_BY_NODES = tuple(f"{RUN_OBJECTS}/{part}/*" for part in ("nodes", "phases", "output", "interruptions"))
 """A node writes nothing else: not what other nodes are told, and no results."""
+
+REPORTS = tuple(f"{RUN_OBJECTS}/{name}" for name in (REPORT_HTML, REPORT_JSON))
+WRITTEN_BY_REPORT = (*REPORTS, f"{RUN_OBJECTS}/{RECORD}")
+LOOKED_FOR = (*REPORTS, f"{RUN_OBJECTS}/definition.json")
+"""Whether there is a report; and whether something is kept of the run."""
 
 IMAGES = "parameter/aws/service/ami-amazon-linux-latest/*"
 """Where AWS tells which image is Amazon Linux's latest."""
@@ -185,6 +198,16 @@ def fleet(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
     ]
 
 
+def report(data: BenchData) -> list[iam.PolicyStatement]:
+    """Reads a run's record, reads and lists what is kept of it, and writes its report and a copy of its record."""
+    return [
+        _record(data, "GetItem", "Query"),
+        allow(["s3:GetObject"], data.results.arn_for_objects(RUN_OBJECTS)),
+        _list_objects(data),
+        allow(["s3:PutObject"], *(data.results.arn_for_objects(keys) for keys in WRITTEN_BY_REPORT)),
+    ]
+
+
 def reaper(
     stack: cdk.Stack, data: BenchData, workflows: Sequence[sfn.StateMachine], teardown_machine: sfn.StateMachine
 ) -> list[iam.PolicyStatement]:
@@ -203,10 +226,13 @@ def api(
     data: BenchData,
     workflows: Sequence[sfn.StateMachine],
     teardown_machine: sfn.StateMachine,
-    fleet_function: lambda_.IFunction,
+    called: Sequence[lambda_.IFunction],
 ) -> list[iam.PolicyStatement]:
     """Admits runs: records them, stores what people have written, takes artifacts, starts and stops the workflow. Looks
-    at standing fleets, and has them looked after.
+    at standing fleets, and has them looked after. Finds reports, gives leave to read them, and has them made again.
+
+    Args:
+        called: functions that it calls without waiting for them.
     """
     return [
         _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
@@ -232,7 +258,9 @@ def api(
         allow(["states:StopExecution"], *(_executions(stack, one) for one in workflows)),
         *_registrations(data),
         allow(["autoscaling:DescribeScalingActivities"], "*"),
-        allow(["lambda:InvokeFunction"], fleet_function.function_arn),
+        allow(["s3:GetObject"], *(data.results.arn_for_objects(keys) for keys in REPORTS)),
+        _list_objects(data, *LOOKED_FOR),
+        *(allow(["lambda:InvokeFunction"], function.function_arn) for function in called),
     ]
 
 
@@ -287,10 +315,13 @@ def _record(data: BenchData, *actions: str) -> iam.PolicyStatement:
 
 def _objects(data: BenchData) -> list[iam.PolicyStatement]:
     """Reads, writes and lists what runs read and leave."""
-    return [
-        allow(["s3:GetObject", "s3:PutObject"], data.results.arn_for_objects(RUN_OBJECTS)),
-        allow(["s3:ListBucket"], data.results.bucket_arn, conditions={"StringLike": {"s3:prefix": [RUN_OBJECTS]}}),
-    ]
+    return [allow(["s3:GetObject", "s3:PutObject"], data.results.arn_for_objects(RUN_OBJECTS)), _list_objects(data)]
+
+
+def _list_objects(data: BenchData, *prefixes: str) -> iam.PolicyStatement:
+    """Without prefixes, all of runs."""
+    allowed = {"StringLike": {"s3:prefix": [*prefixes] or [RUN_OBJECTS]}}
+    return allow(["s3:ListBucket"], data.results.bucket_arn, conditions=allowed)
 
 
 def _registrations(data: BenchData) -> list[iam.PolicyStatement]:

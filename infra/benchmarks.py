@@ -73,13 +73,15 @@ class Benchmarks(Construct):
             "TROOP_TEARDOWN_MACHINE": self.teardown.state_machine_arn,
             "TROOP_FLEET_MACHINE": self.fleet.state_machine_arn,
             "TROOP_FLEET_FUNCTION": self._functions.fleet.function_arn,
+            "TROOP_REPORT_FUNCTION": self._functions.report.function_arn,
             **self.network.environment(),
         }
 
     def permissions_of_api(self) -> list[iam.PolicyStatement]:
         """What the API's function may do with it."""
         stack, workflows = cdk.Stack.of(self), [self.benchmark, self.fleet]
-        return bench_permissions.api(stack, self.data, workflows, self.teardown, self._functions.fleet)
+        called = [self._functions.fleet, self._functions.report]
+        return bench_permissions.api(stack, self.data, workflows, self.teardown, called)
 
     def _teardown(self, settings: DeploymentSettings, functions: Functions) -> tuple[sfn.StateMachine, iam.Role]:
         scope = Construct(self, "Teardown")
@@ -88,10 +90,11 @@ class Benchmarks(Construct):
             "Role",
             service="states.amazonaws.com",
             description="Removes what Troop's benchmarks have created",
-            statements=permissions.machine([functions.teardown]),
+            statements=permissions.machine([functions.teardown, functions.report]),
         )
         substitutions = {
             "TeardownFunction": functions.teardown.function_arn,
+            "ReportFunction": functions.report.function_arn,
             "LambdaInvoke": f"arn:{cdk.Aws.PARTITION}:states:::lambda:invoke",
         }
         return make_machine(scope, TEARDOWN.read_text(encoding="utf-8"), substitutions, role, settings), role

@@ -40,12 +40,13 @@ class Functions(Construct):
 
     Attributes:
         decide, terminate, recovery, sweep: tasks of the chaos workflow.
-        api: behind API Gateway; the only one with pydantic's layer.
+        api: behind API Gateway; it and ``report`` have pydantic's layer.
         watchdog: looks after the deployment's health.
         notify: tells others what was recorded.
         launch, cell: tasks of the workflow of benchmarks.
         fleet: the task of the workflow of standing fleets.
         teardown: the task of the workflow that removes what a run has created.
+        report: makes the report of a run that has ended; the only one with the layer of HTML.
         reaper: removes what that has left, and starts it where it was not.
         roles, log_groups: by the function's name.
     """
@@ -57,6 +58,7 @@ class Functions(Construct):
     cell: lambda_.Function
     fleet: lambda_.Function
     teardown: lambda_.Function
+    report: lambda_.Function
     reaper: lambda_.Function
 
     def __init__(
@@ -75,9 +77,13 @@ class Functions(Construct):
         self.log_groups: dict[str, logs.ILogGroup] = {}
         bundled = bundle(settings.bundle, settings.chaos_json)
         self._code = lambda_.Code.from_asset(str(bundled.code))
-        self._runtime_layer, self._api_layer = (
+        self._runtime_layer, self._api_layer, self._report_layer = (
             self._layer(name, path=str(bundled.layers[name]), description=description)
-            for name, description in {"runtime": "What every function needs", "api": "What the API needs"}.items()
+            for name, description in {
+                "runtime": "What every function needs",
+                "api": "What the API needs",
+                "report": "What reports are written with",
+            }.items()
         )
 
         runtime_layer = self._runtime_layer
@@ -131,7 +137,7 @@ class Functions(Construct):
             [self._runtime_layer],
             record,
             seconds=300,  # what all nodes have left is merged in one call
-            megabytes=1024,
+            megabytes=1769,  # a whole processor
         )
         self.teardown = self._function(
             "teardown",
@@ -150,6 +156,17 @@ class Functions(Construct):
             seconds=120,
             megabytes=256,
         )
+
+        self.report = self._function(
+            "report",
+            bench_permissions.report(bench),
+            [self._runtime_layer, self._api_layer, self._report_layer],
+            record,
+            seconds=300,  # what all cells have measured is read and drawn in one call
+            megabytes=1769,  # a whole processor
+        )
+        # The API calls it without waiting. Whoever has asked asks again, sooner than Lambda would try for hours.
+        self.report.configure_async_invoke(max_event_age=cdk.Duration.minutes(15), retry_attempts=1)
 
     def add_reaper(self, bench: BenchData, workflows: Sequence[sfn.StateMachine], teardown: sfn.StateMachine) -> None:
         """Makes the function that looks after runs whose workflow is over, or should be.

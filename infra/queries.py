@@ -12,7 +12,7 @@ from constructs import Construct
 from infra.functions import Functions
 
 FUNCTIONS = ("decide", "terminate", "recovery", "sweep", "notify", "api", "watchdog")
-OF_BENCHMARKS = ("launch", "cell", "teardown", "reaper")
+OF_BENCHMARKS = ("launch", "cell", "teardown", "report", "reaper")
 
 
 @dataclass(frozen=True)

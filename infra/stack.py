@@ -85,6 +85,7 @@ class TroopStack(cdk.Stack):
             on_demand=self.on_demand.machine,
             untold=self.notifications.undelivered,
             teardown=self.benchmarks.teardown if self.benchmarks else None,
+            report=self.functions.report if self.benchmarks else None,
         )
         self.api = Api(self, "Api", settings=settings, handler=self.functions.api)
         self.template_options.metadata = {SETTINGS_METADATA: _told(settings)}

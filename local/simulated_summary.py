@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Mapping
 from typing import Any
 
+from troop.measure.histogram import Histogram
 from troop.measure.operations import Operation, PerSecond
 from troop.measure.summary import FAILED, LEVELS, LOST, OK, SERIES, Clock, Samples, Summary
+from troop.measure.windows import Windows, step_for
 
 NODE_FORMAT = "troop.node/1"
 _OPERATIONS = 1000
@@ -50,7 +53,8 @@ def summary(member: Mapping[str, Any], barrier: Mapping[str, Any], *, has_failed
         ended_at=begun + measured,
         measured_from=begun if measured else None,
         measured_seconds=measured,
-        operations={"read": _operation(member["id"], int(begun), int(measured))} if measured else {},
+        warm_up_seconds=warm_up if measured else 0.0,
+        operations={"read": _operation(member["id"], begun, measured, warm_up)} if measured else {},
         samples=_samples(int(started), min(int(warm_up + measured), _MOST_SAMPLES)),
     )
     return found.document()
@@ -62,14 +66,25 @@ def interrupted(notice: Mapping[str, str]) -> dict[str, Any]:
     return {"outcome": LOST, "reason": reason, "exit_code": None, "interruption": dict(notice)}
 
 
-def _operation(seed: str, start: int, seconds: int) -> Operation:
-    dice, operation = random.Random(seed), Operation(errors={"timeout": 1}, bytes=_OPERATIONS * 4096)
-    for _ in range(_OPERATIONS):
-        operation.times.record(int(dice.lognormvariate(8, 0.6)) + 1)
-    seconds = max(seconds, 1)
-    counts = [_OPERATIONS // seconds] * seconds
-    counts[0] += _OPERATIONS % seconds
-    operation.per_second = PerSecond(start, counts, [1] + [0] * (seconds - 1))
+def _operation(seed: str, measured_from: float, seconds: float, warm_up: float) -> Operation:
+    """As many in a second of the warm-up as in one that is measured; at first they take longer."""
+    dice, first = random.Random(seed), math.floor(measured_from - warm_up)
+    length = math.ceil(measured_from + seconds) - first
+    per_second = PerSecond(first, [0] * length, [0] * length)
+    over_time = Windows(first, step_for(warm_up + seconds))
+    operation = Operation(Histogram(), {"timeout": 1}, per_second, _OPERATIONS * 4096, over_time)
+    per_second.errors[math.floor(measured_from) - first] = 1
+    before = math.ceil(_OPERATIONS * warm_up / seconds)
+    drawn = min(before, _OPERATIONS)
+    for n in range(-drawn, _OPERATIONS):
+        is_measured = n >= 0
+        since = (n + 0.5) / (_OPERATIONS if is_measured else drawn)
+        at, count = measured_from + since * (seconds if is_measured else warm_up), 1 if is_measured else before // drawn
+        micros = int(dice.lognormvariate(8, 0.6) * (1 if is_measured else 1 + 3 * since**2)) + 1
+        over_time.record(at, micros, count)
+        per_second.count[math.floor(at) - first] += count
+        if is_measured:
+            operation.times.record(micros)
     return operation
 
 

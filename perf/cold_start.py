@@ -27,6 +27,9 @@ from infra.bundling import bundle, size
 SDK = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "six.py", "urllib3")
 """What Lambda's Python runtime brings."""
 
+LAYERS_OF = {"api": ("runtime", "api"), "report": ("runtime", "api", "report")}
+"""As infra/functions.py has it; any other function has the first one alone."""
+
 PROGRAM = """
 import json, sys, time
 def peak():  # unlike getrusage, this begins anew with the program: it has nothing of the parent's
@@ -89,7 +92,7 @@ def main() -> None:
         library.mkdir()
         sdk(library)
         for handler in sorted(p.stem for p in (bundled.code / "handlers").glob("*.py") if p.stem != "__init__"):
-            layers = [layer / "python" for name, layer in bundled.layers.items() if name != "api" or handler == "api"]
+            layers = [bundled.layers[name] / "python" for name in LAYERS_OF.get(handler, ("runtime",))]
             path = [bundled.code, *layers, library]
             first, later = [], []
             for number in range(repeat):

@@ -2,10 +2,11 @@
 
     python perf/merge.py [--drivers 60] [--seconds 600] [--most 1e9]
 
-Each driver's summary is what its agent would upload: a histogram of its share of the requests, their counts by second,
-and the node's samples. The requests' times are spread as services' are (log-normal, with a long tail); where there are
-very many, the counts of the buckets are worked out instead of drawn. "merge" is all that the workflow does with the
-uploaded bytes: parsing, checking, adding up, and making the document and the table of the results; one core.
+Each driver's summary is what its agent would upload: a histogram of its share of the requests, their times by step and
+counts by second, and the node's samples. The requests' times are spread as services' are (log-normal, with a long
+tail); where there are very many, the counts of the buckets are worked out instead of drawn. "merge" is all that the
+workflow does with the uploaded bytes: parsing, checking, adding up, and making the document and the table of the
+results; one core.
 """
 
 from __future__ import annotations
@@ -25,12 +26,15 @@ from troop.measure.histogram import Histogram, highest_in, index_of, lowest_in
 from troop.measure.merge import Merger
 from troop.measure.operations import Operation, PerSecond
 from troop.measure.summary import LEVELS, SERIES, Clock, Samples, Summary, parse
+from troop.measure.windows import Windows, step_for
 
 START = 1_790_000_000
 MEDIAN_US, SPREAD = 2_000.0, 0.9
 """Of the times: half are below the first; ninety-nine in a hundred below eight times that."""
 DRAWN = 100_000
 """Requests of a driver up to which each is drawn."""
+DIFFERENT = 4
+"""Steps of a driver that are not the same."""
 
 
 def times(requests: int, dice: Random) -> Histogram:
@@ -54,6 +58,16 @@ def times(requests: int, dice: Random) -> Histogram:
     return result
 
 
+def over_time(requests: int, seconds: int, dice: Random) -> Windows:
+    """Their times by step. Each step's are one of a few that are drawn: that does for what they cost."""
+    result = Windows(START, step_for(seconds))
+    share = requests * result.step_seconds / seconds
+    some = [times(int(share + dice.random()), dice) for _ in range(DIFFERENT)]
+    for second in range(0, seconds, result.step_seconds):
+        result.take(START + second, dice.choice(some))
+    return result
+
+
 def _below(value: float) -> float:
     """The share of all times below ``value``."""
     return 0.5 * (1 + math.erf(math.log(value / MEDIAN_US) / (SPREAD * math.sqrt(2)))) if value > 0 else 0.0
@@ -68,6 +82,8 @@ def summary(rank: int, requests: int, seconds: int) -> bytes:
     series: dict[str, list[int | None]] = {
         name: [dice.randrange(1000 if name in LEVELS else 10**8) for _ in range(seconds + 30)] for name in SERIES
     }
+    per_second, windows = PerSecond(START, counts, errors), over_time(requests, seconds, dice)
+    operation = Operation(histogram, {"timeout": 3}, per_second, 5000 * requests, windows)
     one = Summary(
         node=f"i-{rank:017x}",
         role="drivers",
@@ -80,7 +96,7 @@ def summary(rank: int, requests: int, seconds: int) -> bytes:
         clock=Clock(0.0012, 0.06),
         measured_from=float(START),
         measured_seconds=float(seconds),
-        operations={"read": Operation(histogram, {"timeout": 3}, PerSecond(START, counts, errors), 5000 * requests)},
+        operations={"read": operation},
         samples=Samples(START - 30, 1, series),
     )
     return json.dumps(one.document(), separators=(",", ":")).encode()

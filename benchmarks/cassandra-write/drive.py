@@ -166,7 +166,7 @@ def record(phase: Phase, intervals: Sequence[Interval], failures: Sequence[int])
     begin, end = phase.measured_from, phase.measured_from + phase.measured_seconds
     if problem := uncovered(intervals, begin, end):
         sys.exit(problem)
-    found = hdr_log.operation(intervals, begin, phase.measured_seconds)
+    found = hdr_log.operation(intervals, begin, phase.measured_seconds, warm_up_seconds=phase.warm_up_seconds)
     add_failures(found, intervals, failures, begin, end)
     hdr_log.write({"write": found}, phase.results)
     print(f"{found.times.count} writes in the measured time")
@@ -185,10 +185,12 @@ def uncovered(intervals: Sequence[Interval], begin: float, end: float) -> str | 
 def add_failures(
     operation: Operation, intervals: Iterable[Interval], failures: Iterable[int], begin: float, end: float
 ) -> None:
+    """Those of the warm-up, too, but only to what is told over time."""
     for one, count in zip(intervals, failures):
-        if count and begin <= one.middle < end:
-            operation.errors["failed"] = operation.errors.get("failed", 0) + count
+        if count and operation.per_second.start <= one.middle < end:
             operation.per_second.errors[int(one.middle) - operation.per_second.start] += count
+            if one.middle >= begin:
+                operation.errors["failed"] = operation.errors.get("failed", 0) + count
 
 
 if __name__ == "__main__":

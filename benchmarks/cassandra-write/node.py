@@ -22,6 +22,7 @@ class Phase:
     Attributes:
         shared: what phases leave for later ones.
         measured_from: seconds since 1970; of a phase that measures.
+        warm_up_seconds: before that, for which there is load, too.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Phase:
     results: Path
     measured_from: float
     measured_seconds: float
+    warm_up_seconds: float = 0.0
 
     @property
     def servers(self) -> list[Server]:
@@ -89,4 +91,5 @@ def this_phase() -> Phase:
         results=Path(told("RESULTS")),
         measured_from=float(told("MEASURED_FROM")),
         measured_seconds=float(told("MEASURED_SECONDS")),
+        warm_up_seconds=float(told("WARM_UP_SECONDS")),
     )

@@ -13,10 +13,22 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 from aws_lambda_powertools.logging import correlation_paths
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.api import benchmarks, decisions, events, fleets, groups, health, policies, simian, switch, terminations
+from troop.api import (
+    benchmarks,
+    decisions,
+    events,
+    fleets,
+    groups,
+    health,
+    policies,
+    reports,
+    simian,
+    switch,
+    terminations,
+)
 from troop.api.requests import body_problem, caller_of
 
-ROUTES = (events, decisions, groups, policies, switch, health, terminations, simian, benchmarks, fleets)
+ROUTES = (events, decisions, groups, policies, switch, health, terminations, simian, benchmarks, reports, fleets)
 
 logger = Logger()
 app = APIGatewayRestResolver(enable_validation=True)

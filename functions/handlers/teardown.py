@@ -18,20 +18,20 @@ logger = Logger()
 @step(logger, "execution")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """``{"step": "close" | "remove" | "conclude", "work", "execution"}`` -> ``{"run", "cell", "looks", "quiet", "over",
-    "wait_seconds"}``.
+    "wait_seconds", "report"}``.
 
     ``work`` is the workflow's input, ``{"run", "cell"?, "status"?, "reason"?}``, or what the step before has answered.
-    Over means: it can be concluded; else look again after the wait.
+    Over means: it can be concluded; else look again after the wait. Report, of the last step: one is to be made.
     """
     work = Work.parse(event["work"])
     teardown = wiring.teardown()
-    look = Look(work.looks, work.quiet)
+    look, report = Look(work.looks, work.quiet), False
     if event["step"] == "close":
         teardown.close(work)
     elif event["step"] == "remove":
         look = teardown.remove(work)
     else:
-        teardown.conclude(work)
+        report = teardown.conclude(work)
     logger.info(
         "teardown",
         step=event["step"],
@@ -49,4 +49,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         "quiet": look.quiet,
         "over": look.over,
         "wait_seconds": look.wait_seconds,
+        "report": report,
     }

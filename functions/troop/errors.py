@@ -53,3 +53,20 @@ class RunClosedError(TroopError):
         self.run, self.cell = run, cell
         of = f"run {run}" if cell is None else f"cell {cell} of run {run}"
         super().__init__(f"the {of} is closed: start another run")
+
+
+class NotEndedError(TroopError):
+    """Of a run that goes on there is no report."""
+
+    def __init__(self, run: str) -> None:
+        super().__init__(f"the run {run} has not ended: its report is made when it has")
+
+
+class NothingKeptError(TroopError):
+    """What a report is made of is gone."""
+
+    def __init__(self, run: str) -> None:
+        super().__init__(
+            f"of the run {run} nothing is kept any more: results are there for as long as the setting "
+            "troop:results_retention_days says, and then no report can be made"
+        )

@@ -36,11 +36,14 @@ from troop.aws.fleet_looks import FleetLooks
 from troop.aws.fleet_record import FleetRecord
 from troop.aws.fleets import Fleets
 from troop.aws.health_reads import HealthReads
+from troop.aws.kept_runs import KeptRuns
 from troop.aws.leftovers import Leftovers
 from troop.aws.price_book import PriceBook
 from troop.aws.price_cache import PriceCache
 from troop.aws.price_list import PriceList, region_of
 from troop.aws.repeats import Repeats
+from troop.aws.report_calls import ReportCalls
+from troop.aws.report_claims import ReportClaims
 from troop.aws.run_files import RunFiles
 from troop.aws.run_items import FLEET
 from troop.aws.run_keys import RunKeys
@@ -65,6 +68,7 @@ from troop.flows.launch import Launching, Network
 from troop.flows.notify import Notifier
 from troop.flows.on_demand import OnDemand
 from troop.flows.reap import Reaper
+from troop.flows.report_links import ReportLinks
 from troop.flows.sweep import Sweeper
 from troop.flows.teardown import Teardown
 from troop.flows.terminate import Termination
@@ -314,6 +318,21 @@ def benchmarks() -> Benchmarks:
         subnets=tuple(variable("TROOP_NETWORK_SUBNETS").split(",")),
         clock=now,
         estimating=estimating(),
+    )
+
+
+def kept_runs() -> KeptRuns:
+    return KeptRuns(client("s3"), variable("TROOP_RESULTS_BUCKET"))
+
+
+@cache
+def report_links() -> ReportLinks:
+    return ReportLinks(
+        benchmarks=benchmarks(),
+        kept=KeptRuns(presigning_client("s3"), variable("TROOP_RESULTS_BUCKET")),
+        calls=ReportCalls(client("lambda"), variable("TROOP_REPORT_FUNCTION")),
+        claims=ReportClaims(client("dynamodb"), variable("TROOP_STATE_TABLE"), sleep),
+        clock=now,
     )
 
 

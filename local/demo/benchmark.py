@@ -1,4 +1,4 @@
-"""A benchmark as a person runs it: one command, a fleet of real processes, a table; and afterwards nothing is left."""
+"""A benchmark as a person runs it: one command, a fleet of real processes, a table, a report; and nothing is left."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cli.api import SignedApi
 from local.demo.failure import DemoFailed
 from local.demo.narrator import Narrator
 from local.launcher import LocalAccount
-from local.project import ROOT, tool_environment
+from local.project import ROOT, STATE, tool_environment
 from local.settings import DATA_BUCKET, local_settings
 from troop.bench.names import RUN_TAG
 
@@ -47,16 +47,17 @@ class BenchmarkStory:
         self._tell.title("A benchmark: random ranges of a bucket's objects, read by two nodes at once")
         put_data(self._account)
         self._tell.say(f"the bucket {DATA_BUCKET} has {OBJECTS} objects of {OBJECT_BYTES >> 10} KiB each")
-        self._tell.say(f"$ troop {' '.join(COMMAND)}", "good")
         with self._watching():
-            self._command()
-        self._show_record()
+            self._command(*COMMAND)
+        run = self._show_record()
+        self._show_report(run)
         self._show_nothing_left()
 
-    def _command(self) -> None:
-        """The command itself, line by line; its end is the benchmark's."""
+    def _command(self, *words: str) -> None:
+        """A command itself, line by line; of the one that runs the benchmark the end is the benchmark's."""
+        self._tell.say(f"$ troop {' '.join(words)}", "good")
         environment = {**tool_environment(), **self._account.exports, "COLUMNS": "150"}
-        command = [str(ROOT / "scripts" / "troop"), *COMMAND]
+        command = [str(ROOT / "scripts" / "troop"), *words]
         running = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
@@ -71,7 +72,7 @@ class BenchmarkStory:
             code = running.wait()
             limit.cancel()
         if code:
-            raise DemoFailed(f"troop {' '.join(COMMAND)} ended with {code}")
+            raise DemoFailed(f"troop {' '.join(words)} ended with {code}")
 
     @contextlib.contextmanager
     def _watching(self) -> Iterator[None]:
@@ -96,10 +97,10 @@ class BenchmarkStory:
             over.set()
             watcher.join()
 
-    def _show_record(self) -> None:
-        """What was created is on record, and that each of it is gone."""
+    def _show_record(self) -> str:
+        """What was created is on record, and that each of it is gone. The run's id."""
         self._tell.title("What is on record of the run")
-        run = self._get("benchmarks")["runs"][0]["run"]
+        run = str(self._get("benchmarks")["runs"][0]["run"])
         told = self._get(f"benchmarks/{run}")
         if told["run"]["status"] != "SUCCEEDED" or not any(cell["results"] for cell in told["cells"]):
             raise DemoFailed(f"the run is {told['run']['status']}: {told['run']['reason']}")
@@ -110,6 +111,15 @@ class BenchmarkStory:
             self._tell.text(f"{times}  {resource['kind']:18} {resource['name']}")
         if not self._nodes.keys() <= {resource["name"] for resource in told["resources"]}:
             raise DemoFailed("a node is missing in the record")
+        return run
+
+    def _show_report(self, run: str) -> None:
+        """The run's report, which outlives this account."""
+        self._tell.title("Its report, one page that needs nothing else")
+        path = STATE / f"troop-report-{run}.html"
+        self._command("bench", "report", run, "-o", str(path.relative_to(ROOT)))
+        if run not in path.read_text(encoding="utf-8"):
+            raise DemoFailed(f"{path} is no report of {run}")
 
     def _show_nothing_left(self) -> None:
         found = self._left()

@@ -34,7 +34,7 @@ INSTANCE_TYPE = "c7g.large"
 
 INTERFERENCE = Path(__file__).with_name("interference.py")
 MACHINES = Path(__file__).parents[2] / "statemachines"
-_FUNCTIONS = ("launch", "cell", "teardown", "reaper")
+_FUNCTIONS = ("launch", "cell", "teardown", "report", "reaper")
 
 
 FAULTS = {
@@ -286,7 +286,8 @@ def states_of(machine: str) -> dict[str, dict[str, Any]]:
 
 def step_of(state: Mapping[str, Any]) -> str:
     """What the function does that a task calls, as interference.py knows it, of a cell."""
-    return str(state["Parameters"]["Payload"].get("step", "launch"))
+    payload = state["Parameters"]["Payload"]
+    return str(payload.get("step", "launch" if "cell.$" in payload else "report"))
 
 
 def _rows() -> dict[str, int]:

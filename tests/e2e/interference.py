@@ -40,7 +40,8 @@ class Invocation:
     def __init__(self, event: dict[str, Any]) -> None:
         work = event.get("work", event)
         self.run = str(work.get("run", "")).rpartition("-")[2]
-        self.step = event.get("step", "launch") + (" run" if "work" in event and not work.get("cell") else "")
+        unnamed = "launch" if "cell" in event else "report"
+        self.step = event.get("step", unnamed) + (" run" if "work" in event and not work.get("cell") else "")
         orders = ORDERS / f"{self.run}.json"
         self.orders: dict[str, Any] = json.loads(orders.read_text()) if self.run and orders.exists() else {}
         self._seen: Counter[str] = Counter()

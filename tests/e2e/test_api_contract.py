@@ -58,6 +58,7 @@ EXPECTED = {
     "POST /benchmarks/estimate": {400},
     "GET /benchmarks/{run}": {404},
     "DELETE /benchmarks/{run}": {404},
+    **{f"{method} /benchmarks/{{run}}/report": {404} for method in ("GET", "POST")},
     "POST /fleets": {400},
     **{f"{method} /fleets/{{fleet}}": {404} for method in ("GET", "PATCH", "DELETE")},
 }

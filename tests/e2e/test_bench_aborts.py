@@ -61,7 +61,7 @@ def _stops(machine: str) -> Iterator[Stop]:
             yield Stop(f"{machine}-{name}", {"stretch": {"step": _leading_to(states, name) + suffix}}, is_teardown)
         elif state["Type"] == "Task":
             if "Payload" in state["Parameters"]:
-                step = step_of(state) + suffix
+                step = step_of(state) + (suffix if "work.$" in state["Parameters"]["Payload"] else "")
             else:  # it waits for a teardown, of a cell or of the run
                 step = "close" if "cell.$" in state["Parameters"]["Input"] else "close run"
             role = "failing" if step == "fail" else "drivers"

@@ -18,7 +18,8 @@ CELL = "cell#c001"
 SCARCE, SCARCE_ON_SPOT = "c7g.xlarge", "m7g.4xlarge"
 OURS = (
     *("BenchmarksBenchmarkRole", "BenchmarksTeardownRole", "ReaperScheduleRole"),
-    *("FunctionsLaunchRole", "FunctionsCellRole", "FunctionsTeardownRole", "FunctionsReaperRole"),
+    *("FunctionsLaunchRole", "FunctionsCellRole", "FunctionsTeardownRole", "FunctionsReportRole"),
+    "FunctionsReaperRole",
 )
 """The roles of the half that runs benchmarks, but its nodes'."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 from local.demo.benchmark import put_data
 from local.launcher import LocalAccount
@@ -21,6 +22,7 @@ from tests.e2e.benches import LONG, NOTHING, left
 from tests.e2e.conftest import Deployment
 from tests.e2e.roles import allowed, role_name, role_of
 from troop.bench import names
+from troop.report.document import Report
 
 NAME = "Smoke"
 CATALOGUE = ROOT / "benchmarks" / "s3-range-read" / "benchmark.yaml"
@@ -46,16 +48,20 @@ def deployment(account: LocalAccount) -> Deployment:
     return Deployment(account, NAME, benchmarks=True)
 
 
-def troop(deployment: Deployment, *words: str, code: int = 0) -> Any:
-    """What the command tells with --json."""
-    done = subprocess.run(
-        [str(ROOT / "scripts" / "troop"), "--deployment", NAME, "bench", *words, "--json"],
+def command(deployment: Deployment, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(ROOT / "scripts" / "troop"), "--deployment", NAME, "bench", *words],
         env={**tool_environment(), **deployment.account.exports},
         capture_output=True,
         text=True,
         timeout=2 * LONG,
         check=False,
     )
+
+
+def troop(deployment: Deployment, *words: str, code: int = 0) -> Any:
+    """What the command tells with --json."""
+    done = command(deployment, *words, "--json")
     assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
     return json.loads(done.stdout)
 
@@ -77,6 +83,13 @@ def served(deployment: Deployment) -> int:
         and (entry["action"].lower(), entry["decision"]) == ("s3:getobject", "Allow")
         and f":::{DATA_BUCKET}/" in entry["resource"]
     )
+
+
+@pytest.fixture(scope="module")
+def report(deployment: Deployment, told: dict[str, Any]) -> dict[str, Any]:
+    """The run's report, by the command; the workflow of the run has made it."""
+    found: dict[str, Any] = troop(deployment, "report", told["run"]["run"])
+    return found
 
 
 def assert_nothing_left(deployment: Deployment, told: dict[str, Any]) -> None:
@@ -130,6 +143,63 @@ def test_nothing_is_left_of_it_but_its_results(deployment: Deployment, told: dic
     assert json.dumps(told["cells"][0]["results"][0]["count"]) in json.dumps(results)
 
 
+def test_the_report_tells_what_the_table_does(told: dict[str, Any], report: dict[str, Any]) -> None:
+    (cell,) = Report.model_validate(report).cells
+    (row,) = told["cells"][0]["results"]
+    ((phase,), (operation,)) = cell.phases, cell.phases[0].operations
+    shown = {name: row[name] for name in ("role", "operation", "count", "per_second", "errors", "p50_ms", "p99_ms")}
+    assert {name: getattr(operation, name) for name in shown} == shown
+    assert len(phase.members) == NODES
+    assert report["money"]["actual"]["amount"] == pytest.approx(told["run"]["cost"]["amount"])
+    assert report["run"]["status"] == "SUCCEEDED"
+
+
+def test_the_page_is_got_without_rights_to_s3_and_shown_not_kept(
+    deployment: Deployment, told: dict[str, Any], report: dict[str, Any], tmp_path: Path
+) -> None:
+    run = told["run"]["run"]
+    page = tmp_path / "report.html"
+    done = command(deployment, "report", run, "-o", str(page))
+    assert (done.returncode, str(page) in done.stdout) == (0, True), done.stderr
+    assert run in page.read_text(encoding="utf-8")
+    leads = deployment.view.api.get(f"benchmarks/{run}/report")
+    assert leads.status == 302
+    trusted = deployment.account.exports["AWS_CA_BUNDLE"]
+    answer = requests.get(leads.headers["Location"], verify=trusted, timeout=60)
+    assert (answer.status_code, answer.content) == (200, page.read_bytes())
+    assert answer.headers["Content-Type"].startswith("text/html")
+    assert answer.headers["Content-Disposition"].startswith("inline")
+
+
+def test_made_again_by_the_deployment_or_of_a_folder_without_aws_it_is_the_same(
+    deployment: Deployment, told: dict[str, Any], report: dict[str, Any], tmp_path: Path
+) -> None:
+    run = told["run"]["run"]
+    again = troop(deployment, "report", run, "--again")
+    s3, bucket = deployment.account.client("s3"), deployment.outputs["ResultsBucket"]
+    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"runs/{run}/"):
+        for key in (one["Key"] for one in page["Contents"]):
+            if not any(f"/{part}/" in key for part in ("phases", "output", "barriers")):  # docs: no report needs these
+                path = tmp_path / key.removeprefix("runs/")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                s3.download_file(bucket, key, str(path))
+    (tmp_path / run / "report.json").unlink()
+    done = subprocess.run(
+        [str(ROOT / "scripts" / "troop"), "bench", "report", str(tmp_path / run)],
+        env=tool_environment(),
+        capture_output=True,
+        text=True,
+        timeout=LONG,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    offline = json.loads((tmp_path / run / "report.json").read_text())
+    made = [one.pop("made_at") for one in (report, again, offline)]
+    assert len(set(made)) == 3
+    assert report == again == offline
+    assert run in (tmp_path / run / "report.html").read_text(encoding="utf-8")
+
+
 def test_a_script_that_fails_on_a_real_node(deployment: Deployment, tmp_path: Path) -> None:
     sha256 = hashlib.sha256(f"{WORDS}\n".encode()).hexdigest()
     (tmp_path / "benchmark.yaml").write_text(FAILING.replace("SHA256", f'"{sha256}"'))
@@ -140,7 +210,18 @@ def test_a_script_that_fails_on_a_real_node(deployment: Deployment, tmp_path: Pa
     assert WORDS in told["cells"][0]["reason"]
     (printed,) = objects(deployment, told["run"]["run"], "output/measure/")
     assert WORDS in gzip.decompress(printed).decode()
+    report = Report.model_validate(troop(deployment, "report", told["run"]["run"]))
+    assert (report.run.status, report.cells[0].status) == ("FAILED", "FAILED")
     assert_nothing_left(deployment, told)
+
+
+def test_reports_need_nothing_that_they_may_not(deployment: Deployment, told: dict[str, Any]) -> None:
+    """Whose actions are all used, test_bench_leftovers.py tells."""
+    for part in ("FunctionsReportRole", "FunctionsApiRole"):
+        role = role_name(deployment, part)
+        asked = [entry for entry in deployment.account.decisions() if role_of(entry["caller"]) == role]
+        assert asked
+        assert [(one["action"], one["resource"]) for one in asked if one["decision"] != "Allow"] == []
 
 
 def test_nodes_do_what_they_may_and_nothing_else(deployment: Deployment, told: dict[str, Any]) -> None:

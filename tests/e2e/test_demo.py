@@ -37,6 +37,7 @@ def test_the_demo_ends_well_and_leaves_no_process() -> None:
         "demo-web: already-today",
         "a process of its own",
         "SUCCEEDED (nothing is left of",
+        "the report: .local/troop-report-",
         "left of it: 0 groups, 0 instances, 0 launch templates, 0 security groups, 0 volumes, 0 network interfaces",
         "nothing is left running",
     ):

@@ -76,6 +76,15 @@ ALARMS: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
         )
         for kind in ("Failed", "TimedOut", "Aborted")
     },
+    "ReportFailed": (
+        "report-failed",
+        "AWS/Lambda",
+        "AsyncEventsDropped",
+        {"FunctionName": "<Report>"},
+        "Sum",
+        300,
+        "notBreaching",
+    ),
     "WatchdogSilent": ("watchdog-silent", "Troop", "FailingChecks", OURS, "SampleCount", 900, "breaching"),
 }
 """Anchor in the runbook, metric's namespace, name and dimensions, statistic, seconds, what missing data means."""

@@ -42,7 +42,11 @@ BENCH_MACHINES = {
     "TROOP_TEARDOWN_MACHINE": "<BenchmarksTeardownMachine>",
     "TROOP_FLEET_MACHINE": "<BenchmarksFleetMachine>",
 }
-OF_API = BENCH_MACHINES | {"TROOP_ON_DEMAND_MACHINE": "<OnDemandMachine>", "TROOP_FLEET_FUNCTION": "<Fleet.Arn>"}
+OF_API = BENCH_MACHINES | {
+    "TROOP_ON_DEMAND_MACHINE": "<OnDemandMachine>",
+    "TROOP_FLEET_FUNCTION": "<Fleet.Arn>",
+    "TROOP_REPORT_FUNCTION": "<Report.Arn>",
+}
 NETWORK = {
     "TROOP_NETWORK_VPC": "<BenchmarksNetworkVpc>",
     "TROOP_NETWORK_SUBNETS": ",".join(f"<BenchmarksNetworkVpcNodesSubnet{zone}Subnet>" for zone in (1, 2, 3)),
@@ -61,9 +65,10 @@ EXPECTED: dict[str, tuple[int, int, dict[str, str]]] = {
     ),
     "Watchdog": (60, 256, TABLES | HEALTH | RUNS),
     "Launch": (120, 256, RUNS | RESULTS | NETWORK | {"TROOP_NODE_PROFILE": "<BenchmarksNodesProfile.Arn>"}),
-    "Cell": (300, 1024, RUNS | RESULTS),
+    "Cell": (300, 1769, RUNS | RESULTS),
     "Fleet": (120, 256, RUNS | RESULTS),
     "Teardown": (120, 256, RUNS),
+    "Report": (300, 1769, RUNS | RESULTS),
     "Reaper": (120, 256, RUNS | BENCH_MACHINES),
 }
 """Seconds, megabytes, environment."""
@@ -133,16 +138,29 @@ def test_the_handler_exists(template: Template, name: str) -> None:
     assert f"def {attribute}(" in source.read_text()
 
 
-def test_only_the_api_has_pydantics_layer(template: Template) -> None:
+def test_only_the_api_and_reports_have_pydantics_layer(template: Template) -> None:
     layers = {name: set(text(function(template, name)["Layers"])) for name in EXPECTED}
-    assert layers == {name: {"<RuntimeLayer>"} for name in EXPECTED} | {"Api": {"<RuntimeLayer>", "<ApiLayer>"}}
+    assert layers == {name: {"<RuntimeLayer>"} for name in EXPECTED} | {
+        "Api": {"<RuntimeLayer>", "<ApiLayer>"},
+        "Report": {"<RuntimeLayer>", "<ApiLayer>", "<ReportLayer>"},
+    }
+
+
+def test_a_report_that_fails_is_tried_once_more_and_soon(template: Template) -> None:
+    (config,) = of_type(template, "AWS::Lambda::EventInvokeConfig").values()
+    assert text(config["Properties"]) == {
+        "FunctionName": "<Report>",
+        "Qualifier": "$LATEST",
+        "MaximumEventAgeInSeconds": 900,
+        "MaximumRetryAttempts": 1,
+    }
 
 
 def test_all_functions_share_one_asset(template: Template) -> None:
     assert len({text(function(template, name)["Code"]["S3Key"]) for name in EXPECTED}) == 1
 
 
-@pytest.mark.parametrize("layer", ["RuntimeLayer", "ApiLayer"])
+@pytest.mark.parametrize("layer", ["RuntimeLayer", "ApiLayer", "ReportLayer"])
 def test_layers_say_what_they_are_for(template: Template, layer: str) -> None:
     properties = of_type(template, "AWS::Lambda::LayerVersion")[layer]["Properties"]
     assert properties["CompatibleRuntimes"] == [RUNTIME.name]

@@ -75,9 +75,8 @@ def record(*actions: str) -> set[tuple[str, ...]]:
     return allow("<Runs.Arn>", *(f"dynamodb:{action}" for action in actions))
 
 
-OBJECTS = allow(RUNS, "s3:GetObject", "s3:PutObject") | only(
-    {"StringLike": {"s3:prefix": ["runs/*"]}}, "<Results.Arn>", "s3:ListBucket"
-)
+LISTS = only({"StringLike": {"s3:prefix": ["runs/*"]}}, "<Results.Arn>", "s3:ListBucket")
+OBJECTS = allow(RUNS, "s3:GetObject", "s3:PutObject") | LISTS
 
 
 def ec2(kind: str, name: str = "*") -> str:
@@ -221,6 +220,11 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     )
     | only(OURS, GROUPS, "autoscaling:UpdateAutoScalingGroup"),
     "TeardownRole": of_function("Teardown") | REMOVES,
+    "ReportRole": of_function("Report")
+    | record("GetItem", "Query")
+    | allow(RUNS, "s3:GetObject")
+    | LISTS
+    | {g for name in ("report.html", "report.json", "record.json") for g in allow(f"{RUNS}/{name}", "s3:PutObject")},
     "ReaperRole": of_function("Reaper")
     | REMOVES
     | allow("<Runs.Arn>/index/by-open", "dynamodb:Query")
@@ -230,7 +234,9 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     "BenchmarksNodesRole": allow(RUNS, "s3:GetObject")
     | allow(ARTIFACTS, "s3:GetObject")
     | {g for part in WRITTEN for g in allow(f"{RUNS}/{part}/*", "s3:PutObject")},
-    "BenchmarksTeardownRole": allow("<Teardown.Arn>", "lambda:InvokeFunction") | OF_MACHINES,
+    "BenchmarksTeardownRole": allow("<Teardown.Arn>", "lambda:InvokeFunction")
+    | allow("<Report.Arn>", "lambda:InvokeFunction")
+    | OF_MACHINES,
     "BenchmarksFleetRole": allow("<Launch.Arn>", "lambda:InvokeFunction")
     | allow("<Fleet.Arn>", "lambda:InvokeFunction")
     | TEARS_DOWN
@@ -262,6 +268,13 @@ API_OF_BENCHMARKS = (
     | REGISTRATIONS
     | allow("*", "autoscaling:DescribeScalingActivities")
     | allow("<Fleet.Arn>", "lambda:InvokeFunction")
+    | allow("<Report.Arn>", "lambda:InvokeFunction")
+    | {g for name in ("report.html", "report.json") for g in allow(f"{RUNS}/{name}", "s3:GetObject")}
+    | only(
+        {"StringLike": {"s3:prefix": [f"runs/*/{name}" for name in ("report.html", "report.json", "definition.json")]}},
+        "<Results.Arn>",
+        "s3:ListBucket",
+    )
 )
 
 ROLES: dict[str, set[tuple[str, ...]]] = {
@@ -458,6 +471,8 @@ def test_functions_are_called_by_the_api_and_the_reaper_by_its_rule_alone(templa
         "<ApiRestDeploymentStagev1>/POST/benchmarks/estimate",
         "<ApiRestDeploymentStagev1>/GET/benchmarks/*",
         "<ApiRestDeploymentStagev1>/DELETE/benchmarks/*",
+        "<ApiRestDeploymentStagev1>/GET/benchmarks/*/report",
+        "<ApiRestDeploymentStagev1>/POST/benchmarks/*/report",
         "<ApiRestDeploymentStagev1>/GET/simianarmy/api/v1/chaos",
         "<ApiRestDeploymentStagev1>/POST/simianarmy/api/v1/chaos",
     }

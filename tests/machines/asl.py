@@ -22,6 +22,7 @@ HANDLERS = {
     "LaunchFunction": "launch",
     "CellFunction": "cell",
     "FleetFunction": "fleet",
+    "ReportFunction": "report",
 }
 """Which handler stands behind a substitution."""
 
@@ -78,6 +79,12 @@ def following(state: Mapping[str, Any]) -> list[str]:
     rules = [state, *state.get("Choices", []), *state.get("Catch", [])]
     found = [rule["Next"] for rule in rules if "Next" in rule]
     return found + ([state["Default"]] if "Default" in state else [])
+
+
+def waits(retry: Mapping[str, Any]) -> float:
+    """Seconds between all tries of a rule, at most."""
+    each = (retry["IntervalSeconds"] * retry["BackoffRate"] ** n for n in range(retry["MaxAttempts"]))
+    return float(sum(min(one, retry.get("MaxDelaySeconds", one)) for one in each))
 
 
 def handler_of(state: Mapping[str, Any]) -> str:

@@ -36,9 +36,13 @@ def test_it_gives_up_after_about_an_hour() -> None:
 def test_the_longest_one_fits_its_time_limit_and_the_history() -> None:
     looks, waited = _longest()
     assert MACHINE["TimeoutSeconds"] == TEARDOWN_TIME.total_seconds()
-    assert waited + looks * 30 < MACHINE["TimeoutSeconds"], "half a minute for each look"
+    report, later = STATES["Report"], STATES["ReportLater"]
+    reporting = (1 + report["Retry"][-1]["MaxAttempts"]) * (report["TimeoutSeconds"] + 30)
+    reporting += asl.waits(report["Retry"][1]) + asl.waits(later["Retry"][0])
+    reporting += (1 + later["Retry"][0]["MaxAttempts"]) * later["TimeoutSeconds"]
+    assert waited + looks * 30 + reporting < MACHINE["TimeoutSeconds"], "half a minute for each look"
     tries = 1 + STATES["Remove"]["Retry"][-1]["MaxAttempts"]
-    assert looks * (2 + 2 + 2 + 3 * tries) < HISTORY
+    assert looks * (2 + 2 + 2 + 3 * tries) + 100 < HISTORY
 
 
 @pytest.mark.parametrize("name", ["Close", "Remove", "Conclude"])
@@ -51,6 +55,32 @@ def test_what_another_try_cannot_mend_is_not_tried_again(name: str) -> None:
 
 
 def test_it_succeeds_only_after_it_has_concluded() -> None:
-    assert [name for name, state in STATES.items() if "Over" in asl.following(state)] == ["Conclude"]
+    assert [name for name, state in STATES.items() if "Over" in asl.following(state)] == [
+        "IsThereAReport",
+        "Report",
+        "ReportLater",
+    ]
+    assert [name for name, state in STATES.items() if "Report" in asl.following(state)] == ["IsThereAReport"]
+    assert [name for name, state in STATES.items() if "IsThereAReport" in asl.following(state)] == ["Conclude"]
     assert [name for name, state in STATES.items() if "Conclude" in asl.following(state)] == ["IsNothingLeft"]
     assert STATES["Incomplete"]["Type"] == "Fail"
+
+
+def test_a_report_that_fails_fails_no_teardown() -> None:
+    """Neither in itself nor by keeping it from its end: whatever is caught leads to where success does."""
+    report, later = STATES["Report"], STATES["ReportLater"]
+    assert set(asl.following(report)) == {"ReportLater", "Over"}
+    assert {rule["Next"] for rule in report["Catch"]} == {"ReportLater"}
+    assert set(asl.following(later)) == {"Over"}
+    assert {tuple(rule["ErrorEquals"]) for rule in later["Catch"]} == {("States.ALL",)}
+    assert STATES["Over"]["Type"] == "Succeed"
+    hopeless = report["Retry"][0]
+    assert (set(hopeless["ErrorEquals"]), hopeless["MaxAttempts"]) == ({"MissingRunError", "ReportError"}, 0)
+
+
+def test_a_report_waits_out_throttling_and_then_is_left_to_lambda() -> None:
+    """Which hears of an event whatever its functions do, and tells of what it gives up."""
+    passing = STATES["Report"]["Retry"][1]
+    assert "Lambda.TooManyRequestsException" in passing["ErrorEquals"]
+    assert asl.waits(passing) >= 600
+    assert STATES["ReportLater"]["Parameters"] == STATES["Report"]["Parameters"] | {"InvocationType": "Event"}

@@ -21,11 +21,13 @@ from botocore.exceptions import ClientError
 from troop.bench import names
 
 THREADS = 16
-WINDOW = THREADS
-"""Documents that are held in memory at a time: a summary of a phase of hours can have megabytes."""
+WINDOW, WINDOW_BYTES = THREADS, 16 * 1024 * 1024
+"""Documents that are held in memory at a time, and how many bytes of them, if there is more than one: a summary of many
+operations can have megabytes, and takes ten times as much in memory.
+"""
 
 MOST_BYTES = 16 * 1024 * 1024
-"""Of a document that a node has written: about ten times what a summary can have that the agent makes."""
+"""Of a document that a node has written: more than twice what a summary can have that the agent makes."""
 
 MOST_OUTPUT = 4 * 1024 * 1024
 """Of a node's output, unpacked: what lies beyond is left unread."""
@@ -118,10 +120,8 @@ class CellStore:
 
     def documents(self, objects: Iterable[Listed]) -> Iterator[tuple[str, Any]]:
         """Nodes' documents with their ids, several read at once; None for one that cannot be read as JSON."""
-        wanted = list(objects)
         with ThreadPoolExecutor(THREADS) as pool:
-            for start in range(0, len(wanted), WINDOW):
-                some = wanted[start : start + WINDOW]
+            for some in _windows(objects):
                 yield from zip((names.node_of(one.key) for one in some), pool.map(self._document, some), strict=True)
 
     def _document(self, listed: Listed) -> Any:
@@ -145,6 +145,19 @@ class CellStore:
         with suppress(OSError, EOFError, zlib.error):  # of what is cut off, the beginning is enough
             text = gzip.GzipFile(fileobj=io.BytesIO(packed)).read(MOST_OUTPUT)
         return last_lines(text.decode(errors="replace"))
+
+
+def _windows(objects: Iterable[Listed]) -> Iterator[list[Listed]]:
+    some: list[Listed] = []
+    size = 0
+    for one in objects:
+        if some and (len(some) == WINDOW or size + one.size > WINDOW_BYTES):
+            yield some
+            some, size = [], 0
+        some.append(one)
+        size += one.size
+    if some:
+        yield some
 
 
 def last_lines(text: str) -> str:

@@ -23,6 +23,9 @@ ARTIFACTS_PREFIX = "artifacts/"
 ARTIFACTS_KEPT = timedelta(days=30)
 """After their upload; the bucket itself removes them then."""
 
+RECORD, REPORT_JSON, REPORT_HTML = "record.json", "report.json", "report.html"
+"""Of a run that has ended, in its folder: its record, and its report, once for programs and once for people."""
+
 LAUNCH, BOOT, COLLECT, TEARDOWN, OVER = "launch", "boot", "collect", "teardown", "over"
 """What a cell is at, besides its benchmark's phases, none of which is called so."""
 
@@ -76,6 +79,10 @@ def tags(deployment: str, run: str, cell: str, expires_at: str) -> dict[str, str
 
 def of_fleet(common: Mapping[str, str], role: str) -> dict[str, str]:
     return {**common, FLEET_TAG: role, "Name": fleet_name(common[RUN_TAG], common[CELL_TAG], role)}
+
+
+def run_prefix(run: str) -> str:
+    return f"{RUNS_PREFIX}{run}/"
 
 
 def definition_key(run: str) -> str:

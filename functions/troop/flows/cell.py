@@ -20,6 +20,7 @@ from troop.bench import names, verdicts
 from troop.bench.attempts import latest
 from troop.bench.barriers import BarrierState, barrier, began, is_released, release
 from troop.bench.definition import SPOT, Benchmark, Phase, from_document
+from troop.bench.kept_table import kept
 from troop.bench.progress import wait, wait_in_phase
 from troop.bench.record import FINAL, CellStatus, Kind, Resource, RunStatus
 from troop.bench.roster import Node, Roster, make_roster, parse_node
@@ -178,7 +179,7 @@ class CellSteps:
         phases = [self._merged(run, cell, phase, roster) for phase in benchmark.phases if phase.is_measured]
         self.store.write(names.results_key(run, cell), {"format": "troop.results/1", "phases": phases})
         table = [{"phase": phase["phase"], **row} for phase in phases for row in phase["table"]]
-        self.runs.set_cell(run, cell, status=CellStatus.SUCCEEDED, results=table)
+        self.runs.set_cell(run, cell, status=CellStatus.SUCCEEDED, results=kept(table))
         self.runs.set_cell(run, cell, phase=names.TEARDOWN, at=self.clock())
         return Answer(run, cell, State.DONE)
 

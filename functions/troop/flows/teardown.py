@@ -92,8 +92,9 @@ class Teardown:
         remaining = described(seen, refused) + [f"the launch of cell {launch.cell}" for launch in launching]
         return teardown.after(work.looks, work.quiet, remaining)
 
-    def conclude(self, work: Work) -> None:
-        """Nothing is left: says so of the cell, or of the run and all its cells.
+    def conclude(self, work: Work) -> bool:
+        """Nothing is left: says so of the cell, or of the run and all its cells. Whether a report is due then: of a
+        benchmark's run it is, of a single cell and of a standing fleet it is not.
 
         Raises:
             TeardownIncompleteError: something on record is not known to be gone.
@@ -107,7 +108,7 @@ class Teardown:
         if work.cell is not None:
             self.runs.set_cell(work.run, work.cell, phase=names.OVER, at=now)
             reckon(self.runs, work.run, work.cell, resources, now)
-            return
+            return False
         run = self.runs.get(work.run)
         for cell in self.runs.cells(work.run):
             if cell.status not in FINAL:
@@ -118,6 +119,7 @@ class Teardown:
             self.runs.end_launch(launch)
         reckon(self.runs, work.run, None, resources, now)
         self.runs.conclude(work.run, now)
+        return run.standing is None
 
 
 def remove_all(leftovers: Leftovers, seen: Iterable[Seen]) -> Refusals:

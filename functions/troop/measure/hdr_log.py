@@ -26,8 +26,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from troop.measure.histogram import Histogram
 from troop.measure.operations import LONGEST_SECONDS, NAME, Operation, PerSecond
 from troop.measure.recorder import FORMAT
+from troop.measure.windows import Windows, step_for
 
 NANOSECONDS = 1000
 """Of a log's values in a microsecond."""
@@ -191,28 +193,73 @@ def _numbers(encoded: bytes) -> Iterator[int]:
 
 
 def operation(
-    intervals: Iterable[Interval], measured_from: float, measured_seconds: float, unit: int = NANOSECONDS
+    intervals: Iterable[Interval],
+    measured_from: float,
+    measured_seconds: float,
+    unit: int = NANOSECONDS,
+    warm_up_seconds: float = 0.0,
 ) -> Operation:
     """What the intervals of the measured time come to, as an operation without errors, for a log has none.
 
     An interval counts, as a whole, when its middle is in the measured time: so there are as many of them as fit, and
-    none is parted. It counts for the second that its middle is in.
+    none is parted. It counts for the step over time that its middle is in, and as much for each of its seconds. One
+    whose middle is in the warm-up counts only in these.
 
     Args:
         intervals: of one tag.
         measured_from: seconds since 1970.
         unit: how many of the log's values are a microsecond.
+        warm_up_seconds: how long the warm-up before the measured time is.
     """
-    until = measured_from + measured_seconds
-    first = math.floor(measured_from)
-    seconds = min(math.ceil(until) - first, LONGEST_SECONDS)
-    result = Operation(per_second=PerSecond(first, [0] * seconds, [0] * seconds))
+    counting = Counting(measured_from, measured_seconds, unit, warm_up_seconds)
     for interval in intervals:
-        if measured_from <= interval.middle < until:
-            for smallest, largest, count in interval.counts:
-                result.times.record(_rounded((smallest + largest) // 2, unit), count)
-            result.per_second.count[int(interval.middle) - first] += interval.count
-    return result
+        counting.take(interval)
+    return counting.operation
+
+
+class Counting:
+    """Puts intervals together, one at a time, and keeps none of them; as :func:`operation`, which tells the arguments.
+
+    Attributes:
+        operation: what they come to so far.
+    """
+
+    def __init__(
+        self, measured_from: float, measured_seconds: float, unit: int = NANOSECONDS, warm_up_seconds: float = 0.0
+    ) -> None:
+        self._from, self._until = measured_from, measured_from + measured_seconds
+        self._began, self._unit = measured_from - warm_up_seconds, unit
+        self._first = math.floor(self._began)
+        seconds = min(math.ceil(self._until) - self._first, LONGEST_SECONDS)
+        self._over_time = Windows(self._first, step_for(warm_up_seconds + measured_seconds))
+        counts = PerSecond(self._first, [0] * seconds, [0] * seconds)
+        self.operation = Operation(per_second=counts, over_time=self._over_time)
+
+    def take(self, interval: Interval) -> None:
+        """Counts it, if it is of this time."""
+        middle = interval.middle
+        if not self._began <= middle < self._until:
+            return
+        times = Histogram()
+        for smallest, largest, count in interval.counts:
+            times.record(_rounded((smallest + largest) // 2, self._unit), count)
+        self._over_time.take(middle, times)
+        self.spread(self.operation.per_second.count, times.count, middle, interval.seconds)
+        if middle >= self._from:
+            self.operation.times.add(times)
+
+    def spread(self, counts: list[int], count: int, middle: float, seconds: float) -> None:
+        """Adds to a list by second what happened around a moment of this time: as evenly as whole numbers allow, and so
+        that the sum stays. What is of the measured time stays in it, and what is of the warm-up in that.
+        """
+        length, measured = max(1, round(seconds)), math.floor(self._from) - self._first
+        low = int(middle - (length - 1) / 2) - self._first
+        if middle >= self._from:
+            begin, end = max(low, measured), min(low + length, len(counts))
+        else:
+            begin, end = max(low, 0), min(low + length, math.ceil(self._from) - self._first)
+        for n in range(end - begin):
+            counts[begin + n] += count * (n + 1) // (end - begin) - count * n // (end - begin)
 
 
 def _rounded(value: int, unit: int) -> int:
@@ -242,8 +289,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"--operation is {given.operation!r}: must match {NAME.pattern}")
     problems: list[str] = []
     begin, length = float(os.environ["TROOP_MEASURED_FROM"]), float(os.environ["TROOP_MEASURED_SECONDS"])
+    warm_up = float(os.environ.get("TROOP_WARM_UP_SECONDS", 0))
     try:
-        found = operation(chosen(given.logs, given.tag, problems), begin, length)
+        found = operation(chosen(given.logs, given.tag, problems), begin, length, warm_up_seconds=warm_up)
     except (OSError, HdrLogError) as error:
         return _refused([str(error)])
     write({given.operation: found}, os.environ["TROOP_RESULTS"])

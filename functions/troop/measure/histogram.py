@@ -101,16 +101,13 @@ class Histogram:
 
     def percentiles(self, percents: tuple[float, ...]) -> list[int | None]:
         """Several of them, for little more than the price of one."""
-        found: dict[int, int | None] = {}
-        # As written, not as stored: 99.9 of 1000 values is the 999th, and 999.0000000000001 would be one further.
-        ranks = {n: max(1, -(-Fraction(str(p)) * self.count // 100)) for n, p in enumerate(percents)}
-        pending = sorted(ranks, key=ranks.__getitem__)
-        seen = 0
-        for index in sorted(self._counts):
-            seen += self._counts[index]
-            while pending and seen >= ranks[pending[0]]:
-                found[pending.pop(0)] = min(highest_in(index), self.max)
-        return [found.get(n) for n in range(len(percents))]
+        found = buckets_at(self._counts, percents)
+        return [None if index is None else min(highest_in(index), self.max) for index in found]
+
+    @property
+    def counts(self) -> Mapping[int, int]:
+        """By bucket, in whatever order."""
+        return self._counts
 
     def mean(self) -> float | None:
         """None without any value."""
@@ -129,6 +126,25 @@ class Histogram:
 
     def __repr__(self) -> str:
         return f"Histogram({self.count} values from {self.min} to {self.max})"
+
+
+def buckets_at(counts: Mapping[int, int], percents: tuple[float, ...]) -> list[int | None]:
+    """In which bucket each of the percentiles is; None without any value.
+
+    Args:
+        counts: by bucket, in whatever order.
+    """
+    found: dict[int, int] = {}
+    total = sum(counts.values())
+    # As written, not as stored: 99.9 of 1000 values is the 999th, and 999.0000000000001 would be one further.
+    ranks = {n: max(1, -(-Fraction(str(p)) * total // 100)) for n, p in enumerate(percents)}
+    pending = sorted(ranks, key=ranks.__getitem__)
+    seen = 0
+    for index in sorted(counts):
+        seen += counts[index]
+        while pending and seen >= ranks[pending[0]]:
+            found[pending.pop(0)] = index
+    return [found.get(n) for n in range(len(percents))]
 
 
 def from_document(document: Any) -> Histogram:

@@ -2,11 +2,15 @@
 
 Histograms add up bucket by bucket and counts second by second, so percentiles are those of all operations together;
 no average of percentiles is taken anywhere. Everything is whole numbers, so neither order nor grouping changes
-anything, and memory depends on neither the number of operations nor, but for a line each, on that of nodes.
+anything, and memory depends on neither the number of operations nor, but for a line each, on that of nodes. What only
+single nodes can tell is put beside each other, and never together.
 """
 
 from __future__ import annotations
 
+import json
+import operator
+import statistics
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
@@ -18,6 +22,9 @@ from troop.measure.summary import LEVELS, SERIES, Clock, Samples, Summary, Summa
 PERCENTILES = {"p50_ms": 50, "p90_ms": 90, "p95_ms": 95, "p99_ms": 99, "p99_9_ms": 99.9}
 MOST_KINDS = 16
 """Kinds of errors in a row of the table; the rarest beyond it are counted together, as ``other``."""
+
+MOST_SEPARATE = 2000
+"""Rows of single nodes that are kept of a phase: the first ones by role and rank."""
 
 
 @dataclass
@@ -70,6 +77,42 @@ def _of_nodes(name: str) -> Callable[[int, int], int | None]:
 
 
 @dataclass
+class _Separate:
+    """Rows of single nodes.
+
+    Attributes:
+        rows: what each is sorted by, and itself; at times more of them than are kept, for sorting takes its time.
+        left_out: how many there were besides.
+    """
+
+    rows: list[tuple[tuple[Any, ...], dict[str, Any]]] = field(default_factory=list)
+    left_out: int = 0
+
+    def add(self, summary: Summary) -> None:
+        for row in summary.separate:
+            told = {"node": summary.node, "role": summary.role, "rank": summary.rank, **row.document()}
+            order = (summary.role, summary.rank, summary.node, row.tool, row.operation, json.dumps(told))
+            self.rows.append((order, told))
+        self._cut(2 * MOST_SEPARATE)
+
+    def merge(self, other: _Separate) -> None:
+        self.rows += other.rows
+        self.left_out += other.left_out
+        self._cut(2 * MOST_SEPARATE)
+
+    def _cut(self, longest: int) -> None:
+        if len(self.rows) > longest:
+            self.rows.sort(key=operator.itemgetter(0))
+            self.left_out += len(self.rows) - MOST_SEPARATE
+            del self.rows[MOST_SEPARATE:]
+
+    def document(self) -> dict[str, Any]:
+        self._cut(MOST_SEPARATE)
+        rows = [told for _, told in sorted(self.rows, key=operator.itemgetter(0))]
+        return {"separate": rows, "separate_left_out": self.left_out}
+
+
+@dataclass
 class _Role:
     operations: Operations = field(default_factory=dict)
     series: _Series = field(default_factory=_Series)
@@ -82,6 +125,9 @@ class Merger:
     def __init__(self) -> None:
         self.phase: str | None = None
         self.measured_seconds = 0.0
+        self.warm_up_seconds = 0.0
+        self._measured_from: list[float] = []
+        self._separate = _Separate()
         self._interval = 0
         self._roles: dict[str, _Role] = {}
 
@@ -101,7 +147,11 @@ class Merger:
             role.series.interval = self._interval
             role.series.add(summary.samples)
         role.nodes[summary.node] = _line(summary)
+        self._separate.add(summary)
         self.measured_seconds = max(self.measured_seconds, summary.measured_seconds)
+        self.warm_up_seconds = max(self.warm_up_seconds, summary.warm_up_seconds)
+        if summary.measured_from is not None:
+            self._measured_from.append(summary.measured_from)
 
     def merge(self, other: Merger) -> None:
         """Takes all that the other one has taken, which is of no use afterwards.
@@ -121,7 +171,17 @@ class Merger:
             role.series.interval = role.series.interval or more.series.interval
             role.series.merge(more.series)
             role.nodes.update(more.nodes)
+        self._separate.merge(other._separate)
         self.measured_seconds = max(self.measured_seconds, other.measured_seconds)
+        self.warm_up_seconds = max(self.warm_up_seconds, other.warm_up_seconds)
+        self._measured_from += other._measured_from
+
+    @property
+    def measured_from(self) -> float | None:
+        """When the measured time began, in seconds since 1970; None when nothing was measured. It is the middle one of
+        what the nodes say, so that a clock which is wrong moves nothing.
+        """
+        return statistics.median_low(self._measured_from) if self._measured_from else None
 
     @property
     def nodes(self) -> set[str]:
@@ -146,10 +206,13 @@ class Merger:
         """A phase of the results.
 
         Returns:
-            ``{"phase", "measured_seconds", "nodes": how many, "roles": {role: {"operations", "samples", "nodes"}},
-            "table"}``:
+            ``{"phase", "measured_from", "measured_seconds", "warm_up_seconds", "nodes": how many, "roles": {role:
+            {"operations", "samples", "nodes"}}, "table", "separate", "separate_left_out"}``:
             operations as in a summary; samples as in a summary or None, of levels the means over all nodes and of
-            amounts the sums; nodes by id, each with its means; the table as :meth:`table`.
+            amounts the sums; nodes by id, each with its means over the measured time; the table as :meth:`table`;
+            separate rows as in a
+            summary, each with its node, role and rank, and sorted by these, and how many more there were than
+            :data:`MOST_SEPARATE`.
 
         Raises:
             SummaryError: nothing was added.
@@ -158,10 +221,13 @@ class Merger:
             raise SummaryError("there is no summary to merge")
         return {
             "phase": self.phase,
+            "measured_from": self.measured_from,
             "measured_seconds": self.measured_seconds,
+            "warm_up_seconds": self.warm_up_seconds,
             "nodes": len(self.nodes),
             "roles": {name: _role_document(self._roles[name]) for name in sorted(self._roles)},
             "table": self.table(),
+            **self._separate.document(),
         }
 
     def table(self) -> list[dict[str, Any]]:
@@ -190,7 +256,8 @@ def _role_document(role: _Role) -> dict[str, Any]:
 def _line(summary: Summary) -> dict[str, Any]:
     """What is kept of a single node."""
     clock: Clock | None = summary.clock
-    means = {name: _mean(summary.samples.series[name]) for name in SERIES} if summary.samples else {}
+    counts = _measured(summary) if summary.samples else []
+    means = {name: _mean(summary.samples.series[name], counts) for name in SERIES} if summary.samples else {}
     return {
         "rank": summary.rank,
         "outcome": summary.outcome,
@@ -203,8 +270,18 @@ def _line(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _mean(values: list[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
+def _measured(summary: Summary) -> list[bool]:
+    """Of each interval of its samples, whether its middle lies in the measured time; all do where that is unknown."""
+    samples, begin = summary.samples, summary.measured_from
+    length = len(samples.series[SERIES[0]]) if samples else 0
+    if samples is None or begin is None:
+        return [True] * length
+    middle, end = samples.start + samples.interval_seconds / 2, begin + summary.measured_seconds
+    return [begin <= middle + number * samples.interval_seconds < end for number in range(length)]
+
+
+def _mean(values: list[int | None], counts: list[bool]) -> int | None:
+    known = [value for value, wanted in zip(values, counts) if wanted and value is not None]
     return _rounded(sum(known), len(known)) if known else None
 
 

@@ -1,4 +1,7 @@
-"""What a node's operations came to: times in a histogram, errors by kind, counts by second, bytes."""
+"""What a node's operations came to: times in a histogram and over time, errors by kind, counts by second, bytes.
+
+What is told over time begins with the warm-up; all else is of the measured time alone.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Any
 
 from troop.measure import histogram
 from troop.measure.histogram import Histogram
+from troop.measure.windows import Windows, WindowsError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
 """Of an operation, and of a kind of error."""
@@ -17,6 +21,8 @@ MOST_NAMES = 64
 """Of operations, and of an operation's kinds of errors: what a script makes up must not grow without bound."""
 LONGEST_SECONDS = 2 * 24 * 3600
 """Of counts by second."""
+MOST_OVER_TIME = 300_000
+"""Buckets of all steps and operations of a node: nine that are very busy, or many that are not; a few megabytes."""
 
 
 class OperationsError(ValueError):
@@ -25,7 +31,7 @@ class OperationsError(ValueError):
 
 @dataclass
 class PerSecond:
-    """How many operations ended in each second, and how many of them in an error.
+    """How many operations ended in each second, those of the warm-up among them, and how many of them in an error.
 
     Attributes:
         start: the first second, as seconds since 1970.
@@ -77,19 +83,35 @@ class Operation:
         times: of successes, in microseconds.
         errors: how many, by kind; they have no time in the histogram.
         bytes: moved by successes.
+        over_time: times of successes, those in the warm-up among them; None where nobody has recorded it.
     """
 
     times: Histogram = field(default_factory=Histogram)
     errors: dict[str, int] = field(default_factory=dict)
     per_second: PerSecond = field(default_factory=PerSecond)
     bytes: int = 0
+    over_time: Windows | None = None
 
     def add(self, other: Operation) -> None:
+        """Where only one of them knows the times over time, it keeps those.
+
+        Raises:
+            OperationsError: they are too far apart, or their steps over time are not the same.
+        """
         self.times.add(other.times)
         for kind, count in other.errors.items():
             self.errors[kind] = self.errors.get(kind, 0) + count
         self.per_second.add(other.per_second)
         self.bytes += other.bytes
+        if other.over_time is None:
+            return
+        if self.over_time is None:
+            self.over_time = other.over_time.copy()
+            return
+        try:
+            self.over_time.add(other.over_time)
+        except WindowsError as error:
+            raise OperationsError(f"over_time: {error}") from None
 
     def document(self) -> dict[str, Any]:
         return {
@@ -97,6 +119,7 @@ class Operation:
             "errors": dict(sorted(self.errors.items())),
             "per_second": self.per_second.document(),
             "bytes": self.bytes,
+            "over_time": self.over_time.document() if self.over_time and self.over_time.steps else None,
         }
 
 
@@ -109,8 +132,25 @@ def add_all(totals: Operations, more: Mapping[str, Operation]) -> None:
         totals.setdefault(name, Operation()).add(operation)
 
 
+def bound_over_time(operations: Mapping[str, Operation], most: int = MOST_OVER_TIME) -> list[str]:
+    """Leaves out times over time, those of the rarest operations first, until all together are in at most so many
+    buckets.
+
+    Returns:
+        Whose were left out.
+    """
+    left = {name: one.over_time.buckets for name, one in operations.items() if one.over_time}
+    rarest = sorted(left, key=lambda name: (sum(operations[name].per_second.count), name))
+    gone = []
+    while sum(left.values()) > most:
+        gone.append(rarest.pop(0))
+        del left[gone[-1]]
+        operations[gone[-1]].over_time = None
+    return gone
+
+
 def document_of(operations: Mapping[str, Operation]) -> dict[str, Any]:
-    """``{name: {"histogram", "errors", "per_second", "bytes"}}``, sorted by name."""
+    """``{name: {"histogram", "errors", "per_second", "bytes", "over_time"}}``, sorted by name."""
     return {name: operations[name].document() for name in sorted(operations)}
 
 
@@ -123,7 +163,7 @@ def parse(document: Any, where: str = "operations") -> Operations:
     Raises:
         OperationsError: something is missing, of the wrong kind, or contradicts itself.
     """
-    return {name: _operation(value, f"{where}.{name}") for name, value in _named(document, where).items()}
+    return {name: _operation(value, f"{where}.{name}") for name, value in named(document, where).items()}
 
 
 def _operation(document: Any, where: str) -> Operation:
@@ -133,12 +173,23 @@ def _operation(document: Any, where: str) -> Operation:
         times = histogram.from_document(document.get("histogram"))
     except histogram.HistogramError as error:
         raise OperationsError(f"{where}.histogram: {error}") from None
-    errors = {
-        kind: whole(n, f"{where}.errors.{kind}")
-        for kind, n in _named(document.get("errors"), f"{where}.errors").items()
-    }
+    try:
+        over_time = Windows.from_document(told) if (told := document.get("over_time")) is not None else None
+    except WindowsError as error:
+        raise OperationsError(f"{where}.over_time: {error}") from None
+    errors = errors_in(document, where)
     moved = whole(document.get("bytes"), f"{where}.bytes")
-    return Operation(times, errors, _per_second(document.get("per_second"), f"{where}.per_second"), moved)
+    return Operation(times, errors, _per_second(document.get("per_second"), f"{where}.per_second"), moved, over_time)
+
+
+def errors_in(document: Mapping[str, Any], where: str) -> dict[str, int]:
+    """Counts by kind, as ``errors`` of a document has them.
+
+    Raises:
+        OperationsError: it has not.
+    """
+    found = named(document.get("errors"), f"{where}.errors")
+    return {kind: whole(count, f"{where}.errors.{kind}") for kind, count in found.items()}
 
 
 def _per_second(document: Any, where: str) -> PerSecond:
@@ -158,7 +209,12 @@ def _counts(values: Any, where: str) -> list[int]:
     return values
 
 
-def _named(document: Any, where: str) -> Mapping[str, Any]:
+def named(document: Any, where: str) -> Mapping[str, Any]:
+    """``document`` when it is an object of at most :data:`MOST_NAMES` keys that match :data:`NAME`.
+
+    Raises:
+        OperationsError: it is not.
+    """
     if not isinstance(document, Mapping) or len(document) > MOST_NAMES:
         raise OperationsError(f"{where} must be an object of at most {MOST_NAMES} names")
     for name in document:

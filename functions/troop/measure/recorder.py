@@ -16,10 +16,13 @@ import math
 import os
 import threading
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable
 
-from troop.measure.operations import MOST_NAMES, NAME, Operation, Operations, PerSecond, document_of
+from troop.measure.histogram import Histogram
+from troop.measure.operations import MOST_NAMES, NAME, Operation, PerSecond, document_of
+from troop.measure.windows import Windows, step_for
 
 FORMAT = "troop.operations/1"
 OTHER = "other"
@@ -28,13 +31,41 @@ OTHER = "other"
 _numbers = itertools.count()
 
 
+@dataclass
+class _Kept:
+    """An operation, and the times of the step that is now, all of the warm-up or all measured.
+
+    They are counted once, and go to both histograms when the step is over: counting costs as much as it would without
+    one over time.
+
+    Attributes:
+        times: of operations that ended from ``begin`` to before ``end``, seconds since 1970.
+    """
+
+    operation: Operation
+    over_time: Windows
+    times: Histogram = field(default_factory=Histogram)
+    begin: float = 0.0
+    end: float = 0.0
+
+    def settle(self, measured_from: float) -> None:
+        """Hands on what it has of a step."""
+        if self.times.count:
+            self.over_time.take(self.begin, self.times)
+            if self.begin >= measured_from:
+                self.operation.times.add(self.times)
+            self.times = Histogram()
+
+
 class Recorder:
-    """Counts operations that end in the measured time; those before it, the warm-up, and after it are left out.
+    """Counts operations that end in the measured time. Those in the warm-up before it show only in what is told over
+    time; those before and after both are left out.
 
     Args:
         results: the folder to write to.
         measured_from: seconds since 1970.
         measured_seconds: how long from then on operations count.
+        warm_up_seconds: how long the warm-up before it is.
         clock: seconds since 1970. The default reads the time of day once and goes on by the monotonic clock, for a
             clock that is set while measuring must not move operations.
     """
@@ -45,12 +76,15 @@ class Recorder:
         measured_from: float,
         measured_seconds: float,
         clock: Callable[[], float] | None = None,
+        warm_up_seconds: float = 0.0,
     ) -> None:
         self.measured_from, self.measured_until = measured_from, measured_from + measured_seconds
         self._path = Path(results) / f"operations-{os.getpid()}-{next(_numbers)}.json"
-        self._first = math.floor(measured_from)
+        self._began = measured_from - warm_up_seconds
+        self._first = math.floor(self._began)
         self._seconds = math.ceil(self.measured_until) - self._first
-        self._operations: Operations = {}
+        self._step = step_for(warm_up_seconds + measured_seconds)
+        self._kept: dict[str, _Kept] = {}
         self._lock = threading.Lock()
         self.now = clock or _steady_clock()
 
@@ -58,46 +92,68 @@ class Recorder:
     def of_this_phase(cls) -> Recorder:
         """As the agent says in the environment of the script that it runs."""
         env = os.environ
-        return cls(env["TROOP_RESULTS"], float(env["TROOP_MEASURED_FROM"]), float(env["TROOP_MEASURED_SECONDS"]))
+        warm_up = float(env.get("TROOP_WARM_UP_SECONDS", 0))
+        begin, length = float(env["TROOP_MEASURED_FROM"]), float(env["TROOP_MEASURED_SECONDS"])
+        return cls(env["TROOP_RESULTS"], begin, length, warm_up_seconds=warm_up)
 
     def ok(self, operation: str, seconds: float, moved: int = 0) -> None:
         """An operation has ended just now; it took so many seconds and moved so many bytes."""
         now = self.now()
-        if self.measured_from <= now < self.measured_until:
+        if self._began <= now < self.measured_until:
             with self._lock:
-                found = self._operation(operation)
-                found.times.record(max(0, round(seconds * 1_000_000)))
-                found.per_second.count[int(now) - self._first] += 1
-                found.bytes += moved
+                kept = self._kept.get(operation) or self._new(operation)
+                if not kept.begin <= now < kept.end:
+                    self._turn(kept, now)
+                kept.times.record(max(0, round(seconds * 1_000_000)))
+                kept.operation.per_second.count[int(now) - self._first] += 1
+                if now >= self.measured_from:
+                    kept.operation.bytes += moved
 
     def error(self, operation: str, kind: str) -> None:
         """An operation has failed just now. The kind is a short name that others share, such as ``timeout``."""
         now = self.now()
-        if self.measured_from <= now < self.measured_until:
+        if self._began <= now < self.measured_until:
             with self._lock:
-                found = self._operation(operation)
-                if kind not in found.errors and (len(found.errors) >= MOST_NAMES - 1 or not NAME.fullmatch(kind)):
-                    kind = OTHER
-                found.errors[kind] = found.errors.get(kind, 0) + 1
+                found = (self._kept.get(operation) or self._new(operation)).operation
                 found.per_second.errors[int(now) - self._first] += 1
+                if now >= self.measured_from:
+                    if kind not in found.errors and (len(found.errors) >= MOST_NAMES - 1 or not NAME.fullmatch(kind)):
+                        kind = OTHER
+                    found.errors[kind] = found.errors.get(kind, 0) + 1
 
-    def _operation(self, name: str) -> Operation:
-        if name not in self._operations:
-            if len(self._operations) >= MOST_NAMES or not NAME.fullmatch(name):
-                raise ValueError(f"{name!r} cannot be one more operation: at most {MOST_NAMES} names, {NAME.pattern}")
-            empty = PerSecond(self._first, [0] * self._seconds, [0] * self._seconds)
-            self._operations[name] = Operation(per_second=empty)
-        return self._operations[name]
+    def _new(self, name: str) -> _Kept:
+        if len(self._kept) >= MOST_NAMES or not NAME.fullmatch(name):
+            raise ValueError(f"{name!r} cannot be one more operation: at most {MOST_NAMES} names, {NAME.pattern}")
+        empty = PerSecond(self._first, [0] * self._seconds, [0] * self._seconds)
+        over_time = Windows(self._first, self._step)
+        made = self._kept[name] = _Kept(Operation(per_second=empty, over_time=over_time), over_time)
+        return made
+
+    def _turn(self, kept: _Kept, now: float) -> None:
+        """From one step to another, or from the warm-up to the measured time."""
+        kept.settle(self.measured_from)
+        begin = int(now) // self._step * self._step
+        kept.begin, kept.end = max(begin, self._began), begin + self._step
+        if kept.begin < self.measured_from < kept.end:
+            if now < self.measured_from:
+                kept.end = self.measured_from
+            else:
+                kept.begin = self.measured_from
+
+    def _settled(self) -> dict[str, Operation]:
+        for kept in self._kept.values():
+            kept.settle(self.measured_from)
+        return {name: kept.operation for name, kept in self._kept.items()}
 
     def totals(self, operation: str) -> tuple[int, int]:
-        """How many successes and how many errors so far."""
+        """How many successes and how many errors so far, in the measured time."""
         with self._lock:
-            found = self._operations.get(operation, Operation())
+            found = self._settled().get(operation, Operation())
             return found.times.count, sum(found.errors.values())
 
     def document(self) -> dict[str, Any]:
         with self._lock:
-            return {"format": FORMAT, "operations": document_of(self._operations)}
+            return {"format": FORMAT, "operations": document_of(self._settled())}
 
     def write(self) -> Path:
         """Writes the file, whole or not at all."""

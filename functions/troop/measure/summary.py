@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from troop.measure import operations as ops
+from troop.measure import separate
 from troop.measure.operations import Operation, whole
+from troop.measure.separate import Separate
 
 FORMAT = "troop.summary/1"
 
@@ -73,6 +75,8 @@ class Summary:
         clock: None when it could not be measured.
         measured_from: None when the phase is not measured.
         measured_seconds: 0 when the phase is not measured.
+        warm_up_seconds: before what is measured; 0 when the phase is not.
+        separate: what can be told of this node alone.
         interruption: EC2's notice that spot takes the node back, ``{"action", "time"}`` as it gives them; else None.
         rebalance_recommended_at: when EC2 began to expect that, as it gives the moment; else None.
     """
@@ -93,6 +97,8 @@ class Summary:
     samples: Samples | None = None
     interruption: Mapping[str, str] | None = None
     rebalance_recommended_at: str | None = None
+    warm_up_seconds: float = 0.0
+    separate: tuple[Separate, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """As it is on S3."""
@@ -114,7 +120,9 @@ class Summary:
             "ended_at": self.ended_at,
             "measured_from": self.measured_from,
             "measured_seconds": self.measured_seconds,
+            "warm_up_seconds": self.warm_up_seconds,
             "operations": ops.document_of(self.operations),
+            "separate": [row.document() for row in self.separate],
             "samples": self.samples and samples_document(self.samples),
             "interruption": self.interruption and dict(self.interruption),
             "rebalance_recommended_at": self.rebalance_recommended_at,
@@ -125,6 +133,15 @@ def samples_document(samples: Samples) -> dict[str, Any]:
     """``{"from", "interval_seconds", "cpu_user": [...], ...}``"""
     series = {name: list(samples.series[name]) for name in SERIES}
     return {"from": samples.start, "interval_seconds": samples.interval_seconds, **series}
+
+
+def parse_samples(document: Any) -> Samples | None:
+    """The reverse of :func:`samples_document`; None of None.
+
+    Raises:
+        SummaryError, OperationsError: something is missing or of the wrong kind.
+    """
+    return _samples(document)
 
 
 def parse(document: Any) -> Summary:
@@ -161,7 +178,9 @@ def _parse(document: Mapping[str, Any]) -> Summary:
         clock=_clock(document.get("clock")),
         measured_from=None if document.get("measured_from") is None else _seconds(document, "measured_from"),
         measured_seconds=_seconds(document, "measured_seconds"),
+        warm_up_seconds=_seconds({"warm_up_seconds": 0, **document}, "warm_up_seconds"),  # older ones tell of none
         operations=ops.parse(document.get("operations")),
+        separate=separate.parse(document.get("separate", []), "separate"),
         samples=_samples(document.get("samples")),
         interruption=_interruption(document.get("interruption")),
         rebalance_recommended_at=_text(document, recommended) if document.get(recommended) is not None else None,

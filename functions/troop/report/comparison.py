@@ -91,5 +91,8 @@ class Comparison(Part):
     a: Side
     b: Side
     rows: list[Row]
+    lost: list[str] = Field(
+        [], description="Operations that A has measured and a variant of B has not; fail --fail-below"
+    )
     unmatched: list[str] = Field([], description="What only one side has, in words")
     warnings: list[str] = Field([])

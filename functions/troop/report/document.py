@@ -77,6 +77,7 @@ class Fleet(Part):
     instance_type: str
     zones: dict[str, int] = Field({}, description="How many of its nodes are in each")
     purchase: dict[str, int] = Field({}, description="How many were bought as spot, and on-demand")
+    hourly: float | None = Field(None, description="What an hour of all of them costs; null without all prices")
 
 
 class Interruption(Part):
@@ -203,6 +204,7 @@ class Node(Part):
     cpu: float | None = None
     iowait: float | None = None
     clock_offset_seconds: float | None = None
+    clock_uncertainty_seconds: float | None = None
 
 
 class Phase(Part):
@@ -227,6 +229,7 @@ class Attempt(Part):
     status: str
     reason: str | None = None
     amount: float | None = None
+    interruptions: list[Interruption] = []
 
 
 class Cell(Part):

@@ -15,7 +15,7 @@ from agent.pack import pack
 from infra import ROOT
 from tests.unit.agent.pythons import python39
 
-SOURCES = sorted([*(ROOT / "agent").glob("*.py"), *(ROOT / "functions/troop/measure").glob("*.py")])
+SOURCES = sorted([*(ROOT / "agent").glob("*.py"), *(ROOT / "functions/troop/measure").rglob("*.py")])
 BENCHMARKS = sorted((ROOT / "benchmarks").glob("*/*.py"))
 
 
@@ -31,9 +31,16 @@ def test_it_holds_the_agent_and_what_measures_and_nothing_else(tmp_path: Path) -
     pack(tmp_path / "agent.pyz")
     names = zipfile.ZipFile(tmp_path / "agent.pyz").namelist()
     packages = {name.rsplit("/", 1)[0] for name in names}
-    assert packages == {"__main__.py", "agent", "troop", "troop/measure"}
+    assert packages == {"__main__.py", "agent", "troop", "troop/measure", "troop/measure/collectors"}
     assert "agent/pack.py" not in names
     assert [name for name in names if name.startswith("troop/") and name.count("/") == 1] == ["troop/__init__.py"]
+
+
+def test_scripts_run_its_collectors(tmp_path: Path) -> None:
+    pack(tmp_path / "agent.pyz")
+    line = [sys.executable, "-S", "-m", "troop.measure.collectors", "--help"]
+    done = subprocess.run(line, env={"PYTHONPATH": str(tmp_path / "agent.pyz")}, capture_output=True, text=True)
+    assert "cassandra-stress" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("source", [*SOURCES, *BENCHMARKS], ids=lambda path: str(path.relative_to(ROOT)))

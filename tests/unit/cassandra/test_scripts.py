@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import os
@@ -181,6 +182,20 @@ def test_failures_count_in_the_second_of_their_interval(tmp_path: Path, monkeypa
     drive.add_failures(found, INTERVALS, failures, AT, AT + 10)
     assert found.errors == {"failed": sum(range(2, 22))}
     assert found.per_second.errors == [2 * n + 1 for n in range(2, 22, 2)]
+
+
+def test_the_load_before_the_measured_time_shows_over_time_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TROOP_RESULTS", str(tmp_path))
+    given = dataclasses.replace(phase(tmp_path, {}), measured_from=AT + 2, measured_seconds=8, warm_up_seconds=2)
+    drive.record(given, INTERVALS, [1] * len(INTERVALS))
+    (written,) = tmp_path.glob("operations-*.json")
+    found = operations.parse(json.loads(written.read_text())["operations"])["write"]
+    assert (found.times.count, found.errors) == (160, {"failed": 16})
+    assert found.per_second.document() == {"from": AT, "count": [20] * 10, "errors": [2] * 10}
+    assert found.over_time is not None
+    assert [found.over_time.count(step) for step in range(10)] == [20] * 10
 
 
 def test_failures_of_stress_are_one_number(tmp_path: Path) -> None:

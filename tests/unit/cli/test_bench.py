@@ -212,6 +212,7 @@ def test_from_the_file_to_the_table_of_results(run: Run, api: FakeApi, file: Pat
     for shown in ("120,000", "400.0", "timeout 3, http-503 2", "2.20", "12.3 ms", "11 ms", "102 ms", "1,234 ms"):
         assert shown in row
     assert f"{ID} SUCCEEDED (nothing is left of 1 resources)" in result.stdout
+    assert f"its report: troop bench report {ID}" in lines
 
 
 def test_a_terminal_sees_all_steps_those_to_come_too(
@@ -232,6 +233,7 @@ def test_only_success_succeeds(run: Run, api: FakeApi, file: Path, status: str) 
     result = run("bench", "run", str(file))
     assert result.exit_code == Exit.FAILED
     assert f"{ID} {status}: i-1 never booted" in result.stderr
+    assert f"troop bench report {ID}" in result.stdout, "why it failed is in its report, too"
 
 
 def test_what_is_not_known_to_be_gone_is_said(run: Run, api: FakeApi, file: Path) -> None:

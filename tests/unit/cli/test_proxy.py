@@ -46,6 +46,22 @@ def test_refusals_of_the_api_are_passed_on(running: Running) -> None:
     assert running.ask("PATCH", "/switch", b"{}", **JSON).body == {"message": "changed"}
 
 
+def test_what_the_api_leads_to_is_for_the_client_to_fetch(running: Running) -> None:
+    address = "https://results.s3.amazonaws.com/runs/R/report.html?X-Amz-Signature=5ec2e7"
+    running.api.answer = Answer(302, {"etag": "1"}, "", {"Location": address})
+    reply = running.ask(target="/benchmarks/20261120-150000-1f0c9b2e/report?format=html")
+    assert (reply.status, reply.headers["location"], reply.body) == (302, address, {"etag": "1"})
+    assert reply.headers["cache-control"] == "no-store"
+    assert len(running.api.calls) == 1
+    assert not [line for line in running.log if "5ec2e7" in line]
+
+
+def test_a_report_is_asked_for_without_a_body(running: Running) -> None:
+    running.api.answer = Answer(202, {"run": "20261120-150000-1f0c9b2e"})
+    assert running.ask("POST", "/benchmarks/20261120-150000-1f0c9b2e/report").status == 202
+    assert running.api.calls == [("POST", "benchmarks/20261120-150000-1f0c9b2e/report", {}, None)]
+
+
 def test_the_log_tells_no_secret(running: Running) -> None:
     running.ask(target="/events?unit=secret")
     running.ask(target=f"/events?token={running.proxy.token}", token=None)

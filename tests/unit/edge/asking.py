@@ -15,8 +15,14 @@ _requests = count()
 
 def ask(method: str, path: str, body: Any = None, caller: str = ANNA, **query: Any) -> tuple[int, Any]:
     """The status, and the decoded answer. ``body``: text is sent as it is, anything else as JSON."""
+    answer = answered(method, path, body, caller, **query)
+    return answer["statusCode"], json.loads(answer["body"])
+
+
+def answered(method: str, path: str, body: Any = None, caller: str = ANNA, **query: Any) -> dict[str, Any]:
+    """As :func:`ask`: all of the answer, as API Gateway is given it."""
     parameters = {key: str(value) for key, value in query.items()}
-    answer = api.handler(
+    answer: dict[str, Any] = api.handler(
         {
             "resource": path,
             "path": path,
@@ -32,7 +38,7 @@ def ask(method: str, path: str, body: Any = None, caller: str = ANNA, **query: A
         CONTEXT,
     )
     assert answer["multiValueHeaders"]["Content-Type"] == ["application/json"]
-    return answer["statusCode"], json.loads(answer["body"])
+    return answer
 
 
 def get(path: str, **query: Any) -> Any:

@@ -33,7 +33,8 @@ FILE: dict[str, Any] = {
     "sizes": {"smoke": {"fleets.drivers.count": 1, "parameters.threads": 4}},
 }
 FILES = {"read.py": b"print('read')\n", "ranges.csv": b"\x00\xff"}
-KEYS = ("RESULTS_BUCKET", "RUNS_TABLE", "BENCHMARK_MACHINE", "TEARDOWN_MACHINE", "NETWORK_SUBNETS")
+KEYS = ("RESULTS_BUCKET", "RUNS_TABLE", "BENCHMARK_MACHINE", "TEARDOWN_MACHINE", "NETWORK_SUBNETS", "REPORT_FUNCTION")
+REPORT = "arn:aws:lambda:eu-central-1:123456789012:function:report"
 
 
 @dataclass
@@ -44,7 +45,7 @@ class Half:
     zones: list[str]
 
     def environment(self) -> dict[str, str]:
-        values = (BUCKET, "Runs", f"{MACHINES}benchmark", f"{MACHINES}teardown", ",".join(self.subnets))
+        values = (BUCKET, "Runs", f"{MACHINES}benchmark", f"{MACHINES}teardown", ",".join(self.subnets), REPORT)
         return {f"TROOP_{key}": value for key, value in zip(KEYS, values, strict=True)}
 
     def deploy(self) -> None:

@@ -26,7 +26,9 @@ from troop.bench.record import Cell, Run
 from troop.bench.spending import Terms
 from troop.measure.histogram import Histogram
 from troop.measure.operations import Operation
+from troop.measure.separate import Separate
 from troop.measure.summary import Summary
+from troop.measure.windows import Windows
 
 BUCKET = "results-bucket"
 CELL = "c001"
@@ -181,16 +183,18 @@ class Bench:
         """Summaries of a phase; of a measured one with 1,000 reads a node, one of them slow, and 2 time-outs."""
         measured = self.benchmark.phase(phase).measured
         for rank, node in enumerate(nodes):
-            operations = {}
+            operations, told = {}, ()
             if measured:
-                times = Histogram()
+                times, over_time = Histogram(), Windows(1, 1)
                 for micros in (*range(100, 1099), 2_000_000 + rank):
                     times.record(micros)
-                operations["read"] = Operation(times=times, errors={"timeout": 2}, bytes=1_000_000)
+                over_time.take(1, times)
+                operations["read"] = Operation(times, {"timeout": 2}, bytes=1_000_000, over_time=over_time)
+                told = (Separate("wrk", "get", rank),)
             summary = Summary(
                 node=node, role=self.role_of(node), rank=rank, phase=phase, outcome=outcome, started_at=1.0,
                 ended_at=2.0, reason=reason, exit_code=0, measured_from=1.0 if measured else None,
-                measured_seconds=float(measured), operations=operations,
+                measured_seconds=float(measured), operations=operations, warm_up_seconds=measured / 10, separate=told,
             )  # fmt: skip
             self.put(f"{names.phase_prefix(self.run, CELL, phase)}{node}.json", summary.document())
 

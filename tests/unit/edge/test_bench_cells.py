@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -18,7 +19,8 @@ from tests.unit.edge.asking import ask, get
 from tests.unit.edge.bench import FILE, Half, post
 from tests.unit.edge.benches import AGENT, BENCHMARK, BUCKET, Bench
 from troop.api import fitting
-from troop.aws.cell_store import PUTS, CellStore
+from troop.aws import cell_store
+from troop.aws.cell_store import PUTS, CellStore, Listed
 from troop.bench import names
 from troop.bench.plan import Plan, PlannedCell, Variant, from_plan_document, to_plan_document
 from troop.bench.record import Cell, CellStatus, Kind, Resource, Run, RunStatus
@@ -247,3 +249,21 @@ def test_an_object_is_put_once_whoever_else_does_it(bench: Bench) -> None:
     assert CellStore(Busy(PUTS - 1), BUCKET).put_once("runs/x", b"3") == b"3"
     with pytest.raises(ClientError, match="ConditionalRequestConflict"):
         CellStore(Busy(PUTS), BUCKET).put_once("runs/x", b"3")
+
+
+def test_of_large_documents_few_are_held_in_memory_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    class Client:
+        def get_object(self, **request: Any) -> Any:
+            asked.append(request["Key"])
+            return {"Body": io.BytesIO(b"[1]")}
+
+    monkeypatch.setattr(cell_store, "WINDOW_BYTES", 10)
+    sizes = {"a": 4, "b": 4, "c": 4, "d": 40, "e": 4}
+    listed = [Listed(f"nodes/{name}.json", datetime(2026, 11, 21, tzinfo=UTC), size) for name, size in sizes.items()]
+    documents = CellStore(Client(), BUCKET).documents(listed)
+    for most in (2, 2, 3, 4, 5):
+        next(documents)
+        assert len(asked) <= most
+    assert next(documents, None) is None

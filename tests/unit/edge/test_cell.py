@@ -13,12 +13,13 @@ from botocore.exceptions import ClientError
 from tests.unit.edge.account import Cut, calls, cut_at
 from tests.unit.edge.benches import BENCHMARK, BUCKET, CELL, Bench
 from troop.aws.fleet_looks import FROZEN
-from troop.bench import names
+from troop.bench import kept_table, names
 from troop.bench.record import CellStatus, Kind, RunStatus
 from troop.bench.verdicts import GRACE
 from troop.errors import RunClosedError
 from troop.flows.cell import CellDamagedError
 from troop.measure.summary import SummaryError
+from troop.measure.windows import Windows
 
 Call = Callable[[], Any]
 
@@ -71,6 +72,13 @@ def test_results_are_the_sum_of_all_drivers_reads(bench: Bench) -> None:
     (phase,) = results["phases"]
     assert (phase["phase"], phase["nodes"], phase["measured_seconds"]) == ("measure", 3, 300)
     assert set(phase["roles"]["drivers"]["nodes"]) == set(bench.nodes("drivers"))
+    assert (phase["measured_from"], phase["warm_up_seconds"]) == (1.0, 30.0)
+    over_time = Windows.from_document(phase["roles"]["drivers"]["operations"]["read"]["over_time"])
+    assert (over_time.start, over_time.steps, over_time.count(0)) == (1, 1, 3000)
+    assert [(one["node"], one["rank"], one["count"]) for one in phase["separate"]] == [
+        (node, rank, rank) for rank, node in enumerate(bench.nodes("drivers"))
+    ]
+    assert phase["separate_left_out"] == 0
 
 
 def test_the_roster_tells_every_node_and_the_groups_stay_as_they_are(bench: Bench) -> None:
@@ -397,6 +405,17 @@ def test_strangers_in_a_phase_are_passed_over(bench: Bench) -> None:
     assert bench.check(1) == "done"
     bench.step("collect")
     assert bench.get(names.results_key(bench.run, CELL))["phases"][0]["nodes"] == 3
+
+
+def test_a_table_that_no_item_has_room_for_is_cut_on_record_alone(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_table, "LARGEST", 10)
+    bench.measuring()
+    bench.finish("measure", bench.nodes("drivers"))
+    bench.step("collect")
+    assert [row["operation"] for row in bench.cell().results or []] == ["1 more rows in results.json"]
+    assert len(bench.get(names.results_key(bench.run, CELL))["phases"][0]["table"]) == 1
 
 
 def test_results_are_never_merged_of_less_than_all(bench: Bench) -> None:

@@ -7,14 +7,20 @@ from contextlib import suppress
 
 import pytest
 
-from handlers import cell, launch, notify, reaper, teardown, watchdog
+from handlers import cell, launch, notify, reaper, report, teardown, watchdog
 from infra.queries import FUNCTIONS, OF_BENCHMARKS, QUERIES, Query
 from tests.unit.edge.account import CONTEXT, FRIDAY, Account, Cut, calls, cut_at
 from tests.unit.edge.asking import get
 from tests.unit.edge.conftest import Log
 from troop.wiring import EnvironmentIncompleteError
 
-BENCHMARKS = {"launch": launch.handler, "cell": cell.handler, "teardown": teardown.handler, "reaper": reaper.handler}
+BENCHMARKS = {
+    "launch": launch.handler,
+    "cell": cell.handler,
+    "teardown": teardown.handler,
+    "report": report.handler,
+    "reaper": reaper.handler,
+}
 
 OF_LAMBDA = {"errorType", "errorMessage"}
 """What Lambda itself writes when a function ends with an error, or cannot begin."""

@@ -10,19 +10,32 @@ from hypothesis import strategies as st
 
 from troop.measure.histogram import Histogram
 from troop.measure.operations import Operation, PerSecond
+from troop.measure.separate import Separate
 from troop.measure.summary import SERIES, Clock, Samples, Summary
+from troop.measure.windows import Windows
 
 START = 1_790_000_000
 
 _times = st.one_of(st.integers(0, 5_000), st.integers(0, 10**7), st.integers(0, 2**50))
 _kinds = st.sampled_from(["timeout", "http-503", "connection", "tls"])
 times = st.lists(_times, max_size=60)
+recorded = st.lists(st.tuples(st.integers(0, 20), _times), min_size=1, max_size=30)
+"""Seconds after :data:`START`, and microseconds."""
+_few = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 10**7)), min_size=1, max_size=4)
 
 
 def histogram_of(values: list[int]) -> Histogram:
     result = Histogram()
     for value in values:
         result.record(value)
+    return result
+
+
+def windows(values: list[tuple[int, int]]) -> Windows:
+    """From the first of them on."""
+    result = Windows(START + min(second for second, _ in values), 1)
+    for second, micros in values:
+        result.record(START + second, micros)
     return result
 
 
@@ -35,6 +48,7 @@ def operations(draw: st.DrawFn) -> Operation:
         errors=draw(st.dictionaries(_kinds, st.integers(0, 10**9), max_size=4)),
         per_second=PerSecond(START + draw(st.integers(0, 5)), draw(counts), draw(counts)),
         bytes=draw(st.integers(0, 2**60)),
+        over_time=draw(st.none() | st.builds(windows, _few)),
     )
 
 
@@ -43,6 +57,21 @@ def samples(draw: st.DrawFn) -> Samples:
     length = draw(st.integers(0, 5))
     values = st.lists(st.none() | st.integers(0, 2**40), min_size=length, max_size=length)
     return Samples(START + draw(st.integers(0, 5)), 1, {name: draw(values) for name in SERIES})
+
+
+_part = st.none() | st.floats(0, 1e12)
+separates = st.builds(
+    Separate,
+    tool=st.sampled_from(["wrk", "iozone"]),
+    operation=st.sampled_from(["get", "put"]),
+    count=st.integers(0, 2**60),
+    per_second=_part,
+    errors=st.dictionaries(_kinds, st.integers(0, 10**9), max_size=2),
+    bytes_per_second=_part,
+    mean_ms=_part,
+    max_ms=_part,
+    percentiles=st.dictionaries(st.sampled_from(["50", "99", "99.9", "100"]), st.floats(0, 1e6), max_size=2),
+)
 
 
 @st.composite
@@ -56,6 +85,9 @@ def summaries(draw: st.DrawFn, most: int = 6) -> list[Summary]:
             samples=draw(st.none() | samples()),
             interruption=draw(st.none() | st.just({"action": "terminate", "time": "t"})),
             rebalance_recommended_at=draw(st.none() | st.just("2026-11-21T15:01:00Z")),
+            measured_from=draw(st.none() | st.floats(START, START + 5)),
+            warm_up_seconds=draw(st.sampled_from([0.0, 2.5])),
+            separate=tuple(draw(st.lists(separates, max_size=2))),
         )
         for n in range(draw(st.integers(1, most)))
     ]

@@ -159,6 +159,41 @@ def test_whole_intervals_count_whose_middle_is_in_the_measured_time() -> None:
     assert operations.parse({"write": found.document()}, "it")["write"].times == found.times
 
 
+@given(
+    st.lists(st.tuples(st.floats(0.2, 30), st.integers(0, 50)), min_size=1, max_size=12),
+    st.floats(0, 2),
+    st.integers(0, 20),
+)
+def test_counts_of_an_interval_lie_in_all_of_its_seconds(
+    lengths: list[tuple[float, int]], begin: float, warm_up: int
+) -> None:
+    intervals, at = [], START + begin
+    for seconds, count in lengths:
+        intervals.append(Interval(None, at, seconds, ((1000, 1000, count),) if count else ()))
+        at += seconds
+    found = hdr_log.operation(intervals, START + warm_up, 60, warm_up_seconds=warm_up)
+    until = START + warm_up + 60
+    assert sum(found.per_second.count) == sum(one.count for one in intervals if one.middle < until)
+    assert sum(found.per_second.count[warm_up:]) == found.times.count
+
+
+def test_throughput_of_long_intervals_is_as_steady_as_it_was() -> None:
+    intervals = [Interval(None, START + 0.4 + 10 * n, 10.0, ((1000, 1000, 105),)) for n in range(6)]
+    found = hdr_log.operation(intervals, START, 60)
+    assert set(found.per_second.count) == {10, 11}
+    assert sum(found.per_second.count) == 630
+
+
+def test_an_interval_of_the_warm_up_shows_over_time_alone() -> None:
+    """Each in the step of its middle."""
+    intervals = [Interval("t", START + n / 2 - 0.2, 0.5, ((7_000, 7_001, 10**n),)) for n in range(8)]
+    found = hdr_log.operation(intervals, START + 2, 1, warm_up_seconds=1)
+    assert found.times.count == 10_000 + 100_000
+    assert found.per_second.document() == {"from": START + 1, "count": [1100, 110_000], "errors": [0, 0]}
+    over_time = {"from": START + 1, "step_seconds": 1, "counts": [[[7, 1100]], [[7, 110_000]]]}
+    assert found.document()["over_time"] == over_time
+
+
 DAMAGED = {
     "1.0,1.0,2.0": "it has 3 columns",
     "a,1.0,2.0,AAAA": "must be numbers",
@@ -197,6 +232,7 @@ def test_a_log_that_was_cut_off_says_so() -> None:
 def phase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     began = read(LOG)[0].start
     told = {"MEASURED_FROM": f"{began + 0.9:.6f}", "MEASURED_SECONDS": "2", "RESULTS": str(tmp_path)}
+    told["WARM_UP_SECONDS"] = "0.5"
     for name, value in told.items():
         monkeypatch.setenv(f"TROOP_{name}", value)
     return tmp_path
@@ -208,8 +244,10 @@ def test_the_command_writes_what_the_agent_reads(phase: Path, expected: dict[str
     document = json.loads(written.read_text())
     assert document["format"] == "troop.operations/1"
     found = operations.parse(document["operations"], "it")["write"]
-    inside = [one["count"] for one in expected["intervals"] if 0.9 <= one["start"] + one["seconds"] / 2 < 2.9]
-    assert found.times.count == sum(inside) == sum(found.per_second.count)
+    middles = [(one["start"] + one["seconds"] / 2, one["count"]) for one in expected["intervals"]]
+    assert found.times.count == sum(count for middle, count in middles if 0.9 <= middle < 2.9)
+    assert sum(found.per_second.count) == sum(count for middle, count in middles if 0.4 <= middle < 2.9)
+    assert sum(found.per_second.count) > found.times.count
 
 
 def test_the_command_asks_for_a_tag_where_there_are_several(phase: Path, capsys: pytest.CaptureFixture[str]) -> None:

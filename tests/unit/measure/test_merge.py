@@ -9,9 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.measure.build import START, histogram_of, latencies, sampled, summaries, summary
-from troop.measure.merge import Merger
+from troop.measure.merge import MOST_SEPARATE, Merger
 from troop.measure.operations import Operation, PerSecond
+from troop.measure.separate import MOST_ROWS, Separate
 from troop.measure.summary import Samples, Summary, SummaryError, parse
+from troop.measure.windows import Windows
+from troop.report import document as report
 
 
 def merged(*parts: Summary) -> Merger:
@@ -114,6 +117,25 @@ def test_counts_are_added_second_by_second() -> None:
     assert per_second == {"from": START, "count": [1, 12, 20], "errors": [0, 6, 0]}
 
 
+def timed(number: int, step_seconds: int | None) -> Summary:
+    """A driver that has recorded a time of its rank in the first step; with no step, none over time."""
+    over_time = Windows(START, step_seconds) if step_seconds else None
+    if over_time:
+        over_time.record(START, number)
+    return summary(number, operations={"read": Operation(over_time=over_time)})
+
+
+def test_times_are_added_step_by_step_and_kept_where_only_some_nodes_know_them() -> None:
+    parts = [timed(0, None), timed(1, 1), timed(2, 1), timed(3, None)]
+    over_time = merged(*parts).document()["roles"]["drivers"]["operations"]["read"]["over_time"]
+    assert over_time == {"from": START, "step_seconds": 1, "counts": [[[1, 1], [2, 1]]]}
+
+
+def test_times_in_steps_of_another_length_are_not_merged() -> None:
+    with pytest.raises(SummaryError, match="over_time: steps of 2 seconds among those of 1"):
+        merged(timed(1, 1), timed(2, 2))
+
+
 def test_of_levels_the_mean_and_of_amounts_the_sum() -> None:
     one = summary(0, samples=sampled(cpu_user=[100, None, None], disk_reads=[1, 2, None]))
     other = summary(1, samples=sampled(cpu_user=[301, 7, None], disk_reads=[10, None, None]))
@@ -124,12 +146,66 @@ def test_of_levels_the_mean_and_of_amounts_the_sum() -> None:
     assert role["nodes"][other.node]["rank"] == 1
 
 
+@pytest.mark.parametrize(("begin", "mean"), [(START + 2.0, 600), (START + 1.4, 300), (None, 280), (START + 60.0, None)])
+def test_a_nodes_means_are_of_the_measured_time(begin: float | None, mean: int | None) -> None:
+    one = summary(0, samples=sampled(cpu_user=[0, 100, 500, 700, 100]), measured_from=begin, measured_seconds=2.0)
+    assert merged(one).document()["roles"]["drivers"]["nodes"][one.node]["means"]["cpu_user"] == mean
+
+
+def test_the_measured_time_begins_when_most_nodes_say() -> None:
+    parts = [
+        summary(n, measured_from=at, warm_up_seconds=warm_up)
+        for n, (at, warm_up) in enumerate([(START + 0.1, 5.0), (START - 7200.0, 5.0), (START + 0.3, 0.0), (None, 0.0)])
+    ]
+    document = merged(*parts).document()
+    assert (document["measured_from"], document["warm_up_seconds"]) == (START + 0.1, 5.0)
+    assert merged(parts[3]).document()["measured_from"] is None
+
+
 def test_roles_are_kept_apart() -> None:
     driver = reading(0, [1])
     server = summary(1, role="servers", operations=driver.operations)
     document = merged(driver, server).document()
     assert [(row["role"], row["count"]) for row in document["table"]] == [("drivers", 1), ("servers", 1)]
     assert (document["phase"], document["nodes"], document["measured_seconds"]) == ("measure", 2, 10.0)
+
+
+# ------------------------------------------------------------------ what only single nodes can tell
+
+
+def test_what_single_nodes_tell_stands_side_by_side() -> None:
+    fast, slow = Separate("wrk", "get", 10, percentiles={"99": 1.5, "50": 0.5}), Separate("wrk", "get", 5)
+    parts = [
+        summary(1, separate=(slow,)),
+        summary(0, separate=(slow, fast)),
+        summary(2, role="clients", separate=(fast,)),
+    ]
+    document = merged(*parts).document()
+    rows = [(row["role"], row["rank"], row["node"], row["count"]) for row in document["separate"]]
+    assert rows == [
+        ("clients", 2, parts[2].node, 10),
+        ("drivers", 0, parts[1].node, 10),
+        ("drivers", 0, parts[1].node, 5),
+        ("drivers", 1, parts[0].node, 5),
+    ]
+    assert list(document["separate"][0]["percentiles"].items()) == [("50", 0.5), ("99", 1.5)]
+    assert document["table"] == []
+    for row in document["separate"]:
+        assert report.Separate.model_validate(row).tool == "wrk"
+
+
+def test_of_very_many_such_rows_the_first_are_kept_and_the_others_counted() -> None:
+    """Whatever the order in which they come."""
+    row = Separate("wrk", "get", 1)
+    parts = [summary(n, separate=(row,) * MOST_ROWS) for n in range(20)]
+    random.Random(1).shuffle(parts)
+    document = merged(*parts).document()
+    assert len(document["separate"]) == MOST_SEPARATE
+    assert document["separate_left_out"] == 20 * MOST_ROWS - MOST_SEPARATE
+    assert {row["rank"] for row in document["separate"]} == set(range(-(-MOST_SEPARATE // MOST_ROWS)))
+    group = merged(*parts[:9])
+    group.merge(merged(*parts[9:]))
+    assert group.document() == document
 
 
 # ------------------------------------------------------------------ what does not belong together

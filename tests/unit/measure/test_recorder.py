@@ -9,10 +9,14 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from troop.measure import operations
-from troop.measure.operations import MOST_NAMES, Operation
+from troop.measure.histogram import Histogram
+from troop.measure.operations import MOST_NAMES, Operation, PerSecond
 from troop.measure.recorder import Recorder
+from troop.measure.windows import Windows, step_for
 
 
 class Clock:
@@ -23,8 +27,10 @@ class Clock:
         return self.now
 
 
-def recorder(folder: Path, clock: Clock, measured_from: float = 100.0, seconds: float = 3) -> Recorder:
-    return Recorder(folder, measured_from, seconds, clock)
+def recorder(
+    folder: Path, clock: Clock, measured_from: float = 100.0, seconds: float = 3, warm_up: float = 0
+) -> Recorder:
+    return Recorder(folder, measured_from, seconds, clock, warm_up)
 
 
 def written(made: Recorder) -> dict[str, Operation]:
@@ -41,6 +47,58 @@ def test_the_warm_up_and_what_comes_after_do_not_count(tmp_path: Path) -> None:
     read = written(made)["read"]
     assert (read.times.count, read.bytes, read.errors) == (3, 300, {"timeout": 3})
     assert (read.per_second.start, read.per_second.count, read.per_second.errors) == (100, [1, 1, 1], [1, 1, 1])
+
+
+def test_the_warm_up_shows_over_time_and_nowhere_else(tmp_path: Path) -> None:
+    """It is over, and the measured time begins, within a second."""
+    clock = Clock(0)
+    made = recorder(tmp_path, clock, measured_from=100.5, seconds=2, warm_up=2)
+    for now in (98.49, 98.5, 100.4, 100.5, 100.6, 102.4, 102.5):
+        clock.now = now
+        made.ok("read", round(now) / 1_000_000, 100)
+        made.error("read", f"at-{now}")
+    assert made.totals("read") == (3, 3)
+    read = written(made)["read"]
+    assert (read.times.count, read.bytes, sorted(read.errors)) == (3, 300, ["at-100.5", "at-100.6", "at-102.4"])
+    assert read.per_second == PerSecond(98, [1, 0, 3, 0, 1], [1, 0, 3, 0, 1])
+    assert read.over_time is not None
+    assert read.over_time.start == 98
+    assert [read.over_time.count(step) for step in range(5)] == [1, 0, 3, 0, 1]
+
+
+def test_an_operation_of_the_warm_up_alone_has_no_totals(tmp_path: Path) -> None:
+    made = recorder(tmp_path, Clock(99), warm_up=2)
+    made.ok("connect", 0.001, 100)
+    made.error("connect", "timeout")
+    connect = written(made)["connect"]
+    assert (connect.times.count, connect.bytes, connect.errors) == (0, 0, {})
+    assert sum(connect.per_second.count) == sum(connect.per_second.errors) == 1
+
+
+@given(
+    st.lists(st.tuples(st.floats(95, 1000), st.integers(0, 10**6)), max_size=40),
+    st.floats(0, 5),
+    st.integers(1, 800),
+)
+def test_what_is_kept_is_as_if_each_were_counted_on_its_own(
+    ended: list[tuple[float, int]], warm_up: float, seconds: int
+) -> None:
+    """In whatever order threads come to count."""
+    clock = Clock(0)
+    made = recorder(Path(), clock, measured_from=100.25, seconds=seconds, warm_up=warm_up)
+    times, over_time = Histogram(), Windows(int(100.25 - warm_up), step_for(seconds + warm_up))
+    for now, micros in ended:
+        clock.now = now
+        made.ok("read", micros / 1_000_000)
+        if 100.25 - warm_up <= now < 100.25 + seconds:
+            over_time.record(now, micros)
+            if now >= 100.25:
+                times.record(micros)
+    if over_time.steps:
+        read = operations.parse(made.document()["operations"])["read"]
+        assert (read.times, read.over_time) == (times, over_time)
+    else:
+        assert made.document()["operations"] == {}
 
 
 def test_seconds_are_the_clocks_even_when_measuring_starts_between_two(tmp_path: Path) -> None:
@@ -120,10 +178,11 @@ def test_an_operation_needs_a_name(tmp_path: Path) -> None:
 
 def test_it_knows_its_phase_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time()
-    environment = {"TROOP_RESULTS": tmp_path, "TROOP_MEASURED_FROM": now - 1, "TROOP_MEASURED_SECONDS": 3600}
+    environment = {"RESULTS": tmp_path, "MEASURED_FROM": now + 1800, "MEASURED_SECONDS": 60, "WARM_UP_SECONDS": 3600}
     for name, value in environment.items():
-        monkeypatch.setenv(name, str(value))
+        monkeypatch.setenv(f"TROOP_{name}", str(value))
     with Recorder.of_this_phase() as made:
         made.ok("read", 1)
-    assert made.totals("read") == (1, 0)
+    assert made.totals("read") == (0, 0), "it is warming up"
+    assert sum(written(made)["read"].per_second.count) == 1
     assert len(list(tmp_path.iterdir())) == 1

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from tests.unit.measure.build import START, sampled, summaries, summary
-from troop.measure.operations import LONGEST_SECONDS, Operation, PerSecond
+from tests.unit.measure.build import START, sampled, summaries, summary, windows
+from troop.measure.operations import LONGEST_SECONDS, Operation, PerSecond, bound_over_time
 from troop.measure.summary import MOST_SAMPLES, Summary, SummaryError, parse
 
 
@@ -22,6 +22,28 @@ def test_what_is_written_can_be_read(written: list[Summary]) -> None:
 def test_a_node_that_measured_nothing_has_a_summary() -> None:
     bare = summary(exit_code=None, clock=None, measured_from=None, measured_seconds=0.0, outcome="lost", reason="ended")
     assert parse(bare.document()) == bare
+
+
+def test_an_older_operation_has_nothing_over_time() -> None:
+    older = document()
+    del older["operations"]["read"]["over_time"]
+    assert parse(older) == parse(document())
+
+
+def test_of_very_much_over_time_the_rarest_operations_are_left_out() -> None:
+    def operation(count: int, *times: int) -> Operation:
+        return Operation(
+            per_second=PerSecond(START, [count], [0]), over_time=windows([(0, micros) for micros in times])
+        )
+
+    def all_of_them() -> dict[str, Operation]:
+        return {"rare": operation(5, 1, 2, 2), "common": operation(9, 1, 2, 3), "seldom": operation(6, 4)}
+
+    assert bound_over_time(bounded := all_of_them(), most=6) == []
+    assert bounded == all_of_them()
+    assert bound_over_time(bounded, most=3) == ["rare", "seldom"]
+    assert {name for name, one in bounded.items() if one.over_time} == {"common"}
+    assert bounded["rare"].per_second.count == [5]
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -68,6 +90,7 @@ def per_second(**changes: Any) -> dict[str, Any]:
         (document(operations=of_read(errors={"timeout": -1})), r"errors\.timeout"),
         (document(operations=of_read(bytes=1.5)), r"operations\.read\.bytes"),
         (document(operations=of_read(per_second=None)), "per_second must be an object"),
+        (document(operations=of_read(over_time=[])), r"operations\.read\.over_time: must be an object"),
         (document(operations=per_second(count=[1.0])), "whole numbers from 0"),
         (document(operations=per_second(count=[1, 2])), "of one length"),
         (document(operations=per_second(count=[0] * (LONGEST_SECONDS + 1))), "at most"),

@@ -67,6 +67,22 @@ def test_a_run_is_torn_down(launched: World) -> None:
     assert set(kinds) >= {Kind.SECURITY_GROUP, Kind.LAUNCH_TEMPLATE, Kind.AUTO_SCALING_GROUP, Kind.INSTANCE}
 
 
+def test_a_report_is_due_of_a_run_and_not_of_a_cell_or_a_standing_fleet(world: World) -> None:
+    def reported(run: str, **cell: str) -> list[bool]:
+        work = [world.step("close", {"run": run, **cell})]
+        while not work[-1]["over"]:
+            work.append(world.step("remove", work[-1]))
+        work.append(world.step("conclude", work[-1]))
+        return [one["report"] for one in work]
+
+    world.admit(cells=2)
+    assert not any(reported(RUN, cell="c001"))
+    *before, due = reported(RUN)
+    assert (any(before), due) == (False, True)
+    world.admit_fleet(OTHER)
+    assert not any(reported(OTHER))
+
+
 def test_what_was_planned_and_never_created_is_gone_too(world: World) -> None:
     world.admit()
     lease = world.runs.begin_launch(RUN, "c001", NOON)

@@ -1,0 +1,35 @@
+"""Node metrics that a script has left, from a tool such as sysstat."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from troop.measure.operations import OperationsError
+from troop.measure.summary import Samples, SummaryError, parse_samples
+from troop.measure.told_samples import over
+
+FORMAT = "troop.samples/1"
+LARGEST = 64 << 20
+
+
+def samples_with(results: Path, sampled: Samples | None, problems: list[str]) -> Samples | None:
+    """What was sampled, and in its place what ``samples-*.json`` tell of the same time.
+
+    Args:
+        problems: gets a sentence for each file that cannot be read; all others are taken.
+    """
+    for path in sorted(results.glob("samples-*.json")):
+        try:
+            if path.stat().st_size > LARGEST:
+                raise ValueError(f"is larger than {LARGEST} bytes")
+            document = json.loads(path.read_bytes())
+            if not isinstance(document, dict) or document.get("format") != FORMAT:
+                raise ValueError(f"must have format {FORMAT}")
+            told = parse_samples(document.get("samples"))
+        except (OSError, ValueError, OperationsError, SummaryError) as error:
+            problems.append(f"{path.name} of the script's results cannot be read: {error}")
+            continue
+        if sampled is not None and told is not None:
+            sampled = over(sampled, told)
+    return sampled

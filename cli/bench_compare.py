@@ -1,0 +1,200 @@
+"""`troop bench compare`: two runs, or two variants of one, side by side; for people, for programs, and for a CI."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli import comparing, report_source, show
+from cli.comparing import Chosen, IncomparableError
+from cli.errors import CliError, Exit
+from troop.bench.money import shown
+from troop.report.comparison import Comparison, Equal, Figure, Need, Row, Spread
+from troop.report.document import Report
+from troop.version import VERSION
+
+ROWS = ("", "phase", "role", "operation", "A per second", "B per second", "B / A", "interval", "repetitions", "differs")
+TIMES = ("", "operation", "", "A ms", "B ms", "B / A")
+NEEDS = ("", "operation", "per second", "A needs", "B needs", "A an hour", "B an hour", "B / A")
+
+
+def compare(
+    ctx: typer.Context,
+    a: Annotated[
+        str,
+        typer.Argument(
+            metavar="A",
+            help="What was: a run's id, a folder, or a report's .json file; "
+            "after a colon one of its variants, such as RUN:'n6, threads=50'.",
+        ),
+    ],
+    b: Annotated[str, typer.Argument(metavar="B", help="What is now, in the same way.")],
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write it as a page, too.")] = None,
+    fail_below: Annotated[
+        float | None,
+        typer.Option(
+            "--fail-below",
+            metavar="RATIO",
+            min=0.0,
+            help="Exit with 1 if B does less than so much of what A does, such as 0.95, and the difference exceeds the "
+            "noise; also where the noise is not known, as with one repetition. What cannot be compared exits with 2.",
+        ),
+    ] = None,
+    confidence: Annotated[float, typer.Option("--confidence", min=0.5, max=0.9999, help="Of the intervals.")] = 0.95,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """Compare two runs, or two variants of a run: by how much B does more than A, whether that is more than chance,
+    what each needs to do as much as the other, and how long operations take.
+    """
+    sides = [_chosen(ctx, text) for text in (a, b)]
+    try:
+        found = comparing.compare(
+            *sides, now=datetime.now(UTC), version=VERSION, confidence=confidence, fail_below=fail_below
+        )
+    except IncomparableError as error:
+        raise CliError(Exit.USAGE, str(error)) from None
+    if html is not None:
+        _write(html, _page(found))
+    if as_json:
+        show.document(found.model_dump(mode="json"))
+    else:
+        tell(found)
+    for said in [*found.unmatched, *found.warnings]:
+        show.note(said)
+    if failed := [row for row in found.rows if row.regression]:
+        raise CliError(Exit.FAILED, _failed(failed, found))
+    if fail_below is not None and found.lost:
+        raise CliError(Exit.FAILED, f"B has not measured what A has: {', '.join(found.lost)}")
+
+
+# The sides
+
+
+def split(text: str) -> tuple[str, str | None]:
+    """Where a report comes from, and which of its variants is wanted. A file whose name has a colon is that file."""
+    source, colon, label = text.partition(":")
+    if not colon or Path(text).exists():
+        return text, None
+    return source, ", ".join(part.strip() for part in label.split(","))
+
+
+def _chosen(ctx: typer.Context, text: str) -> Chosen:
+    source, label = split(text)
+    if label == "":
+        raise CliError(Exit.USAGE, f"{text}: name a variant after the colon, or leave the colon out")
+    return Chosen(text, load(ctx, source), label)
+
+
+def load(ctx: typer.Context, text: str) -> Report:
+    """The report of a run, a folder or a file.
+
+    Raises:
+        CliError: there is none, with what to do.
+    """
+    return report_source.load(ctx, text)
+
+
+# What is written and said
+
+
+def _page(found: Comparison) -> str:
+    # What makes pages takes a while to import, and no other command needs it.
+    from troop.report import assets, html
+
+    return html.comparison_page(found, assets.chart_script())
+
+
+def _write(path: Path, page: str) -> None:
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise CliError(Exit.FAILED, f"{path} cannot be written: {error.strerror or error}") from None
+    show.note(f"written: {path}")
+
+
+def tell(found: Comparison) -> None:
+    """The comparison as tables."""
+    for name, side in (("A", found.a), ("B", found.b)):
+        cells = "1 cell" if side.cells == 1 else f"{side.cells} cells"
+        show.say(f"{name}: {side.name}, {side.benchmark}, {cells} of {side.fleets or 'unknown fleets'}")
+    show.table(ROWS, [_row(row) for row in found.rows], title=" ")
+    times = [line for row in found.rows for line in _times(row)]
+    if times:
+        show.table(TIMES, times, title=" ")
+    needs = [_need(row, row.equal, found.currency) for row in found.rows if row.equal]
+    if needs:
+        show.table(NEEDS, needs, title=" ")
+
+
+def _row(row: Row) -> tuple[str, ...]:
+    interval = "" if row.low is None or row.high is None else f"{row.low:.3f} to {row.high:.3f}"
+    differs = {True: "yes", False: "within the noise", None: "noise unknown"}[row.exceeds_noise]
+    if row.regression:
+        differs += ", fails"
+    repetitions = f"{row.a.repetitions}, {row.b.repetitions}"
+    what = row.label, row.phase, row.role, row.operation
+    return (*what, _rate(row.a), _rate(row.b), f"{row.ratio:.3f}", interval, repetitions, differs)
+
+
+def _rate(spread: Spread) -> str:
+    """``1,234 (1,200 to 1,300)``: the median, and between which all lie."""
+    return _spread(spread, ",.0f" if spread.median >= 100 else ",.3g")
+
+
+def _spread(spread: Spread | None, form: str) -> str:
+    if spread is None:
+        return ""
+    middle, low, high = (format(value, form) for value in (spread.median, spread.low, spread.high))
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def _times(row: Row) -> list[tuple[str, ...]]:
+    return [
+        (row.label, row.operation, _name(one), _spread(one.a, ",.2f"), _spread(one.b, ",.2f"), _ratio(one.ratio))
+        for one in row.times
+    ]
+
+
+def _name(figure: Figure) -> str:
+    """``p99.9``."""
+    return figure.name.removesuffix("_ms").replace("_", ".")
+
+
+def _need(row: Row, equal: Equal, currency: str) -> tuple[str, ...]:
+    return (
+        row.label,
+        row.operation,
+        f"{equal.per_second:,.0f}",
+        _nodes(equal.a),
+        _nodes(equal.b),
+        _hourly(equal.a, currency),
+        _hourly(equal.b, currency),
+        _ratio(equal.hourly_ratio),
+    )
+
+
+def _nodes(need: Need) -> str:
+    """``6 servers, 2 drivers (extrapolated)``."""
+    nodes = ", ".join(f"{count} {role}" for role, count in need.nodes.items())
+    return nodes if need.scaled == "measured" else f"{nodes} ({need.scaled})"
+
+
+def _hourly(need: Need, currency: str) -> str:
+    return "unknown" if need.hourly is None else shown(need.hourly, currency)
+
+
+def _ratio(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.3f}"
+
+
+def _failed(rows: Sequence[Row], found: Comparison) -> str:
+    worst = min(rows, key=lambda row: row.ratio)
+    label = f" ({worst.label})" if worst.label else ""
+    noise = "more than the noise" if worst.exceeds_noise else "with a noise that is not known: repeat both"
+    what = f"{worst.operation} of {worst.role} in {worst.phase}{label}"
+    below = f"{len(rows)} of {len(found.rows)} below {found.fail_below:g}"
+    return f"{below}: {what} is {worst.ratio:.3f} of what it was, {noise}"

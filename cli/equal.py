@@ -1,0 +1,144 @@
+"""What a side needs for a throughput: nodes of all of its fleets, and what an hour of them costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, linear_regression
+
+from cli.noise import middle
+from troop.bench.record import CellStatus
+from troop.report.comparison import Need
+from troop.report.document import Cell, Fleet
+from troop.report.scaling import combination, counted
+
+_NEAR = 1e-9
+"""Part by which numbers differ that are the same, but for how floats are added."""
+
+Operation = tuple[str, str, str]
+"""Phase, role and name."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Cells with the same nodes.
+
+    Attributes:
+        nodes: by role.
+        per_second: the geometric mean of the repetitions.
+        prices: of an hour of one node, by role; None where it is not known.
+    """
+
+    nodes: Mapping[str, int]
+    per_second: float
+    prices: Mapping[str, float | None]
+
+    @property
+    def size(self) -> int:
+        return sum(self.nodes.values())
+
+
+def rate_of(cell: Cell, operation: Operation) -> float | None:
+    """Operations a second; None where it has measured no such."""
+    phase, role, name = operation
+    for one in cell.phases:
+        for row in one.operations:
+            if (one.phase, row.role, row.operation) == (phase, role, name):
+                return row.per_second
+    return None
+
+
+def measured(cells: Sequence[Cell], like: Cell, operation: Operation) -> list[Measured]:
+    """All that a side has measured with the same combination of the matrix as a cell, from few nodes to many. Only the
+    number of the role that grows, and what changes with it, may differ: more drivers for the same servers are no step.
+    """
+    good = [cell for cell in cells if cell.status == CellStatus.SUCCEEDED]
+    role = counted(good)
+    wanted = combination(like.values, role)
+    steps: dict[tuple[tuple[str, int], ...], list[tuple[Cell, float]]] = {}
+    for cell in good:
+        rate = rate_of(cell, operation)
+        if rate is not None and combination(cell.values, role) == wanted:
+            steps.setdefault(tuple(nodes_of(cell).items()), []).append((cell, rate))
+    found = [
+        Measured(dict(nodes), middle([rate for _, rate in alike]), _prices([cell for cell, _ in alike]))
+        for nodes, alike in steps.items()
+    ]
+    return sorted(found, key=lambda one: one.size)
+
+
+def nodes_of(cell: Cell) -> dict[str, int]:
+    return {fleet.role: fleet.nodes for fleet in cell.fleets}
+
+
+def _prices(cells: Sequence[Cell]) -> dict[str, float | None]:
+    """Of a node of each role: spot costs differ from repetition to repetition, so their mean."""
+    found: dict[str, float | None] = {}
+    for role in nodes_of(cells[0]):
+        each = [_price(fleet) for cell in cells for fleet in cell.fleets if fleet.role == role]
+        known = [price for price in each if price is not None]
+        found[role] = fmean(known) if len(known) == len(cells) else None
+    return found
+
+
+def _price(fleet: Fleet) -> float | None:
+    """Of an hour of one of its nodes."""
+    return fleet.hourly / fleet.nodes if fleet.hourly is not None and fleet.nodes else None
+
+
+def need(steps: Sequence[Measured], own: Mapping[str, int], per_second: float) -> Need | None:
+    """What it takes for at least so many operations a second.
+
+    Between two measured steps the numbers of nodes are interpolated; beyond all of them they follow the line through
+    all (least squares), and from a single step on they grow in proportion. They are rounded up.
+
+    Args:
+        steps: from few nodes to many.
+        own: the nodes of the cells that are compared, which are one of the steps; they do no more than ``per_second``.
+
+    Returns:
+        None when more nodes do not do more, or nothing is done at all.
+    """
+    steps = [step for step in steps if step.nodes.keys() == own.keys()]
+    at = next((n for n, step in enumerate(steps) if step.nodes == own), None)
+    if at is None or steps[at].per_second <= 0:
+        return None
+    if steps[at].per_second >= per_second * (1 - _NEAR):
+        return _need(steps[at], {role: float(count) for role, count in own.items()}, "measured")
+    for below, above in zip(steps[at:], steps[at + 1 :], strict=False):
+        if below.per_second < per_second <= above.per_second * (1 + _NEAR):
+            if above.per_second <= per_second * (1 + _NEAR):
+                return _need(above, {role: float(count) for role, count in above.nodes.items()}, "measured")
+            part = (per_second - below.per_second) / (above.per_second - below.per_second)
+            between = {role: n + part * (above.nodes[role] - n) for role, n in below.nodes.items()}
+            return _need(above, between, "interpolated")
+    return _beyond(steps, per_second)
+
+
+def _beyond(steps: Sequence[Measured], per_second: float) -> Need | None:
+    last = steps[-1]
+    role = next((role for role in last.nodes if len({step.nodes[role] for step in steps}) > 1), None)
+    if role is None:
+        factor = per_second / last.per_second
+        return _need(last, {name: count * factor for name, count in last.nodes.items()}, "extrapolated")
+    counts = [step.nodes[role] for step in steps]
+    slope, intercept = linear_regression(counts, [step.per_second for step in steps])
+    if slope <= 0:
+        return None
+    wanted = (per_second - intercept) / slope
+    if wanted <= last.nodes[role]:  # the last step did less than the line says: from there on by its slope
+        wanted = last.nodes[role] + (per_second - last.per_second) / slope
+    found = {}
+    for name in last.nodes:
+        grows, base = linear_regression(counts, [step.nodes[name] for step in steps])
+        found[name] = max(base + grows * wanted, last.nodes[name])
+    return _need(last, found, "extrapolated")
+
+
+def _need(step: Measured, nodes: Mapping[str, float], scaled: str) -> Need:
+    whole = {role: math.ceil(count * (1 - _NEAR)) for role, count in nodes.items()}
+    each = {role: step.prices.get(role) for role in whole}
+    known = [price * whole[role] for role, price in each.items() if price is not None]
+    hourly = round(math.fsum(known), 6) if len(known) == len(whole) else None
+    return Need.model_validate({"nodes": whole, "hourly": hourly, "scaled": scaled})

@@ -1,0 +1,47 @@
+"""What is kept of a run, in a folder, as ``aws s3 sync s3://BUCKET/runs/RUN DIR`` brings it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from troop.report.kept import refuse_large
+
+
+@dataclass(frozen=True)
+class KeptFolder:
+    """A :class:`troop.report.kept.Kept`. ``folder``: the run's own."""
+
+    folder: Path
+
+    def read(self, name: str) -> bytes | None:
+        """A file's content; None when there is none. Names are made of what files say: none leads out of the folder.
+
+        Raises:
+            OSError: it cannot be read.
+            DamagedError: it is a node's, and too large.
+        """
+        path = self._inside(name)
+        if path is None or not path.is_file():
+            return None
+        refuse_large(name, path.stat().st_size)
+        return path.read_bytes()
+
+    def names(self, below: str) -> Sequence[str]:
+        """Of all files whose names begin with ``below``, in full and in order.
+
+        Raises:
+            OSError: a folder cannot be read.
+        """
+        top = self._inside(below.rpartition("/")[0])
+        if top is None or not top.is_dir():
+            return []
+        root = self.folder.resolve()
+        found = (path.relative_to(root).as_posix() for path in top.rglob("*") if path.is_file())
+        return sorted(name for name in found if name.startswith(below))
+
+    def _inside(self, name: str) -> Path | None:
+        root = self.folder.resolve()
+        path = (root / name).resolve()
+        return path if path.is_relative_to(root) else None

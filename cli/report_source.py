@@ -1,0 +1,197 @@
+"""Where a report comes from: a run of the deployment, what is kept of one in a folder, or a report's own file."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+import typer
+from botocore.httpsession import get_cert_path
+from pydantic import ValidationError
+
+from cli import aws
+from cli.client import NoReportError, ReportLink, TroopClient
+from cli.context import connection
+from cli.errors import CliError, Exit
+from cli.kept_folder import KeptFolder
+from troop.bench.names import RUN
+from troop.report.build import build
+from troop.report.document import FORMAT, Report
+from troop.report.kept import ReportError
+from troop.version import VERSION
+
+LARGEST = 256 * 1024 * 1024
+"""Bytes of a report: many times what one of 200 cells has."""
+
+_SECONDS = 60
+"""A connection to S3 may say nothing for so long."""
+
+_PATIENCE, _POLL_SECONDS = 90.0, 3.0
+_KIND, _, _OURS = FORMAT.partition("/")
+
+
+def load(ctx: typer.Context, text: str) -> Report:
+    """A report.
+
+    Args:
+        text: a run's id, a folder with what is kept of one, or a report's JSON file. What looks like an id is one; a
+            folder of that name is ``./ID``.
+
+    Raises:
+        CliError: with what to do.
+    """
+    if RUN.fullmatch(text):
+        body = fetched(connection(ctx).client, text, "json")
+        return parsed(body, f"the report of {text}")
+    path = Path(text)
+    if path.is_dir():
+        return of_folder(path)
+    if not path.is_file():
+        raise CliError(
+            Exit.USAGE,
+            f"{text} is no run's id (`troop bench list` tells them), and no folder or report's .json file either",
+        )
+    try:
+        return parsed(path.read_bytes(), text)
+    except OSError as error:
+        raise CliError(Exit.FAILED, f"{text} cannot be read: {error}") from None
+
+
+def of_folder(folder: Path) -> Report:
+    """The report of what is kept in a folder, made anew. Asks no AWS.
+
+    Raises:
+        CliError: FAILED.
+    """
+    name = folder.resolve().name
+    try:
+        return build(KeptFolder(folder), datetime.now(UTC), VERSION, name if RUN.fullmatch(name) else "")
+    except ReportError as error:
+        raise CliError(Exit.FAILED, f"{folder}: {error}") from None
+    except OSError as error:
+        raise CliError(Exit.FAILED, f"{folder} cannot be read: {error}") from None
+
+
+def parsed(body: bytes, where: str) -> Report:
+    """A report's document.
+
+    Raises:
+        CliError: it is none, or one that only a newer version can read.
+    """
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        raise CliError(Exit.FAILED, f"{where} is no JSON document: give a run's report.json") from None
+    told = found.get("format") if isinstance(found, dict) else None
+    kind, _, version = str(told).partition("/")
+    if kind == _KIND and version != _OURS:
+        raise CliError(Exit.FAILED, f"{where} has the format {told}, which this version cannot read: update Troop")
+    if told != FORMAT:
+        raise CliError(Exit.FAILED, f"{where} is no report: its format must be {FORMAT}")
+    try:
+        return Report.model_validate(found)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise CliError(Exit.FAILED, f"{where} is damaged at {place} ({first['msg']}): make it again") from None
+
+
+def fetched(
+    client: TroopClient,
+    run: str,
+    form: str,
+    *,
+    again: bool = False,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> bytes:
+    """The content of a run's report. Of a run that has just ended it is waited for.
+
+    Args:
+        form: ``html`` or ``json``.
+        again: have it made anew before, by the deployed version.
+
+    Raises:
+        CliError: with what to do.
+    """
+    return download(_link(client, run, form, again, sleep, clock).address)
+
+
+def _link(
+    client: TroopClient, run: str, form: str, again: bool, sleep: Callable[[float], None], clock: Callable[[], float]
+) -> ReportLink:
+    before = asked_at = None
+    if again:
+        with suppress(NoReportError):  # or there is no such run: then the next request says so
+            before = client.report(run, form).etag
+        asked_at = client.make_report(run)
+    until = clock() + _PATIENCE
+    while True:
+        try:
+            found = client.report(run, form)
+        except NoReportError as missing:
+            if not (missing.soon or again) or clock() >= until:
+                raise
+        else:
+            # Who asked less than a minute after somebody else gets what that one asked for, which can be there already.
+            late = asked_at and found.made_at and found.made_at > asked_at
+            if not again or found.etag != before or late:
+                return found
+            if clock() >= until:
+                raise CliError(
+                    Exit.FAILED,
+                    f"the report of {run} is not made anew yet: get it in a few minutes, without --again; if it is "
+                    "still the old one then, the log of the function Report says why",
+                )
+        sleep(_POLL_SECONDS)
+
+
+class _OverTls(urllib.request.HTTPRedirectHandler):
+    """Follows redirects as long as they stay with TLS."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        if not newurl.startswith("https://"):
+            fp.close()
+            raise CliError(Exit.API_FAILED, "S3 leads to a report that is not fetched over TLS: nothing was fetched")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def download(address: str) -> bytes:
+    """What is at a presigned address, which is told nobody: whoever has it can read the report. Nothing is signed.
+
+    Raises:
+        CliError: FAILED or UNREACHABLE.
+    """
+    if not address.startswith("https://"):
+        raise CliError(Exit.API_FAILED, "the API leads to a report that is not fetched over TLS: nothing was fetched")
+    trusted: Any = get_cert_path(True)
+    context = ssl.create_default_context(cafile=aws.ca_bundle() or trusted)
+    request = urllib.request.Request(address, headers={"User-Agent": "troop"})
+    try:
+        opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _OverTls())
+        with opener.open(request, timeout=_SECONDS) as answer:
+            body: bytes = answer.read(LARGEST + 1)
+            told = int(answer.headers.get("Content-Length", len(body)))
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise CliError(
+            Exit.FAILED, f"S3 does not give the report ({error.code} {error.reason}): try again in a minute"
+        ) from None
+    except (OSError, HTTPException) as error:
+        # What HTTP's own errors say can have the address in it.
+        said = type(error).__name__ if isinstance(error, HTTPException) else str(getattr(error, "reason", error))
+        raise CliError(Exit.UNREACHABLE, f"the report cannot be fetched from S3: {said}") from None
+    if len(body) < told <= LARGEST:
+        raise CliError(Exit.UNREACHABLE, "the report was cut off on its way from S3: try again")
+    if len(body) > LARGEST:
+        raise CliError(Exit.FAILED, f"the report is larger than {LARGEST:,} bytes: nothing was kept of it")
+    return body

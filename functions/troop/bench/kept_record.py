@@ -1,0 +1,238 @@
+"""A run's record as it is kept with its results: what a report needs of it, for as long as there are results.
+
+The table of runs is read by the deployment alone, and is not among what is copied of a run. This document stands beside
+what was measured, and says what became of the run and of its cells, which nodes they had, what they have cost, and by
+which prices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from troop import moments
+from troop.bench import costs, spending
+from troop.bench.costs import Cost
+from troop.bench.money import exact, number
+from troop.bench.plan import Variant, variant_document, variant_of
+from troop.bench.record import Cell, CellStatus, Expected, Kind, Resource, Run, RunStatus
+from troop.bench.spending import Terms
+from troop.errors import TroopError
+
+FORMAT = "troop.record/1"
+
+
+class RecordError(TroopError):
+    """A document that is no kept record, or one of a later version's."""
+
+
+@dataclass(frozen=True)
+class KeptNode:
+    """An instance that a cell has had; what is not known of it is None."""
+
+    cell: str
+    id: str
+    role: str | None = None
+    instance_type: str | None = None
+    zone: str | None = None
+    purchase: str | None = None
+    created_at: datetime | None = None
+    gone_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Left:
+    """Something that was created, and was not seen to be gone when the record was kept."""
+
+    cell: str
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class KeptRecord:
+    """What the document says.
+
+    Attributes:
+        troop: Troop's version that has kept it.
+        cells: all, earlier attempts too; without results.
+        terms: by what the run's money is reckoned; None for a run that has none.
+    """
+
+    run: Run
+    cells: tuple[Cell, ...]
+    nodes: tuple[KeptNode, ...] = ()
+    left: tuple[Left, ...] = ()
+    terms: Terms | None = None
+    troop: str = ""
+
+
+def document(
+    run: Run, cells: Sequence[Cell], resources: Iterable[Resource], terms: Terms | None, version: str
+) -> dict[str, Any]:
+    """As it is kept, of JSON's values alone; the reverse of :func:`from_document`.
+
+    Args:
+        cells: all that are on record, earlier attempts too.
+        resources: all of the run.
+        version: Troop's.
+    """
+    created = [one for one in resources if one.created_at]
+    nodes = sorted((one for one in created if one.kind is Kind.INSTANCE), key=lambda one: (one.cell, one.name))
+    left = sorted((one for one in created if not one.gone_at), key=lambda one: (one.cell, one.kind, one.name))
+    found: dict[str, Any] = {
+        "format": FORMAT,
+        "troop": version,
+        "run": _run_document(run),
+        "cells": [_cell_document(cell) for cell in sorted(cells, key=lambda cell: cell.cell)],
+        "nodes": [_node_document(one) for one in nodes],
+        "left": [{"cell": one.cell, "kind": one.kind.value, "name": one.name} for one in left],
+        "terms": None if terms is None else spending.to_document(terms),
+    }
+    plain: dict[str, Any] = _plain(found)
+    return plain
+
+
+def from_document(found: Any) -> KeptRecord:
+    """The record of a kept document. Keys that it does not know are passed over.
+
+    Raises:
+        RecordError: it is none.
+    """
+    if not isinstance(found, Mapping) or found.get("format") != FORMAT:
+        raise RecordError(f"a run's record must be an object with format {FORMAT}")
+    try:
+        run = _run_of(found["run"])
+        return KeptRecord(
+            run=run,
+            cells=tuple(_cell_of(run.run, one) for one in found["cells"]),
+            nodes=tuple(_node_of(one) for one in found["nodes"]),
+            left=tuple(Left(one["cell"], one["kind"], one["name"]) for one in found.get("left", [])),
+            terms=spending.from_document(found["terms"]) if found["terms"] else None,
+            troop=str(found["troop"]),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError) as error:
+        raise RecordError(f"the run's kept record is damaged: {error!r}") from None
+
+
+def _run_document(run: Run) -> dict[str, Any]:
+    return {
+        "run": run.run,
+        "name": run.name,
+        "status": run.status.value,
+        "reason": run.reason,
+        "requested_by": run.requested_by,
+        "at": _iso(run.at),
+        "expires_at": _iso(run.expires_at),
+        "closed_at": _iso(run.closed_at),
+        "ended_at": _iso(run.ended_at),
+        "outcome": run.outcome and run.outcome.value,
+        "cells": run.cells,
+        "nodes": run.nodes,
+        "estimate": run.estimate and _estimate_document(run.estimate),
+        "cost": run.cost and costs.to_document(run.cost),
+    }
+
+
+def _run_of(found: Mapping[str, Any]) -> Run:
+    return Run(
+        run=found["run"],
+        name=found["name"],
+        at=moments.parse(found["at"]),
+        expires_at=moments.parse(found["expires_at"]),
+        requested_by=found["requested_by"],
+        cells=int(found["cells"]),
+        nodes=int(found["nodes"]),
+        status=RunStatus(found["status"]),
+        outcome=RunStatus(found["outcome"]) if found.get("outcome") else None,
+        closed_at=_moment(found.get("closed_at")),
+        ended_at=_moment(found.get("ended_at")),
+        reason=found.get("reason"),
+        estimate=_estimate_of(found.get("estimate")),
+        cost=_cost_of(found.get("cost")),
+    )
+
+
+def _estimate_document(estimate: Expected) -> dict[str, Any]:
+    return {
+        "expected": estimate.expected,
+        "most": estimate.most,
+        "currency": estimate.currency,
+        "budget": estimate.budget,
+    }
+
+
+def _estimate_of(found: Mapping[str, Any] | None) -> Expected | None:
+    if found is None:
+        return None
+    expected, most = Decimal(str(found["expected"])), Decimal(str(found["most"]))
+    return Expected(expected, most, found["currency"], exact(found.get("budget")))
+
+
+def _cell_document(cell: Cell) -> dict[str, Any]:
+    return {
+        "cell": cell.cell,
+        "variant": variant_document(cell.variant),
+        "attempt": cell.attempt,
+        "status": cell.status.value,
+        "reason": cell.reason,
+        "phases": {name: _iso(at) for name, at in cell.phases.items()},
+        "cost": cell.cost and costs.to_document(cell.cost),
+    }
+
+
+def _cell_of(run: str, found: Mapping[str, Any]) -> Cell:
+    began = {name: moments.parse(at) for name, at in found["phases"].items()}
+    return Cell(
+        run=run,
+        cell=found["cell"],
+        status=CellStatus(found["status"]),
+        phases=dict(sorted(began.items(), key=lambda pair: pair[1])),
+        reason=found.get("reason"),
+        variant=variant_of(found["variant"]) if found.get("variant") else Variant(),
+        attempt=int(found.get("attempt", 1)),
+        cost=_cost_of(found.get("cost")),
+    )
+
+
+def _node_document(node: Resource) -> dict[str, Any]:
+    return {
+        "cell": node.cell,
+        "id": node.name,
+        "role": node.role,
+        "instance_type": node.instance_type,
+        "zone": node.zone,
+        "purchase": node.purchase,
+        "created_at": _iso(node.started_at or node.created_at),
+        "gone_at": _iso(node.gone_at),
+    }
+
+
+def _node_of(found: Mapping[str, Any]) -> KeptNode:
+    texts = {name: found.get(name) for name in ("role", "instance_type", "zone", "purchase")}
+    created_at, gone_at = _moment(found.get("created_at")), _moment(found.get("gone_at"))
+    return KeptNode(found["cell"], found["id"], **texts, created_at=created_at, gone_at=gone_at)
+
+
+def _cost_of(found: Mapping[str, Any] | None) -> Cost | None:
+    return costs.from_document(found) if found else None
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return moments.iso(moment) if moment else None
+
+
+def _moment(text: str | None) -> datetime | None:
+    return moments.parse(text) if text else None
+
+
+def _plain(value: Any) -> Any:
+    """Amounts as JSON's numbers, which up to 15 digits are exact; tuples as lists."""
+    if isinstance(value, Decimal):
+        return number(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, (list, tuple)) else value

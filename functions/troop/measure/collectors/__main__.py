@@ -1,0 +1,128 @@
+"""Makes what a tool has printed or written into what the agent takes:
+
+    python3 -m troop.measure.collectors jtl results.jtl
+
+It is run by a measured phase's script, once the tool has ended. What cannot be read is told on stderr, by file and
+line, and it ends with 1; all else is written, and counts if the script goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Callable
+
+from troop.measure import hdr_log
+from troop.measure.collectors import cassandra_stress, fio, iozone, jtl, output, sysstat, wrk
+from troop.measure.collectors.common import CollectorError, Problems
+from troop.measure.collectors.window import Window
+from troop.measure.operations import NAME, Operations
+from troop.measure.separate import Separate
+
+Collect = Callable[[argparse.Namespace, Path, Path, Problems], None]
+"""Reads one file, and writes to the folder of results."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments[:1] == ["hdr"]:
+        return hdr_log.main(arguments[1:])
+    given = _parser().parse_args(arguments)
+    results = Path(os.environ["TROOP_RESULTS"])
+    problems = Problems()
+    collect: Collect = given.collect
+    for path in given.files:
+        try:
+            collect(given, path, results, problems)
+        except (OSError, CollectorError) as error:
+            problems.add(str(error))
+    sys.stderr.write("".join(f"{line}\n" for line in problems.lines()))
+    return 1 if problems.count else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python3 -m troop.measure.collectors", description="Output of other tools, for the agent."
+    )
+    tools = parser.add_subparsers(metavar="TOOL", required=True)
+    tools.add_parser("hdr", help="HdrHistogram interval logs, such as latte's (--tag, --operation)")
+
+    def tool(name: str, collect: Collect, what: str) -> argparse.ArgumentParser:
+        added = tools.add_parser(name, help=what)
+        added.add_argument("files", nargs="+", type=Path, metavar="FILE", help=what)
+        added.set_defaults(collect=collect)
+        return added
+
+    jmeter = tool("jtl", _jtl, "JMeter's log as CSV, with a header")
+    jmeter.add_argument("--stamped-at-end", action="store_true", help="JMeter's sampleresult.timestamp.start=false")
+    tool("fio", _fio, "fio's --output-format=json+")
+    tool("wrk", _wrk, "what wrk or wrk2 printed").add_argument(
+        "--operation", default="requests", type=_name, help="what to call it (default: requests)"
+    )
+    tool("iozone", _iozone, "what iozone -t printed")
+    stress = tool("cassandra-stress", _cassandra_stress, "what cassandra-stress printed")
+    stress.add_argument("--hdr", type=Path, metavar="LOG", help="what its -log hdrfile= has written, of the same run")
+    tool("sysstat", _sysstat, "of sadf -j, or of iostat -t -o JSON")
+    return parser
+
+
+def _name(text: str) -> str:
+    if not NAME.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} must match {NAME.pattern}")
+    return text
+
+
+def _jtl(given: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
+    counted = jtl.read(path, Window.of_this_phase(), problems, stamped_at_end=given.stamped_at_end)
+    _operations("jtl", counted.operations, results)
+    if counted.outside:
+        sys.stdout.write(f"{counted.outside} samples were not in the measured time\n")
+
+
+def _fio(_: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
+    _operations("fio", fio.read(path, Window.of_this_phase().measured, problems), results)
+
+
+def _wrk(given: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
+    _rows(wrk.TOOL, wrk.read(path, given.operation, problems), results)
+
+
+def _iozone(_: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
+    _rows(iozone.TOOL, iozone.read(path, problems), results)
+
+
+def _cassandra_stress(given: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
+    runs = cassandra_stress.read(path, problems)
+    if given.hdr is None:
+        _rows(cassandra_stress.TOOL, cassandra_stress.rows(runs), results)
+    else:
+        found = cassandra_stress.operations([given.hdr], runs, Window.of_this_phase(), problems)
+        _operations(cassandra_stress.TOOL, found, results)
+
+
+def _sysstat(_: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
+    samples = sysstat.read(path, problems)
+    output.write_samples("sysstat", samples, results)
+    length = max(map(len, samples.series.values()), default=0)
+    sys.stdout.write(f"{length} intervals of {samples.interval_seconds} s\n")
+
+
+def _operations(tool: str, operations: Operations, results: Path) -> None:
+    output.write_operations(tool, operations, results)
+    for name, operation in operations.items():
+        errors = sum(operation.errors.values())
+        sys.stdout.write(f"{name}: {operation.times.count} in the measured time, and {errors} errors\n")
+
+
+def _rows(tool: str, rows: Iterable[Separate], results: Path) -> None:
+    rows = list(rows)
+    output.write_rows(tool, rows, results)
+    for row in rows:
+        sys.stdout.write(f"{row.operation}: {row.count}, {row.per_second} a second, of this node alone\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

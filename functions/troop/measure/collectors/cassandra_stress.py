@@ -1,0 +1,265 @@
+"""What cassandra-stress prints, and its HdrHistogram log (``-log hdrfile=...``).
+
+Without that log there is only its summary: rows that stay apart, one for each type of operation, such as ``WRITE``. If
+the summary is missing they are made of the interval lines, as far as these go. The log has histograms by type and
+interval, which add up, and the interval lines say when errors were: then it is operations. cassandra-stress takes down
+the time of what fails, too, so a histogram's count has it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from troop.measure import hdr_log
+from troop.measure.collectors.common import CollectorError, Problems, a_name
+from troop.measure.collectors.window import Window
+from troop.measure.operations import Operation, Operations
+from troop.measure.separate import Separate
+
+TOOL = "cassandra-stress"
+TOTAL = "total"
+FAILED = "failed"
+
+RESPONSE, SERVICE = "-rt", "-st"
+"""Of tags in the log: with a fixed rate the time from when an operation was due, else from when it was begun."""
+
+_RUNNING = re.compile(r"Running .*?\bwith ([0-9]+) threads?\b")
+_HEAD = re.compile(r"type,?\s+total ops\s*,\s*op/s\s*,")
+_TYPE = re.compile(r"([A-Za-z][\w.-]*)\s*,\s+[0-9]+\s*,")
+_SUMMARY = re.compile(r"([A-Za-z][\w .]*?(?:\(\w+\))?)\s*:\s*([0-9][0-9,.]*|NaN)(?: [^\s\[]+)?\s*(?:\[(.*)\])?$")
+_OF_TYPE = re.compile(r"([A-Za-z][\w.-]*):\s*([0-9](?:[0-9.]|,(?=[0-9]))*|NaN)")
+_VALUE = re.compile(r"(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?")
+"""With or without commas between thousands."""
+_DURATION = re.compile(r"Total operation time\s*:\s*([0-9]+):([0-9]{2}):([0-9]{2})$")
+
+_PERCENTILES = {
+    "latency median": "50",
+    "latency 95th percentile": "95",
+    "latency 99th percentile": "99",
+    "latency 99.9th percentile": "99.9",
+}
+_NEEDED = ("op rate", "latency mean", "latency max", "total errors", *_PERCENTILES)
+
+_COLUMNS = (
+    "total ops",
+    "op/s",
+    "pk/s",
+    "row/s",
+    "mean",
+    "med",
+    ".95",
+    ".99",
+    ".999",
+    "max",
+    "time",
+    "stderr",
+    "errors",
+)
+"""Of an interval's line after its type; more may follow."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """One line: of the time since the one before; ``total`` and ``until`` count from the beginning.
+
+    Attributes:
+        until: seconds.
+    """
+
+    total: int
+    mean_ms: float
+    max_ms: float
+    until: float
+    errors: int
+
+
+@dataclass
+class Run:
+    """What is printed from one header on: intervals and summary, by type of operation.
+
+    Attributes:
+        line: of the header.
+        threads: as it says before; None if it does not.
+        summary: values by type, by name of the line, which is lower-case.
+    """
+
+    line: int
+    threads: int | None
+    intervals: dict[str, list[Interval]] = field(default_factory=dict)
+    summary: dict[str, dict[str, float]] = field(default_factory=dict)
+    ended: bool = False
+
+    @property
+    def types(self) -> list[str]:
+        """Without the total, where there are others."""
+        names = [name for name in {**self.summary, **self.intervals} if name != TOTAL]
+        return names or [TOTAL]
+
+    @property
+    def whole(self) -> bool:
+        return self.ended and all(name in self.summary.get(TOTAL, {}) for name in _NEEDED)
+
+    def lines_of(self, kind: str) -> list[Interval]:
+        """Only where there are several types each has lines of its own."""
+        return self.intervals.get(kind) or (self.intervals.get(TOTAL, []) if len(self.types) == 1 else [])
+
+    def row(self, kind: str, name: str) -> Separate:
+        told, lines = self.summary.get(kind, {}), self.lines_of(kind)
+        if not self.whole or "op rate" not in told:
+            return _of_lines(lines, name)
+        errors = int(told.get("total errors", 0))
+        total = lines[-1].total if lines else int(told.get("total partitions", 0))
+        seconds = lines[-1].until if lines else 0.0
+        good = max(total - errors, 0)
+        return Separate(
+            TOOL,
+            name,
+            count=good,
+            per_second=round(good / seconds, 3) if errors and seconds else told["op rate"],
+            errors={FAILED: errors} if errors else {},
+            mean_ms=told.get("latency mean"),
+            max_ms=told.get("latency max"),
+            percentiles={percent: told[key] for key, percent in _PERCENTILES.items() if key in told},
+        )
+
+
+def _of_lines(lines: list[Interval], name: str) -> Separate:
+    """As far as they go. Percentiles of single intervals are not those of all."""
+    counts = [line.total - before for line, before in zip(lines, [0, *(line.total for line in lines)])]
+    errors = sum(line.errors for line in lines)
+    total = sum(counts)
+    good = max(total - errors, 0)
+    until = lines[-1].until if lines else 0.0
+    return Separate(
+        TOOL,
+        name,
+        count=good,
+        per_second=round(good / until, 3) if until else None,
+        errors={FAILED: errors} if errors else {},
+        mean_ms=round(sum(n * line.mean_ms for n, line in zip(counts, lines)) / total, 3) if total else None,
+        max_ms=max((line.max_ms for line in lines), default=None),
+    )
+
+
+def read(path: Path, problems: Problems) -> list[Run]:
+    """The runs in what it printed; there are several when it looks for the number of threads itself.
+
+    Raises:
+        OSError: the file cannot be read.
+        CollectorError: it has no run.
+    """
+    return runs(path.read_text(encoding="utf-8", errors="replace"), str(path), problems)
+
+
+def runs(text: str, name: str, problems: Problems) -> list[Run]:
+    """As :func:`read`, of a file's text. What servers and drivers say in between is passed over."""
+    found: list[Run] = []
+    threads: int | None = None
+    number = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.strip()
+        if match := _RUNNING.match(line):
+            threads = int(match[1])
+        elif _HEAD.match(line):
+            found.append(Run(number, threads))
+        elif found:
+            try:
+                _take(found[-1], line)
+            except ValueError as error:
+                problems.add(f"{name}:{number}: {error}")
+    if not found:
+        raise CollectorError(
+            f"{name}:{max(number, 1)}: it has no line of cassandra-stress's intervals, nor their header"
+        )
+    for run, after in zip(found, [*found[1:], None]):
+        if not run.whole:
+            last = after.line - 1 if after else number
+            problems.add(f"{name}:{last}: the output ends before its summary is whole: rows are of interval lines")
+    return [run for run in found if run.intervals or run.summary]
+
+
+def _take(run: Run, line: str) -> None:
+    if match := _TYPE.match(line):
+        run.intervals.setdefault(match[1], []).append(_interval(line))
+    elif _DURATION.match(line):
+        run.ended = True
+    elif match := _SUMMARY.match(line):
+        key = match[1].lower()
+        if key in _NEEDED or key == "total partitions":
+            for kind, value in [(TOTAL, match[2]), *_OF_TYPE.findall(match[3] or "")]:
+                if value == "NaN":  # of nothing at all
+                    continue
+                if not _VALUE.fullmatch(value):
+                    raise ValueError(f"{value!r} is no number with a decimal point: let Java print in English")
+                run.summary.setdefault(kind, {})[key] = float(value.replace(",", ""))
+    elif line.startswith(f"{TOTAL},"):
+        raise ValueError(f"this is no line of an interval: {line[:80]!r}")
+
+
+def _interval(line: str) -> Interval:
+    values = [value.strip() for value in line.split(",")[1:]]
+    if len(values) < len(_COLUMNS):
+        raise ValueError(f"an interval has {len(values)} columns: must have at least {len(_COLUMNS)}")
+    told = dict(zip(_COLUMNS, values))
+    mean, largest, until = (float(told[key]) for key in ("mean", "max", "time"))
+    if not all(map(math.isfinite, (mean, largest, until))):
+        raise ValueError(f"this is no interval: {line[:80]!r}")
+    return Interval(int(told["total ops"]), mean, largest, until, int(told["errors"]))
+
+
+def rows(found: list[Run]) -> list[Separate]:
+    """One for each type of operation; of several runs with the number of threads before it."""
+    return [
+        run.row(kind, a_name(f"{run.threads}-threads:{kind}" if len(found) > 1 else kind))
+        for run in found
+        for kind in run.types
+    ]
+
+
+def operations(logs: Iterable[Path], found: list[Run], window: Window, problems: Problems) -> Operations:
+    """Times of its logs, and errors of its interval lines, in the measured time.
+
+    Raises:
+        OSError: a log cannot be read.
+        CollectorError: one has no interval of cassandra-stress's.
+    """
+    result: Operations = {}
+    began = math.inf
+    for log in logs:
+        told: list[str] = []
+        by_tag: dict[str, hdr_log.Counting] = {}
+        for one in hdr_log.read(log, told):
+            began = min(began, one.start)
+            if one.tag:
+                if one.tag not in by_tag:
+                    by_tag[one.tag] = hdr_log.Counting(window.start, window.measured, warm_up_seconds=window.warm_up)
+                by_tag[one.tag].take(one)
+        for sentence in told:
+            problems.add(sentence)
+        kinds = sorted({tag[: -len(SERVICE)] for tag in by_tag if tag.endswith((SERVICE, RESPONSE))})
+        if not kinds:
+            raise CollectorError(f"{log}:1: it has no interval with a tag such as WRITE{SERVICE}")
+        for kind in kinds:
+            counting = by_tag[kind + (RESPONSE if kind + RESPONSE in by_tag else SERVICE)]
+            result.setdefault(a_name(kind), Operation()).add(counting.operation)
+    if len(found) == 1:
+        _add_errors(result, found[0], began, window)
+    return result
+
+
+def _add_errors(result: Mapping[str, Operation], run: Run, began: float, window: Window) -> None:
+    """Those of the intervals whose middle is in the window: intervals are counted as a whole, as in the log."""
+    time = hdr_log.Counting(window.start, window.measured, warm_up_seconds=window.warm_up)
+    for kind, operation in result.items():
+        before = 0.0
+        for line in run.lines_of(kind):
+            middle, seconds = began + (before + line.until) / 2, line.until - before
+            before = line.until
+            if line.errors and window.begin <= middle < window.end:
+                time.spread(operation.per_second.errors, line.errors, middle, seconds)
+                if middle >= window.start:
+                    operation.errors[FAILED] = operation.errors.get(FAILED, 0) + line.errors

@@ -1,0 +1,51 @@
+"""What all collectors share: how they tell what they could not read, and how they name things."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from dataclasses import dataclass, field
+
+from troop.measure.operations import NAME
+
+_OTHERS = re.compile(r"[^A-Za-z0-9._:-]+")
+LONGEST_NAME = 64
+
+MOST_PROBLEMS = 20
+"""That are told one by one; the rest is counted."""
+
+
+class CollectorError(ValueError):
+    """Output of which nothing can be kept; the message names the file and the line, and says why."""
+
+
+@dataclass
+class Problems:
+    """What could not be read, as sentences with file and line."""
+
+    told: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, sentence: str) -> None:
+        self.count += 1
+        if len(self.told) < MOST_PROBLEMS:
+            self.told.append(sentence)
+
+    def lines(self) -> list[str]:
+        more = self.count - len(self.told)
+        return [*self.told, f"and {more} more"] if more else list(self.told)
+
+
+def a_name(text: str) -> str:
+    """``text`` as it can name an operation or a kind of error, the same on all nodes.
+
+    Blanks and slashes become hyphens. Where more is lost, a mark of the whole text is added, so that two texts do not
+    become one name.
+    """
+    if NAME.fullmatch(text):
+        return text
+    kept = _OTHERS.sub("-", text).strip("-").lstrip("._:-")
+    if NAME.fullmatch(kept) and set(text) <= set(kept) | set(" /"):
+        return kept
+    mark = f"{zlib.crc32(text.encode(errors='replace')):08x}"
+    return f"{kept[: LONGEST_NAME - len(mark) - 1].rstrip('-') or 'unnamed'}-{mark}"

@@ -1,0 +1,158 @@
+"""fio's results, ``--output-format=json+``: times as counts by bucket, which add up over jobs and nodes.
+
+fio's own buckets are 64 to a doubling: a time is known to within a hundredth, and its maximum exactly. In client/server
+mode every client is told for itself; "All clients" would count all of it twice, and is left out. It says nothing of
+single seconds: what it counts is taken for what happened in the measured time, so it must run for as long
+(``--time_based --ramp_time=$TROOP_WARM_UP_SECONDS --runtime=$TROOP_MEASURED_SECONDS``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from troop.measure.collectors.common import CollectorError, Problems, a_name
+from troop.measure.collectors.pieces import elements
+from troop.measure.histogram import Histogram
+from troop.measure.operations import Operation, Operations, add_all
+
+DIRECTIONS = ("read", "write", "trim")
+MIXED = "mixed"
+"""All directions together, which fio tells with ``unified_rw_reporting``."""
+ALL_CLIENTS = "All clients"
+NANOSECONDS = 1000
+"""In a microsecond."""
+
+
+LATE_SECONDS, LATE_SHARE = 1.0, 0.05
+"""By how much a job may run longer or shorter than was measured."""
+
+
+def read(path: Path, measured: float, problems: Problems) -> Operations:
+    """Operations by direction, such as ``read``; where jobs have several names, by job as well: ``db:read``.
+
+    Args:
+        measured: seconds.
+
+    Raises:
+        OSError: the file cannot be read.
+        CollectorError: it holds no job of fio's.
+    """
+    return operations(path.read_text(encoding="utf-8", errors="replace"), str(path), measured, problems)
+
+
+def operations(text: str, name: str, measured: float, problems: Problems) -> Operations:
+    """As :func:`read`, of a file's text: fio may write messages of its own before the JSON. Of several results, which
+    ``--status-interval`` makes, the last one tells all; where it is cut off, the one before it counts.
+    """
+    begin = text.rfind(_BEGIN)
+    if begin < 0:
+        raise CollectorError(f"{name}:1: there is no result of fio's in it: run fio with --output-format=json+")
+    told = problems.count
+    jobs = _jobs(text, begin, len(text), name, problems)
+    before = text.rfind(_BEGIN, 0, begin)
+    if before >= 0 and (problems.count > told or not jobs):
+        jobs = _jobs(text, before, begin, name, problems)
+        problems.add(f"{name}:{_line(text, begin)}: the last result is cut off or damaged: the result before it counts")
+    if not jobs and problems.count == told:
+        raise CollectorError(f"{name}:{_line(text, len(text))}: it has neither jobs nor client_stats")
+    several = len({job.get("jobname") for _, job in jobs}) > 1
+    found: Operations = {}
+    for line, job in jobs:
+        label = str(job.get("jobname"))
+        for direction, operation in _of_job(job, f"{name}:{line}: ", label, measured, problems):
+            add_all(found, {a_name(f"{label}:{direction}" if several else direction): operation})
+    return found
+
+
+_BEGIN = '"fio version"'
+
+Job = Mapping[str, Any]
+
+
+def _jobs(text: str, begin: int, end: int, name: str, problems: Problems) -> list[tuple[int, Job]]:
+    """Those of one result, with their lines."""
+    # Blank lines in place of what was before, so that line numbers stay those of the file.
+    text = "\n" * text.count("\n", 0, begin) + text[begin:end]
+    jobs = [job for key in ("jobs", "client_stats") for job in elements(text, key, name, problems)]
+    return [(line, job) for line, job in jobs if isinstance(job, Mapping) and job.get("jobname") != ALL_CLIENTS]
+
+
+def _line(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
+
+
+def _of_job(job: Job, where: str, label: str, measured: float, problems: Problems) -> Iterator[tuple[str, Operation]]:
+    """Its operations by direction. Errors are told of the job: the first direction has them all."""
+    unread = f"{where}the job {label} cannot be read: "
+    errors, done, damaged = 0, False, False
+    try:
+        errors = int(job.get("total_err") or 0)
+        directions = [direction for direction in DIRECTIONS if _did(job, direction)]
+        if not directions and _did(job, MIXED):
+            directions = [MIXED]
+    except _DAMAGES as error:
+        problems.add(f"{unread}{error!r}")
+        return
+    for direction in directions:
+        try:
+            operation, seconds = _of_direction(job[direction], direction)
+        except _DAMAGES as error:
+            problems.add(f"{unread}{error!r}")
+            damaged = True
+            continue
+        if errors and not done:
+            operation.errors["failed"] = errors
+        done = True
+        yield direction, operation
+        if abs(seconds - measured) > max(LATE_SECONDS, LATE_SHARE * measured):
+            problems.add(
+                f"{where}the job {label} ran for {seconds:g} s, and {measured:g} s are measured: "
+                "rates are wrong by as much; let it run with --time_based and --runtime"
+            )
+    if not done and errors:
+        yield _wanted(job), Operation(errors={"failed": errors})
+        if not damaged:
+            problems.add(f"{where}of the job {label} nothing has succeeded, and {errors} have failed")
+    elif not done and not damaged and not job.get("error"):
+        problems.add(f"{where}the job {label} has done nothing")
+    if job.get("error"):
+        problems.add(f"{where}the job {label} ended with the error {job['error']}")
+
+
+_DAMAGES = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
+
+
+def _did(job: Job, direction: str) -> bool:
+    told = job.get(direction)
+    return bool(told and told["total_ios"])
+
+
+def _wanted(job: Job) -> str:
+    """The direction that a job was to go in, of several the first; where fio does not tell, all of them."""
+    options = job.get("job options")
+    wanted = str(options.get("rw", options.get("readwrite", ""))) if isinstance(options, Mapping) else ""
+    if wanted.startswith(("rw", "randrw")):
+        return "read"
+    return next((direction for direction in DIRECTIONS if direction in wanted), MIXED)
+
+
+def _of_direction(told: Mapping[str, Any], direction: str) -> tuple[Operation, float]:
+    """What was done in it, and for how many seconds."""
+    # Completion is what every engine tells; "lat_ns" would add the submission, and has bins only if asked for.
+    times = next((told[kind] for kind in ("lat_ns", "clat_ns") if told.get(kind, {}).get("bins")), None)
+    if times is None:
+        raise ValueError(f"its {direction}s have no bins: run fio with --output-format=json+, without disable_clat")
+    return Operation(times=_histogram(times), bytes=int(told["io_bytes"])), told["runtime"] / 1000
+
+
+def _histogram(times: Mapping[str, Any]) -> Histogram:
+    """A bucket tells the middle of its times. Only the largest time is told by itself: it is one of the last bucket."""
+    histogram = Histogram()
+    counts = sorted((int(nanoseconds), int(count)) for nanoseconds, count in times["bins"].items())
+    middle, count = counts.pop()
+    for value, more in [*counts, (middle, count - 1), (int(times["max"]), 1)]:
+        if more:
+            histogram.record(round(value / NANOSECONDS), more)
+    return histogram

@@ -1,0 +1,113 @@
+"""What iozone prints in throughput mode (``-t``, or ``-l`` and ``-u``): rows that stay apart, without times.
+
+A row is one test, such as ``initial-writers``; where there are tests with several numbers of processes, each has its
+own, ``2-readers``. The rate is what the processes saw, all of them together; what the parent saw has its own waiting in
+it. How many records that were is told only with ``-C``: without it a row's count is 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from troop.measure.collectors.common import CollectorError, Problems, a_name
+from troop.measure.separate import Separate
+
+TOOL = "iozone"
+KIB = 1024
+
+_TEST = re.compile(
+    r"Children see throughput for\s+([0-9]+) (.*\S)\s*=\s*([0-9]+(?:\.[0-9]+)?|-?nan) ([A-Za-z]+)/sec\s*$"
+)
+_BEGIN = "Children see throughput"
+_LAST = re.compile(r"Min xfer\s*=\s*([0-9.]+) \w+\s*$")
+_CHILD = re.compile(r"Child\[[0-9]+\] xfer count =\s*([0-9]+(?:\.[0-9]+)?) (\w+), Throughput =\s*[0-9.]+ \w+/sec\s*$")
+_RECORD = re.compile(r"(?:Each process writes a .* in|Record Size) ([0-9]+) (?:kByte|Kbyte|kB|KB)( records)?\s*$")
+_COMPLETE = "iozone test complete."
+_UNITS = ("kB", "KB", "ops")
+
+
+@dataclass
+class _Test:
+    line: int
+    processes: int
+    label: str
+    rate: float
+    unit: str
+    record_kib: int
+    moved: float = 0.0
+    children: int = 0
+    ended: bool = False
+
+    @property
+    def whole(self) -> bool:
+        return self.ended and self.children in (0, self.processes)
+
+    def row(self, several: bool) -> Separate:
+        in_records = self.unit == "ops"
+        size = self.record_kib * KIB
+        per_second = self.rate if in_records else self.rate * KIB / size if size else None
+        moved = self.rate * KIB if not in_records else self.rate * size if size else None
+        return Separate(
+            TOOL,
+            a_name(f"{self.processes} {self.label}" if several else self.label),
+            count=round(self.moved if in_records else self.moved * KIB / size if size else 0),
+            per_second=None if per_second is None else round(per_second, 3),
+            bytes_per_second=None if moved is None else round(moved, 3),
+        )
+
+
+def read(path: Path, problems: Problems) -> list[Separate]:
+    """A row for each test.
+
+    Raises:
+        OSError: the file cannot be read.
+        CollectorError: it has no test in throughput mode.
+    """
+    return rows(path.read_text(encoding="utf-8", errors="replace"), str(path), problems)
+
+
+def rows(text: str, name: str, problems: Problems) -> list[Separate]:
+    """As :func:`read`, of a file's text."""
+    tests = list(_tests(text, name, problems))
+    if not tests and not problems.count:
+        raise CollectorError(f"{name}:{_length(text)}: it has no throughput of iozone's: run it with -t")
+    for test in tests:
+        if not test.whole:
+            problems.add(f"{name}:{test.line}: what iozone tells of {test.processes} {test.label} is cut off")
+    if _COMPLETE not in text:
+        problems.add(f"{name}:{_length(text)}: iozone has not completed: {_COMPLETE!r} must be its last line")
+    several = len({test.processes for test in tests}) > 1
+    return [test.row(several) for test in tests if test.whole]
+
+
+def _length(text: str) -> int:
+    return max(len(text.splitlines()), 1)
+
+
+def _tests(text: str, name: str, problems: Problems) -> Iterator[_Test]:
+    test: _Test | None = None
+    record = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.strip()
+        if found := _RECORD.search(line):
+            record = int(found[1])
+        elif line.startswith(_BEGIN):
+            found = _TEST.match(line)
+            if test is not None:
+                yield test
+                test = None
+            if found is None or found[4] not in _UNITS or "nan" in found[3]:
+                problems.add(f"{name}:{number}: this is no throughput: {line[:80]!r}")
+            else:
+                test = _Test(number, int(found[1]), found[2], float(found[3]), found[4], record)
+        elif test is not None:
+            if _LAST.match(line):
+                test.ended = True
+            elif child := _CHILD.match(line):
+                test.moved += float(child[1])
+                test.children += 1
+    if test is not None:
+        yield test

@@ -1,0 +1,38 @@
+"""Writes what a collector has found where the agent looks for it, each file whole or not at all."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from troop.measure.operations import Operation, document_of
+from troop.measure.recorder import FORMAT
+from troop.measure.separate import Separate, file_of
+from troop.measure.summary import Samples, samples_document
+
+SAMPLES = "troop.samples/1"
+
+_numbers = itertools.count()
+
+
+def write_operations(tool: str, operations: Mapping[str, Operation], results: Path) -> Path:
+    return _write(results, f"operations-{tool}", {"format": FORMAT, "operations": document_of(operations)})
+
+
+def write_rows(tool: str, rows: Iterable[Separate], results: Path) -> Path:
+    return _write(results, f"separate-{tool}", file_of(tool, rows))
+
+
+def write_samples(tool: str, samples: Samples, results: Path) -> Path:
+    return _write(results, f"samples-{tool}", {"format": SAMPLES, "samples": samples_document(samples)})
+
+
+def _write(results: Path, name: str, document: Mapping[str, Any]) -> Path:
+    target = results / f"{name}-{os.getpid()}-{next(_numbers)}.json"
+    partial = target.with_suffix(".part")
+    partial.write_text(json.dumps(document, separators=(",", ":")), encoding="utf-8")
+    return partial.replace(target)

@@ -1,0 +1,46 @@
+"""The elements of a list in a JSON document, one by one, so that what was cut off leaves those before it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from troop.measure.collectors.common import Problems
+
+_BETWEEN = re.compile(r"[\s,]*")
+
+
+def elements(text: str, key: str, name: str, problems: Problems) -> Iterator[tuple[int, Any]]:
+    """Each element of each list that is called ``key``, and the line that it begins in.
+
+    Args:
+        name: what problems call the document.
+        problems: gets a sentence where a list is damaged or cut off; what stands behind that is lost.
+    """
+    decoder = json.JSONDecoder()
+    begin = re.compile(rf'"{re.escape(key)}"\s*:\s*\[')
+    position = 0
+    line, counted = 1, 0  # of the text up to there, so that nothing is counted twice
+    while found := begin.search(text, position):
+        position = _past(text, found.end())
+        while not text.startswith("]", position):
+            try:
+                element, end = decoder.raw_decode(text, position)
+            except ValueError as error:
+                problems.add(f"{name}:{_line(text, error, position)}: its JSON is cut off or damaged: {error}")
+                return
+            line += text.count("\n", counted, position)
+            counted = position
+            yield line, element
+            position = _past(text, end)
+
+
+def _past(text: str, position: int) -> int:
+    found = _BETWEEN.match(text, position)
+    return found.end() if found else position
+
+
+def _line(text: str, error: ValueError, position: int) -> int:
+    return int(getattr(error, "lineno", text.count("\n", 0, position) + 1))

@@ -1,0 +1,184 @@
+"""Node metrics of sysstat's JSON: ``sadf -j -- -u -b -r -n DEV``, and ``iostat -x -t -o JSON``.
+
+Both tell rates a second over an interval, which become amounts of that interval. What they do not tell (iostat: memory
+and network) stays None. The first report of iostat is of the time since boot, and is left out. Moments are UTC unless
+they say otherwise, as nodes are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Callable
+
+from troop.measure.collectors.common import CollectorError, Problems
+from troop.measure.collectors.pieces import elements
+from troop.measure.histogram import HIGHEST
+from troop.measure.summary import MOST_SAMPLES, SERIES, Samples
+
+KIB = 1024
+LONGEST = 24 * 3600
+"""Seconds of an interval."""
+BLOCK = 512
+"""Bytes, in sysstat's ``bread`` and ``bwrtn``."""
+
+_WHOLE_DISK = re.compile(r"nvme\d+n\d+|(sd|vd|xvd)[a-z]+|mmcblk\d+")
+_INTERFACE = re.compile(r"(en|eth)\w+")
+_FORMATS = ("%Y-%m-%dT%H:%M:%S%z", "%m/%d/%y %H:%M:%S", "%m/%d/%Y %I:%M:%S %p", "%d/%m/%y %H:%M:%S")
+"""Of iostat's moments: ISO, by S_TIME_FORMAT=ISO, and what the locale makes of it."""
+
+Rates = dict[str, float]
+"""By name of ``SERIES``: thousandths, bytes, or amounts a second."""
+
+
+def read(path: Path, problems: Problems) -> Samples:
+    """All intervals of the file; None for those that are not in it.
+
+    Raises:
+        OSError: the file cannot be read.
+        CollectorError: it has no interval that can be read.
+    """
+    return samples(path.read_text(encoding="utf-8", errors="replace"), str(path), problems)
+
+
+def samples(text: str, name: str, problems: Problems) -> Samples:
+    """As :func:`read`, of a file's text."""
+    if '"sysstat"' not in text[:1000]:
+        raise CollectorError(f"{name}:1: it is no JSON of sysstat's: use sadf -j, or iostat -o JSON")
+    taken: list[tuple[int, int, Rates]] = []  # end, seconds, rates
+    before: int | None = None
+    for line, told in elements(text, "statistics", name, problems):
+        try:
+            if "avg-cpu" in told or "timestamp" not in told or isinstance(told["timestamp"], str):
+                ended = _moment(told)
+                if before is not None and ended > before:
+                    taken.append(_checked(ended, ended - before, _iostat(told)))
+                before = ended
+            else:
+                ended, seconds = _stamp(told["timestamp"])
+                taken.append(_checked(ended, seconds, _sadf(told)))
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            problems.add(f"{name}:{line}: an interval cannot be read: {error}")
+    if not taken:
+        raise CollectorError(f"{name}:{text.count(chr(10)) + 1}: it has no interval that can be read" + _why(problems))
+    return _in_line(taken, name)
+
+
+def _checked(ended: int, seconds: int, rates: Rates) -> tuple[int, int, Rates]:
+    if not 1 <= seconds <= LONGEST or ended < seconds:
+        raise ValueError(f"it took {seconds} s")
+    for name, rate in rates.items():
+        if not 0 <= rate * seconds <= HIGHEST:  # not a number is neither
+            raise ValueError(f"{name} is {rate}")
+    return ended, seconds, rates
+
+
+def _why(problems: Problems) -> str:
+    return f" ({problems.told[0]})" if problems.told else ""
+
+
+def _in_line(taken: list[tuple[int, int, Rates]], name: str) -> Samples:
+    """Each interval where its middle lies, for sadc wakes up a moment late at times; one that took as long as several
+    others counts for as many.
+    """
+    interval = Counter(seconds for _, seconds, _ in taken).most_common(1)[0][0]
+    phase = Counter(ended % interval for ended, seconds, _ in taken if seconds == interval).most_common(1)[0][0]
+    begins = phase if 2 * phase < interval else phase - interval  # where most of them lies, as seen from 1970 on
+    placed = [(*_place(ended - begins, seconds, interval), rates) for ended, seconds, rates in taken]
+    first = min(begin for begin, _, _ in placed)
+    length = max(end for _, end, _ in placed) - first
+    if length > MOST_SAMPLES:
+        raise CollectorError(f"{name}:1: it is of {length} intervals: at most {MOST_SAMPLES} are taken")
+    series: dict[str, list[int | None]] = {key: [None] * length for key in SERIES}
+    for begin, end, rates in placed:
+        for at in range(begin - first, end - first):
+            for key, rate in rates.items():
+                series[key][at] = round(rate if key in _LEVELS else rate * interval)
+    return Samples(first * interval, interval, series)
+
+
+def _place(ended: int, seconds: int, interval: int) -> tuple[int, int]:
+    """The numbers of the intervals that it fills, from 1970 on; the last one is outside."""
+    several = max(1, (2 * seconds + interval) // (2 * interval))
+    begin = (2 * ended - seconds - (several - 1) * interval) // (2 * interval)
+    return begin, begin + several
+
+
+_LEVELS = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_steal", "memory_used")
+
+
+def _stamp(told: Mapping[str, Any]) -> tuple[int, int]:
+    """When an interval of sadf's ended, and how long it took."""
+    ended = datetime.strptime(f"{told['date']} {told['time']}", "%Y-%m-%d %H:%M:%S").replace(tzinfo=timezone.utc)
+    seconds = int(told["interval"])
+    if not told.get("utc", 1):
+        raise ValueError("its moments are in local time: use sadf without -T")
+    return int(ended.timestamp()), seconds
+
+
+def _moment(told: Mapping[str, Any]) -> int:
+    if "timestamp" not in told:
+        raise ValueError("it has no timestamp: run iostat with -t, and S_TIME_FORMAT=ISO in its environment")
+    for how in _FORMATS:
+        try:
+            found = datetime.strptime(told["timestamp"], how)  # noqa: DTZ007 - UTC unless it says otherwise
+        except ValueError:
+            continue
+        return int((found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp())
+    raise ValueError(f"its timestamp is {told['timestamp']!r}: run iostat with S_TIME_FORMAT=ISO in its environment")
+
+
+def _sadf(told: Mapping[str, Any]) -> Rates:
+    rates: Rates = {}
+    for key in ("cpu-load", "cpu-load-all"):
+        for cpu in told.get(key, ()):
+            if str(cpu["cpu"]) in ("all", "-1"):
+                rates.update(_cpu(cpu))
+    if io := told.get("io"):
+        rates["disk_reads"], rates["disk_writes"] = io["io-reads"]["rtps"], io["io-writes"]["wtps"]
+        rates["disk_read_bytes"] = io["io-reads"]["bread"] * BLOCK
+        rates["disk_write_bytes"] = io["io-writes"]["bwrtn"] * BLOCK
+    elif disks := _disks(told.get("disk", ()), "disk-device"):
+        rates["disk_read_bytes"] = sum(disk["rkB"] for disk in disks) * KIB
+        rates["disk_write_bytes"] = sum(disk["wkB"] for disk in disks) * KIB
+    if "memused" in told.get("memory", {}):
+        rates["memory_used"] = told["memory"]["memused"] * KIB
+    if cards := [card for card in told.get("network", {}).get("net-dev", ()) if _INTERFACE.fullmatch(card["iface"])]:
+        rates["network_received_bytes"] = sum(card["rxkB"] for card in cards) * KIB
+        rates["network_sent_bytes"] = sum(card["txkB"] for card in cards) * KIB
+    return rates
+
+
+def _iostat(told: Mapping[str, Any]) -> Rates:
+    rates = _cpu(told["avg-cpu"]) if "avg-cpu" in told else {}
+    disks = _disks(told.get("disk", ()), "disk_device")
+    names: dict[str, Callable[[Mapping[str, Any]], float]] = {
+        "disk_reads": lambda disk: disk["r/s"],
+        "disk_writes": lambda disk: disk["w/s"],
+        "disk_read_bytes": lambda disk: KIB * disk["rkB/s" if "rkB/s" in disk else "kB_read/s"],
+        "disk_write_bytes": lambda disk: KIB * disk["wkB/s" if "wkB/s" in disk else "kB_wrtn/s"],
+    }
+    for key, rate in names.items():
+        if disks and ("r/s" in disks[0] or "bytes" in key):
+            rates[key] = sum(map(rate, disks))
+    return rates
+
+
+def _disks(told: Any, key: str) -> list[Mapping[str, Any]]:
+    """Whole disks: neither partitions nor what lies on top of disks, which would count twice."""
+    return [disk for disk in told if _WHOLE_DISK.fullmatch(disk[key])]
+
+
+def _cpu(told: Mapping[str, Any]) -> Rates:
+    """Thousandths; what guests use (-u ALL tells it apart) is user's, as in /proc."""
+    user = sum(told.get(key, 0) for key in ("user", "usr", "nice", "guest", "gnice"))
+    system = sum(told.get(key, 0) for key in ("system", "sys", "irq", "soft"))
+    return {
+        "cpu_user": 10 * user,
+        "cpu_system": 10 * system,
+        "cpu_iowait": 10 * told["iowait"],
+        "cpu_steal": 10 * told["steal"],
+    }

@@ -1,0 +1,127 @@
+"""The measured time with its warm-up, and operations that are counted in it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from troop.measure.collectors.common import a_name
+from troop.measure.operations import LONGEST_SECONDS, MOST_NAMES, Operation, Operations, PerSecond
+from troop.measure.recorder import OTHER
+from troop.measure.windows import Windows, step_for
+
+
+@dataclass(frozen=True)
+class Window:
+    """From when to when operations count: they must end within it. In seconds since 1970; ``end`` is outside.
+
+    Attributes:
+        warm_up: seconds before ``start`` whose operations are only told over time.
+    """
+
+    start: float
+    end: float
+    warm_up: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.end - self.start <= LONGEST_SECONDS - self.warm_up or self.warm_up < 0:
+            raise ValueError(f"the measured time must be from 0 to {LONGEST_SECONDS} s: it is {self.end - self.start}")
+
+    @classmethod
+    def of_this_phase(cls, environment: Mapping[str, str] = os.environ) -> Window:
+        """The phase's that this script is run for.
+
+        Raises:
+            KeyError: it is run by somebody else.
+            ValueError: the phase is not measured.
+        """
+        start = float(environment["TROOP_MEASURED_FROM"])
+        warm_up = float(environment.get("TROOP_WARM_UP_SECONDS", 0))
+        return cls(start, start + float(environment["TROOP_MEASURED_SECONDS"]), warm_up)
+
+    @property
+    def measured(self) -> float:
+        """Seconds."""
+        return self.end - self.start
+
+    @property
+    def begin(self) -> float:
+        """Of the warm-up."""
+        return self.start - self.warm_up
+
+    @property
+    def first(self) -> int:
+        """The first of its whole seconds, which is the warm-up's."""
+        return math.floor(self.begin)
+
+    @property
+    def seconds(self) -> int:
+        return math.ceil(self.end) - self.first
+
+    def empty(self) -> Operation:
+        """An operation of which nothing has been counted yet."""
+        zeros = [0] * self.seconds
+        over_time = Windows(self.first, step_for(self.warm_up + self.measured))
+        return Operation(per_second=PerSecond(self.first, zeros, list(zeros)), over_time=over_time)
+
+
+@dataclass
+class Counted:
+    """Operations that are taken down one by one, each with its own moment.
+
+    Attributes:
+        outside: how many ended before the measured time or after it, and count only over time, if at all.
+    """
+
+    window: Window
+    operations: Operations = field(default_factory=dict)
+    outside: int = 0
+
+    def __post_init__(self) -> None:
+        window = self.window
+        self._begin, self._start, self._end, self._first = window.begin, window.start, window.end, window.first
+
+    def ok(self, name: str, ended: float, microseconds: int, moved: int = 0) -> None:
+        """One has succeeded: it ended then, and took so long.
+
+        Raises:
+            ValueError: the time is out of range.
+        """
+        if not self._begin <= ended < self._end:
+            self.outside += 1
+            return
+        operation = self.operations.get(name) or self._operation(name)
+        if operation.over_time is not None:
+            operation.over_time.record(ended, microseconds)
+        operation.per_second.count[int(ended) - self._first] += 1
+        if ended < self._start:
+            self.outside += 1
+        else:
+            operation.times.record(microseconds)
+            operation.bytes += moved
+
+    def error(self, name: str, ended: float, kind: str) -> None:
+        """One has failed; ``kind`` is made a name that it can be counted by."""
+        if not self._begin <= ended < self._end:
+            self.outside += 1
+            return
+        operation = self._operation(name)
+        operation.per_second.errors[int(ended) - self._first] += 1
+        if ended < self._start:
+            self.outside += 1
+            return
+        kind = a_name(kind)
+        if kind not in operation.errors and len(operation.errors) >= MOST_NAMES - 1:
+            kind = OTHER
+        operation.errors[kind] = operation.errors.get(kind, 0) + 1
+
+    def _operation(self, name: str) -> Operation:
+        found = self.operations.get(name)
+        if found is None:
+            name = a_name(name)
+            if name not in self.operations and len(self.operations) >= MOST_NAMES - 1:
+                name = OTHER
+            found = self.operations.setdefault(name, self.window.empty())
+        return found

@@ -1,0 +1,158 @@
+"""What wrk and wrk2 print: rows that stay apart, for percentiles without their histogram cannot be put together.
+
+Among its requests wrk counts answers of every status, and late ones; a success is neither. wrk2 prints the same, and
+percentiles with more digits; its "Detailed Percentile spectrum" is left out. What wrk2 calls a timeout is a connection
+on which nothing came for a while, each time it looks: no request of those that it counts.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from troop.measure.collectors.common import CollectorError, Problems
+from troop.measure.separate import Separate
+
+TOOL = "wrk"
+
+_TIMES = {"us": 0.001, "ms": 1.0, "s": 1e3, "m": 60e3, "h": 3600e3}
+"""In milliseconds."""
+_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
+
+_NUMBER = r"(-?nan|[0-9]+(?:\.[0-9]+)?)"
+_LATENCY = re.compile(rf"Latency\s+{_NUMBER}(us|ms|s|m|h)\s+{_NUMBER}(us|ms|s|m|h)\s+{_NUMBER}(us|ms|s|m|h)\s")
+_PERCENTILE = re.compile(rf"([0-9]+(?:\.[0-9]+)?)%\s+{_NUMBER}(us|ms|s|m|h)$")
+_REQUESTS = re.compile(rf"([0-9]+) requests in {_NUMBER}(us|ms|s|m|h), {_NUMBER}([KMGTP]?)B read$")
+_SOCKETS = re.compile(r"Socket errors: connect ([0-9]+), read ([0-9]+), write ([0-9]+), timeout ([0-9]+)$")
+_STATUS = re.compile(r"Non-2xx or 3xx responses: ([0-9]+)$")
+_RATE = re.compile(rf"Requests/sec:\s+{_NUMBER}$")
+_TRANSFER = re.compile(rf"Transfer/sec:\s+{_NUMBER}([KMGTP]?)B$")
+
+_LINES = {
+    "Latency ": _LATENCY,
+    "Socket errors:": _SOCKETS,
+    "Non-2xx": _STATUS,
+    "Requests/sec:": _RATE,
+    "Transfer/sec:": _TRANSFER,
+}
+"""How lines begin that must be like this."""
+
+
+def read(path: Path, operation: str, problems: Problems) -> list[Separate]:
+    """One row for each run of wrk's that the file has.
+
+    Raises:
+        OSError: the file cannot be read.
+        CollectorError: it holds no run of wrk's.
+    """
+    return rows(path.read_text(encoding="utf-8", errors="replace"), str(path), operation, problems)
+
+
+def rows(text: str, name: str, operation: str, problems: Problems) -> list[Separate]:
+    """As :func:`read`, of a file's text. Lines of scripts in between are passed over."""
+    found: list[Separate] = []
+    run: _Run | None = None
+    number = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.strip()
+        if line.startswith("Running ") and " test @ " in line:
+            _finish(run, found, name, number - 1, operation, problems)
+            run = _Run()
+        elif run is not None:
+            try:
+                run.take(line)
+            except ValueError as error:
+                problems.add(f"{name}:{number}: {error}")
+    if run is None:
+        said = next((f": {line.strip()}" for line in text.splitlines() if line.strip()), "")
+        raise CollectorError(f"{name}:{max(number, 1)}: wrk has not run{said}")
+    _finish(run, found, name, number, operation, problems)
+    return found
+
+
+def _finish(run: _Run | None, found: list[Separate], name: str, line: int, operation: str, problems: Problems) -> None:
+    if run is None:
+        return
+    if run.whole:
+        try:
+            found.append(run.row(operation))
+        except (ValueError, ArithmeticError) as error:
+            problems.add(f"{name}:{line}: wrk's output is damaged: {error}")
+    else:
+        problems.add(f"{name}:{line}: wrk's output ends before it is whole: {', '.join(run.missing)} must follow")
+
+
+class _Run:
+    """What was printed of one run so far."""
+
+    def __init__(self) -> None:
+        self.percentiles: dict[str, float] = {}
+        self.found: dict[str, re.Match[str]] = {}
+        self._in_percentiles = False
+        self._of_wrk2 = False
+
+    def take(self, line: str) -> None:
+        self._of_wrk2 |= line.startswith("Thread calibration") or "HdrHistogram" in line
+        if line.startswith("Latency Distribution"):
+            self._in_percentiles = True
+        elif self._in_percentiles and (match := _PERCENTILE.fullmatch(line)):
+            if (value := _milliseconds(match[2], match[3])) is not None:
+                self.percentiles[f"{float(match[1]):g}"] = value
+        elif match := _REQUESTS.fullmatch(line):
+            self.found["requests"] = match
+        else:
+            self._in_percentiles = False
+            for begin, pattern in _LINES.items():
+                if line.startswith(begin):
+                    match = pattern.match(line + " " if pattern is _LATENCY else line)
+                    if match is None:
+                        raise ValueError(f"this is no line of wrk's: {line[:80]!r}")
+                    self.found.setdefault(begin, match)
+
+    @property
+    def missing(self) -> list[str]:
+        wanted = {"Latency ": "latencies", "requests": "the number of requests", "Requests/sec:": "Requests/sec"}
+        return [said for key, said in {**wanted, "Transfer/sec:": "Transfer/sec"}.items() if key not in self.found]
+
+    @property
+    def whole(self) -> bool:
+        return not self.missing
+
+    def row(self, operation: str) -> Separate:
+        requests, latency, transfer = (self.found[key] for key in ("requests", "Latency ", "Transfer/sec:"))
+        errors = self._errors()
+        late = 0 if self._of_wrk2 else errors.get("timeout", 0)
+        count = max(int(requests[1]) - errors.get("status", 0) - late, 0)
+        seconds = self._seconds(int(requests[1]))
+        return Separate(
+            TOOL,
+            operation,
+            count,
+            per_second=round(count / seconds, 3) if seconds else None,
+            errors=errors,
+            bytes_per_second=_number(transfer[1]) * _BYTES[transfer[2]],
+            mean_ms=_milliseconds(latency[1], latency[2]) if int(requests[1]) else None,
+            max_ms=_milliseconds(latency[5], latency[6]) if int(requests[1]) else None,
+            percentiles=self.percentiles if int(requests[1]) else {},
+        )
+
+    def _seconds(self, requests: int) -> float:
+        """For how long it ran: by its rate, for the time itself is rounded, in minutes by more than a percent."""
+        rate, told = _number(self.found["Requests/sec:"][1]), self.found["requests"]
+        return requests / rate if rate > 0 else (_milliseconds(told[2], told[3]) or 0.0) / 1000
+
+    def _errors(self) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        if sockets := self.found.get("Socket errors:"):
+            counts.update(zip(("connect", "read", "write", "timeout"), map(int, sockets.groups())))
+        if status := self.found.get("Non-2xx"):
+            counts["status"] = int(status[1])
+        return {kind: count for kind, count in counts.items() if count}
+
+
+def _number(text: str) -> float:
+    return 0.0 if "nan" in text else float(text)
+
+
+def _milliseconds(text: str, unit: str) -> float | None:
+    return None if "nan" in text else round(float(text) * _TIMES[unit], 6)

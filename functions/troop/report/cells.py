@@ -1,0 +1,203 @@
+"""A cell of a report: what is kept of it, and what must be known before its numbers are trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, TypeVar
+
+from troop.bench import names
+from troop.bench.prices import Prices
+from troop.bench.record import Cell as Recorded
+from troop.bench.record import CellStatus
+from troop.bench.roster import Roster
+from troop.bench.roster import from_document as roster_of
+from troop.measure.summary import CPU
+from troop.report import fleets, money, trust
+from troop.report import kept as files
+from troop.report.document import Attempt, Cell, Finding, Interruption, Node, Phase, Separate, Step
+from troop.report.fleets import Place
+from troop.report.kept import DamagedError, Kept
+from troop.report.operations import operations
+from troop.report.series import series, use
+from troop.report.sources import Wanted, of_attempt
+
+UNKNOWN = "UNKNOWN"
+"""Status of a cell without results, where nothing is on record."""
+
+RESULTS_FORMAT = "troop.results/1"
+
+_DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, DamagedError)
+
+_T = TypeVar("_T")
+
+
+def cell(
+    kept: Kept, wanted: Wanted, attempts: Sequence[Recorded | str], prices: Prices | None
+) -> tuple[Cell, list[Finding]]:
+    """One cell with all that is kept of the attempt that counts; what of it is damaged is left out, and told.
+
+    Args:
+        attempts: at it, the one that counts last; on record, or but their ids.
+        prices: None where they are not known.
+    """
+    return _Reading(kept, wanted, attempts, prices).cell()
+
+
+class _Reading:
+    """One cell that is being read."""
+
+    def __init__(self, kept: Kept, wanted: Wanted, attempts: Sequence[Recorded | str], prices: Prices | None) -> None:
+        self._kept, self._wanted, self._prices = kept, wanted, prices
+        *self._earlier, last = attempts
+        self._record = last if isinstance(last, Recorded) else None
+        self._id = last if isinstance(last, str) else last.cell
+        self._findings: list[Finding] = []
+
+    def cell(self) -> tuple[Cell, list[Finding]]:
+        record, variant = self._record, self._wanted.variant
+        benchmark = of_attempt(self._wanted, self._id)
+        results = self._results()
+        roster = self._tried(self._roster, None, "who took part is told as it was planned")
+        there = fleets.fleets(benchmark, roster, self._prices)
+        hourly = fleets.hourly(there)
+        places = fleets.places(roster)
+        phases = [found for one in results or [] if (found := self._phase(one, hourly, places))]
+        status = record.status.value if record else (CellStatus.SUCCEEDED.value if results else UNKNOWN)
+        made = Cell(
+            cell=self._id,
+            label=variant.label,
+            scale=variant.scale,
+            values={key: _list(value) for key, value in variant.values.items()},
+            repetition=variant.repetition,
+            attempt=names.attempt_of(self._id)[1],
+            earlier=[self._attempt(one) for one in self._earlier],
+            status=status,
+            reason=record.reason if record else None,
+            steps=[Step(phase=name, at=at) for name, at in record.phases.items()] if record else [],
+            fleets=there,
+            interruptions=self._interruptions(self._id, results or []),
+            cost=money.bill(record.cost) if record and record.cost else None,
+            hourly=hourly,
+            phases=phases,
+        )
+        return made, [*self._findings, *trust.findings(made)]
+
+    def _results(self) -> list[dict[str, Any]] | None:
+        """The phases as they are kept; None when there are none."""
+        should = self._record is not None and self._record.status is CellStatus.SUCCEEDED
+        name = f"{self._id}/{files.RESULTS}"
+        try:
+            found = files.document(self._kept, name)
+            if found is None:
+                if should:
+                    self._say(f"{name} is missing, though the cell has SUCCEEDED: nothing of it can be told.")
+                return None
+            if found.get("format") != RESULTS_FORMAT:
+                raise DamagedError(f"{name} has the format {found.get('format')!r}: must be {RESULTS_FORMAT}")
+            phases = found["phases"]
+            if not isinstance(phases, list) or not all(isinstance(one, dict) for one in phases):
+                raise DamagedError(f"{name} must have a list of phases")
+            return phases
+        except _DAMAGE as error:
+            self._say(f"{_told(error)}: what this cell has measured cannot be told.")
+            return None
+
+    def _roster(self) -> Roster | None:
+        name = f"{self._id}/{files.ROSTER}"
+        found = files.document(self._kept, name)
+        try:
+            return None if found is None else roster_of(found)
+        except _DAMAGE as error:
+            raise DamagedError(f"{name} is damaged ({error!r})") from None
+
+    def _interruptions(self, cell: str, results: Sequence[Mapping[str, Any]]) -> list[Interruption]:
+        found: list[Interruption] = []
+        read = partial(fleets.interruptions, self._kept, cell, results, self._say)
+        return self._tried(read, found, "notices of spot are left out")
+
+    def _attempt(self, one: Recorded | str) -> Attempt:
+        if isinstance(one, str):
+            return Attempt(cell=one, status=UNKNOWN, interruptions=self._interruptions(one, []))
+        amount, notices = float(one.cost.amount) if one.cost else None, self._interruptions(one.cell, [])
+        return Attempt(cell=one.cell, status=one.status.value, reason=one.reason, amount=amount, interruptions=notices)
+
+    def _phase(self, found: Mapping[str, Any], hourly: float | None, places: Mapping[str, Place]) -> Phase | None:
+        name = str(found.get("phase", "of no name"))
+        try:
+            measured_from = found.get("measured_from")
+            phase = Phase(
+                phase=found["phase"],
+                nodes=found["nodes"],
+                measured_seconds=found["measured_seconds"],
+                warm_up_seconds=found.get("warm_up_seconds") or 0,
+                measured_from=None if measured_from is None else datetime.fromtimestamp(measured_from, UTC),
+                operations=operations(found, hourly),
+                use=use(found),
+                series=series(found),
+                members=_members(found["roles"], places),
+                separate=[Separate.model_validate(row) for row in found.get("separate") or []],
+            )
+            if left_out := found.get("separate_left_out"):
+                text = f"{name}: {left_out} more lines of single nodes were not kept here; their summaries have them."
+                self._findings.append(Finding(severity="warning", cell=self._id, text=text))
+            return phase
+        except _DAMAGE as error:
+            self._say(f"The results of the phase {name} are damaged, and left out: {_told(error)}.")
+            return None
+
+    def _tried(self, read: Callable[[], _T], otherwise: _T, what: str) -> _T:
+        try:
+            return read()
+        except _DAMAGE as error:
+            self._say(f"{_told(error)}: {what}.")
+            return otherwise
+
+    def _say(self, text: str) -> None:
+        self._findings.append(Finding(severity="error", cell=self._id, text=text))
+
+
+def _members(roles: Mapping[str, Any], places: Mapping[str, Place]) -> list[Node]:
+    found = []
+    for role, its in roles.items():
+        for node, line in sorted(its["nodes"].items(), key=lambda pair: pair[1]["rank"]):
+            means, place = line.get("means") or {}, places.get(node)
+            iowait = means.get("cpu_iowait")
+            found.append(
+                Node(
+                    node=node,
+                    role=role,
+                    rank=line["rank"],
+                    outcome=line["outcome"],
+                    count=line["count"],
+                    errors=line["errors"],
+                    zone=place.zone if place else "",
+                    purchase=line.get("purchase") or (place.purchase if place else ""),
+                    cpu=_percent(means.get(name) for name in CPU),
+                    iowait=None if iowait is None else iowait / 10,
+                    clock_offset_seconds=line.get("clock_offset_seconds"),
+                    clock_uncertainty_seconds=line.get("clock_uncertainty_seconds"),
+                )
+            )
+    return found
+
+
+def _percent(thousandths: Iterable[int | None]) -> float | None:
+    total = 0
+    for one in thousandths:
+        if one is None:
+            return None
+        total += one
+    return total / 10
+
+
+def _list(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _told(error: BaseException) -> str:
+    """An error in one line: pydantic's have many."""
+    said = str(error) if isinstance(error, DamagedError) else repr(error)
+    line = " ".join(said.split())
+    return line if len(line) <= 300 else line[:300] + "..."

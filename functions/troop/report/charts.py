@@ -1,0 +1,152 @@
+"""What a report's charts are drawn from, as small JSON: numbers to four digits, names once."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from troop.report.document import Cell, Operation, Phase, Report, Scaling
+
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+def embedded(value: Any) -> Markup:
+    """As JSON that stands in a script element: nothing in it can end the element, or begin another one."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character, escape in _ESCAPES.items():
+        text = text.replace(character, escape)
+    return Markup(text)
+
+
+def packed(value: Any) -> str:
+    """As JSON, deflated (zlib's form) and in base64: values over time of 200 cells are many, and much alike."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(zlib.compress(text.encode("utf-8", "replace"))).decode()
+
+
+def cell_name(cell: Cell) -> str:
+    """``c001 n3, threads=50``."""
+    return f"{cell.cell} {cell.label}".rstrip()
+
+
+def chart_data(report: Report) -> dict[str, Any]:
+    """Of all charts but those over time: {"scaling": [...], "distributions": [...]}, see below."""
+    return {
+        "scaling": [_scaling(title, members) for title, members in scaling_groups(report)],
+        "distributions": _distributions(report.cells),
+    }
+
+
+def scaling_groups(report: Report) -> list[tuple[str, list[Scaling]]]:
+    """What is drawn together: all combinations of the matrix for one operation; each with its title."""
+    groups: dict[tuple[str, str, str, str], list[Scaling]] = {}
+    for one in report.scaling:
+        if not one.points:
+            continue
+        groups.setdefault((one.phase, one.role, one.operation, one.counted), []).append(one)
+    titles = _titles([key[:3] for key in groups])
+    return [(titles[key[:3]], members) for key, members in groups.items()]
+
+
+def ideal(one: Scaling) -> float | None:
+    """Operations a second of each node at the smallest step: where the line of perfect growth goes."""
+    fewest = min((point.nodes for point in one.points), default=0)
+    first = [point.per_second for point in one.points if point.nodes == fewest]
+    return sum(first) / len(first) / fewest if fewest else None
+
+
+def _scaling(title: str, members: Sequence[Scaling]) -> dict[str, Any]:
+    """{"title", "counted", "operation", "lines": [{"name", "points": [[nodes, per second, cell]], "slope",
+    "intercept", "ideal"}]}
+    """
+    return {
+        "title": title,
+        "counted": members[0].counted,
+        "operation": members[0].operation,
+        "lines": [
+            {
+                "name": one.label,
+                "points": [[point.nodes, number(point.per_second), point.cell] for point in one.points],
+                "slope": number(one.slope),
+                "intercept": number(one.intercept),
+                "ideal": number(ideal(one)),
+            }
+            for one in members
+        ],
+    }
+
+
+def _distributions(cells: Iterable[Cell]) -> list[dict[str, Any]]:
+    """[{"title", "lines": [{"name", "first", "count", "points": [[percentile, ms]]}]}]: an operation each, a line for
+    each cell; ``first`` says that it is the first of its repetitions.
+    """
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for cell in cells:
+        for phase, operation in measured(cell):
+            points = [[float(f"{p:.8g}"), number(ms)] for p, ms in operation.distribution if math.isfinite(ms)]
+            if points:
+                line = {
+                    "name": cell_name(cell),
+                    "first": cell.repetition == 1,
+                    "count": operation.count,
+                    "points": points,
+                }
+                groups.setdefault((phase.phase, operation.role, operation.operation), []).append(line)
+    titles = _titles(list(groups))
+    return [{"title": titles[key], "lines": lines} for key, lines in groups.items()]
+
+
+def measured(cell: Cell) -> list[tuple[Phase, Operation]]:
+    return [(phase, operation) for phase in cell.phases for operation in phase.operations]
+
+
+def over_time(report: Report) -> list[dict[str, Any]]:
+    """[{"name", "first", "warm_up", "measured", "series": [{"role", "operation", "name", "start", "step",
+    "values"}]}]: one for each phase of each cell that has values over time.
+    """
+    several = len({phase.phase for cell in report.cells for phase in cell.phases}) > 1
+    return [
+        {
+            "name": cell_name(cell) + (f", {phase.phase}" if several else ""),
+            "first": cell.repetition == 1,
+            "warm_up": number(phase.warm_up_seconds),
+            "measured": number(phase.measured_seconds),
+            "series": [
+                {
+                    "role": series.role,
+                    "operation": series.operation,
+                    "name": series.name,
+                    "start": number(series.start, 9),
+                    "step": series.step_seconds,
+                    "values": [number(value, 4 if series.operation else 3) for value in series.values],
+                }
+                for series in phase.series
+            ],
+        }
+        for cell in report.cells
+        for phase in cell.phases
+        if any(number(value) is not None for series in phase.series for value in series.values)
+    ]
+
+
+def number(value: float | None, digits: int = 4) -> float | None:
+    """What a chart can show of it; nothing of what is no number."""
+    if value is None or not math.isfinite(value):
+        return None
+    rounded = float(f"{value:.{digits}g}")
+    return int(rounded) if rounded.is_integer() else rounded
+
+
+def _titles(keys: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
+    """Each key's last part, and those of the others that are not the same in all."""
+    differing = [len({key[place] for key in keys}) > 1 for place in range(2)]
+    return {
+        key: " · ".join([*(part for part, differs in zip(key, differing, strict=False) if differs), key[2]])
+        for key in keys
+    }

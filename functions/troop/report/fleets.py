@@ -1,0 +1,144 @@
+"""Who took part in a cell, what an hour of them costs, and whom spot took back."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from troop.bench.billing import HOUR, MONTH
+from troop.bench.definition import Benchmark, Volume
+from troop.bench.definition import Fleet as WantedFleet
+from troop.bench.estimate import ROOT_VOLUME
+from troop.bench.money import ZERO
+from troop.bench.prices import Prices, storage
+from troop.bench.roster import Member, Roster
+from troop.report import kept as files
+from troop.report.document import Fleet, Interruption
+from troop.report.kept import DamagedError, Kept
+
+REBALANCE = "rebalance-recommended"
+
+MOST_NOTICES = 1000
+"""Of a cell: several of each node that it can have."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a node was, and how it was bought."""
+
+    role: str
+    zone: str
+    purchase: str
+
+
+def places(roster: Roster | None) -> dict[str, Place]:
+    """Of all nodes, by id."""
+    return {one.id: Place(one.role, one.zone, one.purchase) for one in roster.members} if roster else {}
+
+
+def fleets(benchmark: Benchmark | None, roster: Roster | None, prices: Prices | None) -> list[Fleet]:
+    """In the file's order: as they were by the roster, or without one as they were to be."""
+    wanted = {fleet.role: fleet for fleet in benchmark.fleets} if benchmark else {}
+    if roster is None:
+        return [_wanted(fleet, prices) for fleet in wanted.values()]
+    roles = dict.fromkeys([*wanted, *(one.role for one in roster.members)])
+    found = {role: [one for one in roster.members if one.role == role] for role in roles}
+    return [_there(role, members, wanted.get(role), prices) for role, members in found.items() if members]
+
+
+def hourly(fleets: Sequence[Fleet]) -> float | None:
+    """What an hour of all of them costs, with their volumes; None unless all prices are known."""
+    known = [fleet.hourly for fleet in fleets if fleet.hourly is not None]
+    return round(math.fsum(known), 6) if fleets and len(known) == len(fleets) else None
+
+
+def _wanted(fleet: WantedFleet, prices: Prices | None) -> Fleet:
+    price = prices.hour(fleet.instance_type, fleet.purchase) if prices else None
+    return Fleet(
+        role=fleet.role,
+        nodes=fleet.count,
+        instance_type=fleet.instance_type,
+        zones={},
+        purchase={fleet.purchase: fleet.count},
+        hourly=_hourly([price] * fleet.count, fleet, prices),
+    )
+
+
+def _there(role: str, members: Sequence[Member], wanted: WantedFleet | None, prices: Prices | None) -> Fleet:
+    each = [prices.hour(one.instance_type, one.purchase, one.zone or None) if prices else None for one in members]
+    return Fleet(
+        role=role,
+        nodes=len(members),
+        instance_type=", ".join(sorted({one.instance_type for one in members})),
+        zones=dict(sorted(Counter(one.zone for one in members if one.zone).items())),
+        purchase=dict(sorted(Counter(one.purchase for one in members).items())),
+        hourly=_hourly(each, wanted, prices),
+    )
+
+
+def _hourly(nodes: Sequence[Decimal | None], fleet: WantedFleet | None, prices: Prices | None) -> float | None:
+    """Of nodes at these prices, with the volumes of each."""
+    if prices is None or fleet is None:
+        return None
+    parts = list(nodes)
+    for disk in (Volume("", fleet.root_volume_gib, ROOT_VOLUME), *fleet.volumes):
+        for _, _, size, month in storage(prices, disk.type, disk.size_gib, disk.iops, disk.throughput_mib):
+            parts.append(None if month is None else len(nodes) * size * month * HOUR / MONTH)
+    known = [part for part in parts if part is not None]
+    return float(round(sum(known, ZERO), 6)) if len(known) == len(parts) else None
+
+
+def interruptions(
+    kept: Kept, cell: str, phases: Sequence[Mapping[str, Any]], damaged: Callable[[str], None]
+) -> list[Interruption]:
+    """Notices that nodes of a cell were given, and recommendations that came to nothing worse.
+
+    Args:
+        phases: the cell's results.
+        damaged: is told of notices that cannot be read, or are too many; the others are not affected.
+
+    Raises:
+        DamagedError: lines of nodes cannot be read.
+    """
+    found: list[Interruption] = []
+    unread: list[DamagedError] = []
+    names = kept.names(f"{cell}/{files.INTERRUPTIONS}")
+    for name in names[:MOST_NOTICES]:
+        try:
+            notice = files.document(kept, name)
+        except DamagedError as error:
+            unread.append(error)
+            continue
+        if notice is not None:
+            node = str(notice.get("id") or name.rpartition("/")[2].removesuffix(".json"))
+            told = {key: str(notice.get(key) or "") for key in ("role", "action", "time")}
+            found.append(Interruption(node=node, **told))
+    if unread:
+        others = f"; {len(unread) - 1:,} more cannot be read either" if len(unread) > 1 else ""
+        damaged(f"{unread[0]}: this notice of spot is left out{others}.")
+    if len(names) > MOST_NOTICES:
+        more = len(names) - MOST_NOTICES
+        damaged(f"{cell}/{files.INTERRUPTIONS} has {len(names):,} notices of spot: {more:,} of them are left out.")
+    told_of = {one.node for one in found}
+    for node, (role, at) in _recommended(phases).items():
+        if node not in told_of:
+            found.append(Interruption(node=node, role=role, action=REBALANCE, time=at))
+    return found
+
+
+def _recommended(phases: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
+    """By node, its role and the first moment at which EC2 expected to take it back."""
+    found: dict[str, tuple[str, str]] = {}
+    try:
+        for phase in phases:
+            for role, its in phase["roles"].items():
+                for node, line in its["nodes"].items():
+                    if at := line.get("rebalance_recommended_at"):
+                        found.setdefault(node, (role, str(at)))
+    except (AttributeError, KeyError, TypeError) as error:
+        raise DamagedError(f"lines of nodes cannot be read: {error!r}") from None
+    return found

@@ -1,0 +1,162 @@
+"""Reports and comparisons as pages: one file each, which fetches nothing, and runs no script but its own."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from troop.report import charts, overview, verdicts, wording
+from troop.report.comparison import Comparison
+from troop.report.document import Phase, Report
+from troop.report.outline import outline
+
+TEMPLATES: Final = Path(__file__).resolve().parent / "templates"
+MOST_ROWS: Final = 1000
+"""Of nodes, over all cells: a report of very many shows those of each phase that have done least."""
+FEW_POINTS: Final = 16
+"""On the way from few nodes to many: a table of more is folded."""
+
+_WORDS: Final[tuple[Callable[..., str], ...]] = (
+    wording.plain,
+    wording.whole,
+    wording.quantity,
+    wording.percent,
+    wording.share,
+    wording.mega,
+    wording.gibi,
+    wording.money,
+    wording.price,
+    wording.moment,
+    wording.duration,
+    wording.listed,
+    wording.counted,
+    verdicts.ratio,
+    verdicts.spread,
+    verdicts.need,
+    outline,
+)
+_One = TypeVar("_One")
+
+_TURNING: Final = dict.fromkeys([0, *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\N{REPLACEMENT CHARACTER}")
+"""Characters that would turn the direction of what follows them, and the one that HTML has no place for."""
+
+
+def report_page(report: Report, script: str) -> str:
+    """The page of a report.
+
+    Args:
+        script: the library that draws charts, see :func:`troop.report.assets.chart_script`.
+    """
+    rows = [(phase, operation) for cell in report.cells for phase, operation in charts.measured(cell)]
+    return _page(
+        "report.html",
+        "report.js",
+        script,
+        report=report,
+        told=f"{overview.told(report)} {overview.cost(report)}",
+        keys=overview.keys(report),
+        scaling=charts.scaling_groups(report),
+        ideal=charts.ideal,
+        few_points=sum(len(one.points) for one in report.scaling) <= FEW_POINTS,
+        data=charts.chart_data(report),
+        over_time=charts.over_time(report),
+        several_phases=len({phase.phase for cell in report.cells for phase in cell.phases}) > 1,
+        several_roles=len({operation.role for _, operation in rows}) > 1,
+        bytes_known=any(operation.bytes_per_second for _, operation in rows),
+        members=_least(report, lambda phase: phase.members, lambda one: (one.outcome == "ok", one.count)),
+        fleets=overview.fleets(report),
+        courses=[(charts.cell_name(cell), overview.course(cell)) for cell in report.cells if cell.steps],
+        uses=[(cell, phase) for cell in report.cells for phase in cell.phases if phase.use],
+        interruptions=[(cell, one) for cell in report.cells for one in cell.interruptions],
+        earlier=[(cell, one) for cell in report.cells for one in cell.earlier],
+        separate=_least(report, lambda phase: phase.separate, lambda one: (one.rank, one.node)),
+    )
+
+
+def comparison_page(comparison: Comparison, script: str) -> str:
+    """The page of a comparison; arguments as of :func:`report_page`."""
+    return _page(
+        "comparison.html",
+        "comparison.js",
+        script,
+        comparison=comparison,
+        summary=verdicts.summed_up(comparison),
+        data=verdicts.chart_data(comparison),
+        warnings=[
+            *(("Warning", text) for text in comparison.warnings),
+            *(("Not compared", text) for text in comparison.unmatched),
+        ],
+        equal=[row for row in comparison.rows if row.equal is not None],
+        verdict=verdicts.verdict,
+        row_name=verdicts.row_name,
+        TIMES=verdicts.TIMES,
+        SCALED=verdicts.SCALED,
+    )
+
+
+def _page(template: str, drawn_by: str, script: str, **values: Any) -> str:
+    drawing = Markup("".join((TEMPLATES / part).read_text(encoding="utf-8") for part in ("drawing.js", drawn_by)))
+    library = Markup(script.replace("</script", r"<\/script"))
+    page = (
+        _environment()
+        .get_template(template)
+        .render(
+            style=Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),
+            library=library,
+            drawing=drawing,
+            policy=_policy(library, drawing),
+            **values,
+        )
+    )
+    return page.encode("utf-8", "replace").decode("utf-8")  # halves of surrogate pairs could not be written to a file
+
+
+def _policy(*scripts: str) -> str:
+    """What a browser may do for the page: run these very scripts, and nothing else."""
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8', 'replace')).digest()).decode()}'"
+        for text in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: value.translate(_TURNING) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {word.__name__: word for word in (*_WORDS, charts.embedded, charts.packed)}
+    environment.globals |= {"NOTHING": wording.NOTHING, "cell_name": charts.cell_name}
+    return environment
+
+
+def _least(
+    report: Report, rows: Callable[[Phase], Sequence[_One]], order: Callable[[_One], Any]
+) -> list[tuple[str, Sequence[_One], int]]:
+    """Rows of each phase of each cell, with its name, and how many are left out; in the order in which they are worth
+    reading if there are too many.
+    """
+    named = [
+        (charts.cell_name(cell) + f" · {phase.phase}", rows(phase))
+        for cell in report.cells
+        for phase in cell.phases
+        if rows(phase)
+    ]
+    total = sum(len(found) for _, found in named)
+    if total <= MOST_ROWS:
+        return [(name, found, 0) for name, found in named]
+    each = max(3, MOST_ROWS // len(named))
+    return [(name, sorted(found, key=order)[:each], max(0, len(found) - each)) for name, found in named]

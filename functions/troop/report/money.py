@@ -1,0 +1,51 @@
+"""What a run was to cost, and what it has cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from troop.bench.costs import Cost
+from troop.bench.money import USD
+from troop.report.document import Bill, Line, Money
+from troop.report.sources import Sources
+
+
+def money(sources: Sources) -> Money:
+    """Of the whole run, as far as it is known."""
+    record, estimate = sources.record, sources.estimate or {}
+    run = record.run if record else None
+    told = run.estimate if run else None
+    currency = told.currency if told else str(estimate.get("currency") or USD)
+    return Money(
+        currency=run.cost.currency if run and run.cost else currency,
+        expected=float(told.expected) if told else _amount(estimate, "expected"),
+        most=float(told.most) if told else _amount(estimate, "most"),
+        budget=_float(told.budget) if told else _amount(estimate, "budget"),
+        actual=bill(run.cost) if run and run.cost else None,
+    )
+
+
+def bill(cost: Cost) -> Bill:
+    """As a report has it."""
+    lines = [
+        Line(
+            what=item.what,
+            quantity=float(item.quantity),
+            unit=item.unit,
+            price=_float(item.price),
+            amount=None if item.amount is None else float(round(item.amount, 6)),
+        )
+        for item in cost.items
+    ]
+    return Bill(amount=float(cost.amount), lines=lines, unknown=list(cost.unknown))
+
+
+def _float(amount: Decimal | None) -> float | None:
+    return None if amount is None else float(amount)
+
+
+def _amount(estimate: Mapping[str, Any], key: str) -> float | None:
+    value = estimate.get(key)
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

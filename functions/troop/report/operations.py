@@ -1,0 +1,62 @@
+"""What was measured of operations: the table's rows, and how their times are distributed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from troop.measure import histogram
+from troop.measure.histogram import Histogram
+from troop.report.document import Operation
+
+LADDER = (
+    *(0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0, 85.0, 90.0, 92.5, 95.0, 96.0, 97.0, 98.0, 99.0),
+    *(99.25, 99.5, 99.75, 99.9, 99.95, 99.99, 99.995, 99.999, 99.9995, 99.9999, 99.99999, 99.999999),
+)
+"""Percentiles that are told where there are enough operations beyond them."""
+
+_MILLION = 1_000_000
+
+
+def operations(phase: Mapping[str, Any], hourly: float | None) -> list[Operation]:
+    """The rows of one phase of the results.
+
+    Args:
+        hourly: what an hour of all fleets of the cell costs.
+
+    Raises:
+        AttributeError, KeyError, TypeError, ValueError: the phase is damaged.
+    """
+    found = []
+    for row in phase["table"]:
+        document = phase["roles"][row["role"]]["operations"][row["operation"]]
+        times = histogram.from_document(document["histogram"])
+        more = {
+            "cost_per_million": cost_per_million(hourly, row["per_second"]),
+            "distribution": distribution(times),
+        }
+        found.append(Operation.model_validate({**row, **more}))
+    return found
+
+
+def cost_per_million(hourly: float | None, per_second: float | None) -> float | None:
+    """What all fleets cost for as long as a million operations take; None where that is unknown, or there are none."""
+    if hourly is None or not per_second:
+        return None
+    return round(hourly / 3600 / per_second * _MILLION, 6)
+
+
+def distribution(times: Histogram) -> list[tuple[float, float]]:
+    """Percentiles and their times in milliseconds, both ascending: of :data:`LADDER` those that have an operation
+    beyond them, then the largest; nothing when there was none.
+    """
+    if not times.count:
+        return []
+    rungs = [percent for percent in LADDER[1:] if _beyond(times.count, percent) >= 1]
+    values = [times.min, *(value or 0 for value in times.percentiles(tuple(rungs))), times.max]
+    return [(percent, value / 1000) for percent, value in zip((0.0, *rungs, 100.0), values, strict=True)]
+
+
+def _beyond(count: int, percent: float) -> float:
+    """How many of so many lie beyond a percentile; a little more, as floats fall short of what they stand for."""
+    return count * (100 - percent) / 100 + 1e-6

@@ -1,0 +1,144 @@
+"""What a reader sees first: a sentence that says what was run, and the figures that matter most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import fmean
+
+from troop.report import wording
+from troop.report.charts import measured
+from troop.report.document import Cell, Fleet, Operation, Phase, Report, Step
+
+GOOD = "SUCCEEDED"
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key figure: what it is, the figure, and what it is of."""
+
+    label: str
+    value: str
+    note: str = ""
+
+
+def told(report: Report) -> str:
+    """``3 cells of up to 6 servers (i4i.large) and 2 drivers (c7g.large), in 3 zones, on spot.``"""
+    largest: dict[str, int] = {}
+    types: dict[str, dict[str, None]] = {}
+    zones: set[str] = set()
+    purchases: dict[str, None] = {}
+    for cell in report.cells:
+        for fleet in cell.fleets:
+            largest[fleet.role] = max(largest.get(fleet.role, 0), fleet.nodes)
+            types.setdefault(fleet.role, {})[fleet.instance_type] = None
+            zones.update(fleet.zones)
+            purchases.update(dict.fromkeys(name for name, number in fleet.purchase.items() if number))
+    text = wording.counted(len(report.cells), "cell") if report.cells else "No cells"
+    if largest:
+        fleets = [f"{number:,} {role} ({' or '.join(types[role])})" for role, number in largest.items()]
+        text += f" of {'up to ' if _sizes_differ(report) else ''}{wording.sentence(fleets)}"
+    if zones:
+        text += f", in {wording.counted(len(zones), 'zone')}" if len(zones) > 1 else f", in {next(iter(zones))}"
+    if purchases:
+        text += f", {wording.sentence(list(purchases))}"
+    return text + "."
+
+
+def cost(report: Report) -> str:
+    """``It cost $3.21; $3.60 were expected, and $12.10 at most.``"""
+    money = report.money
+    said = []
+    if money.actual is not None:
+        more = " (and what has no price)" if money.actual.unknown else ""
+        said.append(f"It has cost {wording.money(money.actual.amount, money.currency)}{more}")
+    if money.expected is not None:
+        most = "" if money.most is None else f", {wording.money(money.most, money.currency)} at most"
+        said.append(f"{wording.money(money.expected, money.currency)} were expected{most}")
+    return f"{'; '.join(said)}." if said else "What it has cost is not known."
+
+
+def keys(report: Report) -> list[Key]:
+    """At most six, of what the report knows."""
+    found = [_succeeded(report)] if report.cells else []
+    best = max(_rows(report), key=lambda row: row[2].per_second or 0, default=None)
+    if best is not None and best[2].per_second:
+        cell, _, operation = best
+        found.append(Key("Most throughput", f"{wording.short(operation.per_second)}/s", _of(operation, cell)))
+        if operation.p99_ms is not None:
+            found.append(Key("p99 at that", f"{wording.plain(operation.p99_ms)} ms", _of(operation, cell)))
+    found += _errors(report)
+    found += _growth(report)
+    found += _price(report)
+    return found
+
+
+def _succeeded(report: Report) -> Key:
+    good = sum(cell.status == GOOD for cell in report.cells)
+    value = "all" if good == len(report.cells) > 1 else f"{good} of {len(report.cells)}"
+    again = sum(bool(cell.earlier) for cell in report.cells)
+    return Key("Cells succeeded", value, f"{again} at a further attempt" if again else "")
+
+
+def _errors(report: Report) -> Iterator[Key]:
+    successes = errors = 0
+    for _, _, operation in _rows(report):
+        successes += operation.count
+        errors += sum(operation.errors.values())
+    if successes + errors:
+        part = f"{wording.short(errors)} of {wording.short(successes + errors)} operations"
+        yield Key("Errors", wording.share(errors / (successes + errors)) if errors else "none", part)
+
+
+def _growth(report: Report) -> Iterator[Key]:
+    """Of the combination with the most nodes: the mean of its repetitions there, not one of them."""
+    found = [(max((point.nodes for point in one.points), default=0), one) for one in report.scaling]
+    nodes, most = max(found, key=lambda item: item[0], default=(0, None))
+    if most is None:
+        return
+    known = [point.efficiency for point in most.points if point.nodes == nodes and point.efficiency is not None]
+    if known:
+        note = f"{most.operation}, of perfect growth" + (f", {most.label}" if most.label else "")
+        yield Key(f"Efficiency at {nodes:,} {most.counted}", wording.share(fmean(known)), note)
+
+
+def _price(report: Report) -> Iterator[Key]:
+    priced = [(op.cost_per_million, cell, op) for cell, _, op in _rows(report) if op.cost_per_million is not None]
+    least = min(priced, key=lambda item: item[0], default=None)
+    if least is not None:
+        amount, cell, operation = least
+        yield Key("Cheapest million", wording.money(amount, report.money.currency), _of(operation, cell))
+
+
+def fleets(report: Report) -> list[tuple[list[str], list[Fleet]]]:
+    """Fleets, and the cells that had the very same ones."""
+    cells: dict[str, list[str]] = {}
+    same: dict[str, list[Fleet]] = {}
+    for cell in report.cells:
+        key = repr(cell.fleets)
+        cells.setdefault(key, []).append(cell.cell)
+        same[key] = cell.fleets
+    return [(named, same[key]) for key, named in cells.items() if same[key]]
+
+
+def course(cell: Cell) -> list[tuple[Step, float | None]]:
+    """What a cell went through, and the seconds that each took; None of the last, which ends it."""
+    ends = [*cell.steps[1:], None]
+    return [
+        (step, None if end is None else (end.at - step.at).total_seconds())
+        for step, end in zip(cell.steps, ends, strict=True)
+    ]
+
+
+def _of(operation: Operation, cell: Cell) -> str:
+    return f"{operation.operation}, {cell.label or cell.cell}"
+
+
+def _rows(report: Report) -> Iterator[tuple[Cell, Phase, Operation]]:
+    for cell in report.cells:
+        if cell.status == GOOD:
+            yield from ((cell, phase, operation) for phase, operation in measured(cell))
+
+
+def _sizes_differ(report: Report) -> bool:
+    return len({tuple((fleet.role, fleet.nodes) for fleet in cell.fleets) for cell in report.cells if cell.fleets}) > 1

@@ -1,0 +1,122 @@
+"""How throughput grows with nodes: the cells of one combination of the matrix, from few nodes to many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean, linear_regression
+
+from pydantic import JsonValue
+
+from troop.bench.plan import Variant
+from troop.bench.record import CellStatus
+from troop.report.document import Cell, Point, Scaling
+
+_ENOUGH = 3
+"""Different numbers of nodes, with which a line can be more or less right."""
+
+
+def scaling(cells: Sequence[Cell], order: Sequence[str]) -> list[Scaling]:
+    """One for each combination, phase, role and operation that was measured with different numbers of nodes.
+
+    Args:
+        cells: those that count; of others than SUCCEEDED ones nothing is taken.
+        order: roles, as the file has them.
+    """
+    good = [cell for cell in cells if cell.status == CellStatus.SUCCEEDED]
+    role = counted(good, order)
+    if role is None:
+        return []
+    return [one for label, alike in _combinations(good, role).items() for one in _of_combination(label, alike, role)]
+
+
+def counted(cells: Sequence[Cell], order: Sequence[str] = ()) -> str | None:
+    """The first role whose number changes in cells that are equal otherwise; None when none does.
+
+    Roles that grow by scale steps come before those that grow by a key of the matrix: a step may change several roles
+    together, which is one way to grow, while a key is one question of many.
+    """
+    roles = dict.fromkeys([*order, *(fleet.role for cell in cells for fleet in cell.fleets)])
+    by_steps = [role for role in roles if not any(_count_of(role) in cell.values for cell in cells)]
+    return next((role for role in dict.fromkeys([*by_steps, *roles]) if _grows(cells, role)), None)
+
+
+def _grows(cells: Sequence[Cell], role: str) -> bool:
+    return any(len({nodes_of(cell, role) for cell in alike}) > 1 for alike in _combinations(cells, role).values())
+
+
+def _combinations(cells: Iterable[Cell], role: str) -> dict[str, list[Cell]]:
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        found.setdefault(combination(cell.values, role), []).append(cell)
+    return found
+
+
+def combination(values: Mapping[str, JsonValue], role: str | None) -> str:
+    """A cell's values of the matrix in words, but for how many nodes of the counted role it has."""
+    own = _count_of(role)
+    rest = {key: tuple(v) if isinstance(v, list) else v for key, v in values.items() if key != own}
+    return Variant(values=rest).label  # type: ignore[arg-type]  # lists of scalars, as they came from the plan
+
+
+def _count_of(role: str | None) -> str:
+    """The key of the matrix that makes steps, as ``scale`` does."""
+    return f"fleets.{role}.count"
+
+
+def nodes_of(cell: Cell, role: str) -> int:
+    """How many nodes of a role a cell had."""
+    return sum(fleet.nodes for fleet in cell.fleets if fleet.role == role)
+
+
+def _of_combination(label: str, cells: Iterable[Cell], role: str) -> list[Scaling]:
+    found: dict[tuple[str, str, str], list[tuple[str, int, float]]] = {}
+    for cell in cells:
+        for phase in cell.phases:
+            for one in phase.operations:
+                if one.per_second is not None and (nodes := nodes_of(cell, role)):
+                    key = phase.phase, one.role, one.operation
+                    found.setdefault(key, []).append((cell.cell, nodes, one.per_second))
+    return [
+        _made(label, key, role, sorted(points, key=lambda point: (point[1], point[0])))
+        for key, points in found.items()
+        if len({nodes for _, nodes, _ in points}) > 1
+    ]
+
+
+def _made(label: str, key: tuple[str, str, str], counted: str, points: Sequence[tuple[str, int, float]]) -> Scaling:
+    phase, role, operation = key
+    nodes, rates = [point[1] for point in points], [point[2] for point in points]
+    slope, intercept = linear_regression(nodes, rates)
+    each = efficiencies(nodes, rates)
+    return Scaling(
+        label=label,
+        phase=phase,
+        role=role,
+        operation=operation,
+        counted=counted,
+        points=[
+            Point(cell=cell, nodes=count, per_second=rate, efficiency=efficiency)
+            for (cell, count, rate), efficiency in zip(points, each, strict=True)
+        ],
+        slope=slope,
+        intercept=intercept,
+        r_squared=r_squared(nodes, rates, slope, intercept) if len(set(nodes)) >= _ENOUGH else None,
+    )
+
+
+def efficiencies(nodes: Sequence[int], rates: Sequence[float]) -> list[float | None]:
+    """Throughput a node, as a part of that of the fewest nodes (the mean of its repetitions); None where those have
+    done nothing.
+    """
+    fewest = min(nodes)
+    base = fmean(rate / count for count, rate in zip(nodes, rates, strict=True) if count == fewest)
+    return [rate / count / base if base else None for count, rate in zip(nodes, rates, strict=True)]
+
+
+def r_squared(xs: Sequence[float], ys: Sequence[float], slope: float, intercept: float) -> float | None:
+    """Which part of the differences of ``ys`` a line tells; None where they do not differ."""
+    mean = fmean(ys)
+    total = math.fsum((y - mean) ** 2 for y in ys)
+    rest = math.fsum((y - slope * x - intercept) ** 2 for x, y in zip(xs, ys, strict=True))
+    return max(0.0, 1 - rest / total) if total else None

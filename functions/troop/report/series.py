@@ -1,0 +1,196 @@
+"""What was measured over time, and how busy the nodes were while it was."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from troop.measure.summary import CPU
+from troop.measure.windows import step_for
+from troop.report import steps
+from troop.report.document import Series, SeriesName, Use
+from troop.report.steps import Value
+
+_LATENCIES: Mapping[SeriesName, float] = {"p50_ms": 50, "p99_ms": 99}
+
+_OF_NODES = tuple(name for name in get_args(SeriesName) if name.startswith(("disk_", "network_")))
+
+_DIGITS = 5
+"""Significant ones of a value in a series: what a chart can show, in a tenth of the space."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """When a phase measured.
+
+    Attributes:
+        zero: the second since 1970 from which steps are counted: the one in which the measured time begins, or where
+            that is not known the first one of which anything is known.
+        begin: of the warm-up, in seconds after zero; None when it is not known.
+        measured_from, measured_until: in seconds after zero; None when it is not known.
+        step: seconds.
+    """
+
+    zero: int
+    begin: float | None
+    measured_from: float | None
+    measured_until: float | None
+    step: int
+
+
+def times_of(phase: Mapping[str, Any]) -> Times:
+    """When a phase of the results measured. Earlier versions of Troop have not kept that."""
+    spans = [span for role in phase["roles"].values() for span in _spans(role)]
+    measured_from, seconds = phase.get("measured_from"), float(phase["measured_seconds"])
+    first = min((begin for begin, _ in spans), default=int(measured_from or 0))
+    last = max((end for _, end in spans), default=first)
+    step = step_for(max(last - first, 1))
+    if measured_from is None:
+        return Times(first, None, None, None, step)
+    zero = math.floor(measured_from)
+    after = measured_from - zero
+    begin = after - float(phase.get("warm_up_seconds") or 0)
+    return Times(zero, begin, after, after + seconds, step)
+
+
+def _spans(role: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+    for operation in role["operations"].values():
+        counts = operation["per_second"]
+        if counts["count"]:
+            yield counts["from"], counts["from"] + len(counts["count"])
+    if samples := role.get("samples"):
+        yield samples["from"], samples["from"] + samples["interval_seconds"] * len(samples[CPU[0]])
+
+
+def series(phase: Mapping[str, Any]) -> list[Series]:
+    """All series of a phase of the results, role by role: of its operations, then of its nodes.
+
+    Raises:
+        AttributeError, KeyError, TypeError, ValueError: the phase is damaged.
+    """
+    times = times_of(phase)
+    found: list[Series] = []
+    for name, role in phase["roles"].items():
+        for operation, document in role["operations"].items():
+            found += _counts(name, operation, document, times)
+            found += _latencies(name, operation, document, times)
+        if samples := role.get("samples"):
+            found += _samples(name, samples, times)
+    return found
+
+
+def _counts(role: str, operation: str, document: Mapping[str, Any], times: Times) -> Iterator[Series]:
+    counts = document["per_second"]
+    if not counts["count"]:
+        return
+    first, length = counts["from"] - times.zero, len(counts["count"])
+    # Where nodes did not begin together, some were at it before the first one's warm-up, or after its end.
+    begin, until = times.begin, times.measured_until
+    begin = float(first) if begin is None or first + 1 <= begin else begin
+    end = float(first + length) if until is None or first + length > until + 1 else until
+    wanted: tuple[tuple[SeriesName, Sequence[int]], ...] = (
+        ("per_second", counts["count"]),
+        ("errors_per_second", counts["errors"]),
+    )
+    for name, values in wanted:
+        if name == "per_second" or any(values):
+            low, totals = steps.sums(counts["from"], values, times.zero, times.step)
+            found = steps.rates(low, totals, times.step, begin, end)
+            yield _made(role, operation, name, low * times.step, times.step, found)
+
+
+def _latencies(role: str, operation: str, document: Mapping[str, Any], times: Times) -> Iterator[Series]:
+    over_time = document.get("over_time")
+    if not over_time or not over_time["counts"]:
+        return
+    own, counts = int(over_time["step_seconds"]), over_time["counts"]
+    together = max(1, -(-times.step // own))
+    step = own * together
+    low, windows = steps.windows(counts, over_time["from"] - times.zero, own, step)
+    start, highest = low * step, document["histogram"]["max"]
+    for name, percent in _LATENCIES.items():
+        found = []
+        for begin, buckets in windows:
+            value = steps.percentile(buckets, percent)
+            if value is not None and begin >= (times.measured_from or 0):
+                value = min(value, highest)  # of the measured time alone: a warm-up can have been slower
+            found.append(None if value is None else value / 1000)
+        yield _made(role, operation, name, start, step, found)
+    averages = [None if value is None else value / 1000 for value in (steps.mean(buckets) for _, buckets in windows)]
+    yield _made(role, operation, "mean_ms", start, step, averages)
+
+
+def _samples(role: str, samples: Mapping[str, Any], times: Times) -> Iterator[Series]:
+    first, interval = samples["from"], samples["interval_seconds"]
+    step = max(times.step, interval)
+    for name, values in _by_name(samples):
+        if any(value is not None for value in values):
+            low, found = steps.means(first, interval, values, times.zero, step)
+            yield _made(role, None, name, low * step, step, found)
+
+
+def _by_name(samples: Mapping[str, Any]) -> Iterator[tuple[SeriesName, list[Value]]]:
+    yield "cpu", _busy(samples)
+    yield "iowait", [_tenth(value) for value in samples["cpu_iowait"]]
+    for name in _OF_NODES:
+        yield name, [None if value is None else value / samples["interval_seconds"] for value in samples[name]]
+
+
+def _busy(samples: Mapping[str, Any]) -> list[Value]:
+    """Percent of all processors' time, by interval; None where a part of it is not known."""
+    return [
+        None if None in parts else _tenth(sum(parts)) for parts in zip(*(samples[name] for name in CPU), strict=True)
+    ]
+
+
+def _tenth(thousandths: float | None) -> Value:
+    return None if thousandths is None else thousandths / 10
+
+
+def _made(role: str, operation: str | None, name: SeriesName, start: float, step: int, values: list[Value]) -> Series:
+    short = [None if value is None else float(f"{value:.{_DIGITS}g}") for value in values]
+    return Series(role=role, operation=operation, name=name, start=start, step_seconds=step, values=short)
+
+
+# How busy
+
+
+def use(phase: Mapping[str, Any]) -> list[Use]:
+    """Of each role whose nodes were sampled, means over the measured time; where that is not known, over the phase.
+
+    Raises:
+        AttributeError, KeyError, TypeError, ValueError: the phase is damaged.
+    """
+    times = times_of(phase)
+    return [
+        _use(name, len(role["nodes"]), role["samples"], times)
+        for name, role in phase["roles"].items()
+        if role.get("samples")
+    ]
+
+
+def _use(role: str, nodes: int, samples: Mapping[str, Any], times: Times) -> Use:
+    interval = samples["interval_seconds"]
+    measured = _measured(samples, times)
+
+    def mean(values: Sequence[Value]) -> Value:
+        known = [value for value, counts in zip(values, measured, strict=True) if counts and value is not None]
+        return round(math.fsum(known) / len(known), 3) if known else None
+
+    parts = {name.removeprefix("cpu_"): mean([_tenth(value) for value in samples[name]]) for name in CPU}
+    of_nodes = {
+        name: mean([None if value is None else value / interval for value in samples[name]]) for name in _OF_NODES
+    }
+    cpu, memory = mean(_busy(samples)), mean(samples["memory_used"])
+    return Use(role=role, nodes=nodes, cpu=cpu, memory_bytes=memory, **parts, **of_nodes)
+
+
+def _measured(samples: Mapping[str, Any], times: Times) -> list[bool]:
+    """Of each interval, whether its middle lies in the measured time."""
+    length, interval = len(samples[CPU[0]]), samples["interval_seconds"]
+    if times.measured_from is None or times.measured_until is None:
+        return [True] * length
+    middle = samples["from"] - times.zero + interval / 2
+    return [times.measured_from <= middle + number * interval < times.measured_until for number in range(length)]

@@ -1,0 +1,119 @@
+"""Values over time in fewer, longer steps. Pure arithmetic: amounts are summed, levels averaged, latencies put together
+bucket by bucket.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from troop.measure.windows import BUCKETS, highest_in, lowest_in
+
+Value = float | None
+
+
+def sums(first: int, values: Sequence[int], zero: int, step: int) -> tuple[int, list[int]]:
+    """Amounts by second, in steps that are counted from ``zero``, so that none has seconds of both sides of it.
+
+    Args:
+        first: the second of the first value.
+
+    Returns:
+        The number of the first step, and the sum in each.
+    """
+    if not values:
+        return 0, []
+    low, high = (first - zero) // step, (first + len(values) - 1 - zero) // step
+    found = [0] * (high - low + 1)
+    for number in range(low, high + 1):
+        begin = zero + number * step - first
+        found[number - low] = sum(values[max(begin, 0) : begin + step])
+    return low, found
+
+
+def rates(low: int, totals: Sequence[int], step: int, begin: float, end: float) -> list[Value]:
+    """A second's share of each step's total. The first and the last one may be shorter than the others.
+
+    Args:
+        begin, end: between which there was anything to count, in seconds after zero.
+    """
+    found: list[Value] = []
+    for number, total in enumerate(totals, low):
+        covered = min(end, (number + 1) * step) - max(begin, number * step)
+        found.append(total / covered if covered >= step / 2 or covered >= 1 else None)
+    return found
+
+
+def means(first: int, interval: int, values: Sequence[Value], zero: int, step: int) -> tuple[int, list[Value]]:
+    """The means of what is known in each step; None where nothing is.
+
+    Args:
+        first: second of the first value; there is one each ``interval`` seconds.
+
+    Returns:
+        The number of the first step, counted from ``zero``, and the mean in each.
+    """
+    gathered: dict[int, list[float]] = {}
+    for number, value in enumerate(values):
+        known = gathered.setdefault((first + number * interval - zero) // step, [])
+        if value is not None:
+            known.append(value)
+    if not gathered:
+        return 0, []
+    low, high = min(gathered), max(gathered)
+    return low, [_mean(gathered.get(number, [])) for number in range(low, high + 1)]
+
+
+def _mean(values: Sequence[float]) -> Value:
+    return math.fsum(values) / len(values) if values else None
+
+
+Buckets = Mapping[int, int]
+
+
+def windows(
+    counts: Sequence[Sequence[Sequence[int]]], first: int, own: int, step: int
+) -> tuple[int, list[tuple[int, dict[int, int]]]]:
+    """Counts by coarse bucket, in steps that are counted from zero. A window that is on both sides of a step's begin
+    goes to where most of it lies.
+
+    Args:
+        first: when the first window begins, in seconds after zero; each lasts ``own``.
+        step: seconds, a multiple of ``own``.
+
+    Returns:
+        The number of the first step; and of each when it, or the first window in it, begins, and its counts.
+
+    Raises:
+        ValueError: there is no such bucket.
+    """
+    if not counts:
+        return 0, []
+    numbers = [(2 * (first + at * own) + own) // (2 * step) for at in range(len(counts))]
+    found: list[tuple[int, dict[int, int]]] = [(number * step, {}) for number in range(numbers[0], numbers[-1] + 1)]
+    for at, (number, window) in enumerate(zip(numbers, counts, strict=True)):
+        begin, merged = found[number - numbers[0]]
+        found[number - numbers[0]] = min(begin, first + at * own), merged
+        for bucket, count in window:
+            if not 0 <= bucket < BUCKETS:
+                raise ValueError(f"there is no bucket {bucket}")
+            merged[bucket] = merged.get(bucket, 0) + count
+    return numbers[0], found
+
+
+def percentile(buckets: Buckets, percent: float) -> int | None:
+    """In microseconds: the largest time of the bucket in which it lies, which is at most a sixteenth more."""
+    rank = max(1, math.ceil(sum(buckets.values()) * percent / 100))
+    seen = 0
+    for bucket in sorted(buckets):
+        seen += buckets[bucket]
+        if seen >= rank:
+            return highest_in(bucket)
+    return None
+
+
+def mean(buckets: Buckets) -> float | None:
+    """In microseconds, as if each time were the middle of its bucket."""
+    count = sum(buckets.values())
+    total = sum((lowest_in(bucket) + highest_in(bucket)) * number for bucket, number in buckets.items())
+    return total / 2 / count if count else None

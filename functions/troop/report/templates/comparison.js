@@ -1,0 +1,114 @@
+// The charts of a comparison.
+
+const MOST_RATIOS = 40;
+const ROW_HEIGHT = 34;
+
+function ratioOption(rows, failBelow) {
+  const narrow = innerWidth < 600 && !onPaper;
+  const ends = rows.flatMap((row) => [row.ratio, row.low, row.high, failBelow]).filter((value) => value !== null && value > 0);
+  const [least, most] = [Math.min(1, ...ends), Math.max(1, ...ends)];
+  const room = Math.max(0.02, (most - least) * 0.08);
+  const moods = { better: ["good", "triangle"], worse: ["bad", "rect"], same: ["soft", "circle"] };
+  const caps = rows.flatMap((row, n) => (row.low === null || row.high === null ? [] : [[row.low, n], [row.high, n]]));
+  const intervals = rows.flatMap((row, n) =>
+    row.low === null || row.high === null ? [] : [[row.low, n], [row.high, n], [null, null]]);
+  const limits = [{ xAxis: 1, name: "", lineStyle: { color: colour("ink"), type: "solid" } }];
+  if (failBelow !== null) limits.push({ xAxis: failBelow, name: `limit ${failBelow}`, lineStyle: { color: colour("bad"), type: "dashed" } });
+  return basis({
+    grid: { left: 4, right: 16, top: 28, bottom: 30, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
+    xAxis: {
+      ...below("throughput, B to A"), type: "value", min: Math.max(0, least - room), max: most + room,
+      axisLabel: {
+        color: colour("soft"), hideOverlap: true, showMinLabel: false, showMaxLabel: false,
+        formatter: (value) => String(Number(value.toFixed(3))),
+      },
+    },
+    yAxis: {
+      ...axis(""), type: "category", inverse: true, data: rows.map((row) => row.name), splitLine: { show: false },
+      axisLabel: {
+        color: colour("ink"), interval: 0, lineHeight: 13, fontSize: 11, ...(narrow ? { width: 105, overflow: "break" } : { width: 240, overflow: "truncate" }),
+      },
+    },
+    tooltip: tooltip({
+      trigger: "item",
+      formatter: ({ data }) => {
+        const row = rows[data.value[1]];
+        const interval = row.low === null ? [] : [[colour("soft"), "interval", `${row.low} to ${row.high}`]];
+        return tip(row.name, [[colour(moods[row.mood][0]), "ratio", String(row.ratio)], ...interval]);
+      },
+    }),
+    series: [
+      {
+        type: "line", data: intervals, symbol: "none", silent: true, lineStyle: { color: colour("soft"), width: 2 },
+        markLine: {
+          silent: true, symbol: "none", data: limits,
+          label: { formatter: "{b}", color: colour("soft"), position: "start" },
+        },
+      },
+      { type: "scatter", data: caps, symbol: "rect", symbolSize: [2, 10], silent: true, itemStyle: { color: colour("soft") } },
+      {
+        type: "scatter", name: "ratio", symbolSize: 11, z: 5,
+        data: rows.map((row, n) => ({
+          value: [row.ratio, n], symbol: moods[row.mood][1], itemStyle: { color: colour(moods[row.mood][0]) },
+        })),
+      },
+    ],
+  });
+}
+
+function timesOption(view, lines) {
+  const values = lines.flatMap((line) => line.data.flatMap((three) => three || []));
+  const bars = lines.map((line, side) => ({
+    type: "line", symbol: "none", silent: true, lineStyle: { color: lineColour(line.style), width: 5, opacity: 0.35, type: "solid" },
+    data: line.data.flatMap((three, n) => (three ? [[n + shift(side), three[1]], [n + shift(side), three[2]], [null, null]] : [])),
+  }));
+  return basis({
+    xAxis: {
+      ...axis(""), type: "value", min: -0.5, max: view.names.length - 0.5, splitLine: { show: false },
+      axisTick: { show: false },
+      axisLabel: { color: colour("ink"), customValues: view.names.map((_, n) => n), formatter: (n) => view.names[n] },
+    },
+    yAxis: valueAxis(values, "ms"),
+    tooltip: tooltip({
+      trigger: "item",
+      formatter: ({ data, seriesName, color }) => tip(view.names[Math.round(data[0])], [[color, seriesName, `${plain(data[1])} ms`]]),
+    }),
+    series: [
+      ...bars,
+      ...lines.map((line, side) => lineSeries(line, line.data.flatMap((three, n) => (three ? [[n + shift(side), three[0]]] : [])), {
+        showSymbol: true, symbolSize: 9,
+      })),
+    ],
+  });
+}
+
+function shift(side) {
+  return side ? 0.08 : -0.08;
+}
+
+function drawComparison() {
+  const data = readData("chart-data");
+  const ratios = document.getElementById("ratio-chart");
+  if (ratios) {
+    const apart = [...data.rows].sort((a, b) => Math.abs(Math.log(b.ratio)) - Math.abs(Math.log(a.ratio))).slice(0, MOST_RATIOS);
+    const rows = data.rows.filter((row) => apart.includes(row));
+    if (rows.length < data.rows.length) {
+      ratios.before(make("p", {}, `The ${rows.length} rows that differ most; the table has all ${data.rows.length}.`));
+    }
+    ratios.style.height = `${rows.length * ROW_HEIGHT + 90}px`;
+    new Chart(ratios, ratios.dataset.label, () => ratioOption(rows, data.fail_below));
+  }
+  const times = document.getElementById("times-chart");
+  if (times) {
+    const views = data.times.map((one) => ({
+      ...one,
+      lines: [["A", one.a], ["B", one.b]].map(([name, values], n) => ({
+        name, data: values, style: { colour: n, dash: n, symbol: n },
+      })),
+    }));
+    chartOf(times, "Operation", views, timesOption);
+  }
+}
+
+drawComparison();
+document.documentElement.setAttribute("data-drawn", "");

@@ -1,0 +1,138 @@
+"""What a comparison's figures come to, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from troop.report import wording
+from troop.report.charts import number
+from troop.report.comparison import Comparison, Figure, Need, Row, Spread
+
+TIMES = {
+    "mean_ms": "mean",
+    "p50_ms": "p50",
+    "p90_ms": "p90",
+    "p95_ms": "p95",
+    "p99_ms": "p99",
+    "p99_9_ms": "p99.9",
+    "max_ms": "max",
+}
+SCALED = {
+    "measured": "measured",
+    "interpolated": "between two measured steps",
+    "extrapolated": "beyond what was measured",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A sentence, and whether it is good news of B."""
+
+    text: str
+    mood: Literal["better", "worse", "same"]
+
+
+def verdict(row: Row) -> Verdict:
+    """Of one row: ``12 % more, beyond the noise``."""
+    change = abs(row.ratio - 1)
+    text = f"{wording.share(change)} {'more' if row.ratio >= 1 else 'less'}" if change >= 0.0005 else "the same"
+    if row.exceeds_noise is None:
+        text += "; too few repetitions to tell it from noise"
+    else:
+        text += ", beyond the noise" if row.exceeds_noise else ", within the noise"
+    if row.regression:
+        return Verdict(f"{text}: a regression", "worse")
+    if not row.exceeds_noise:
+        return Verdict(text, "same")
+    return Verdict(text, "better" if row.ratio >= 1 else "worse")
+
+
+def summed_up(comparison: Comparison) -> str:
+    """All rows in a sentence."""
+    rows = comparison.rows
+    if not rows:
+        return "Nothing could be compared: the sides have no operation of a variant in common."
+    regressions = sum(bool(row.regression) for row in rows)
+    more = sum(bool(row.exceeds_noise) and row.ratio > 1 for row in rows)
+    less = sum(bool(row.exceeds_noise) and row.ratio < 1 for row in rows)
+    open_ = sum(row.exceeds_noise is None for row in rows)
+    counts = (
+        (more, "B does more in {}"),
+        (less, "B does less in {}"),
+        (len(rows) - more - less - open_, "{} within the noise"),
+        (open_, "{} with too few repetitions to tell"),
+    )
+    said = [form.format(f"{count:,}") for count, form in counts if count]
+    text = f"Of {wording.counted(len(rows), 'row')}: {', '.join(said)}."
+    if comparison.fail_below is None:
+        return text
+    below = wording.counted(regressions, "regression") if regressions else "None"
+    return f"{text} {below} below the limit of {comparison.fail_below:g}."
+
+
+def row_name(row: Row, rows: Sequence[Row]) -> str:
+    """What sets a row apart from the others."""
+    parts = [
+        row.label,
+        row.phase if len({one.phase for one in rows}) > 1 else "",
+        row.role if len({one.role for one in rows}) > 1 else "",
+        row.operation,
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def ratio(value: float | None) -> str:
+    """``1.043``."""
+    return wording.NOTHING if value is None else f"{value:.3f}"
+
+
+def spread(values: Spread | None) -> str:
+    """``1,204 (1,180 to 1,233)``: the median, and how far repetitions are apart if there are several."""
+    if values is None:
+        return wording.NOTHING
+    text = wording.plain(values.median)
+    if values.repetitions < 2:
+        return text
+    return f"{text} ({wording.plain(values.low)} to {wording.plain(values.high)})"
+
+
+def need(of: Need) -> str:
+    """``6 servers and 2 drivers``."""
+    return wording.sentence([f"{count:,} {role}" for role, count in of.nodes.items()]) or wording.NOTHING
+
+
+def chart_data(comparison: Comparison) -> dict[str, Any]:
+    """{"fail_below", "rows": [{"name", "ratio", "low", "high", "mood"}], "times": [{"title", "names", "a": [[median,
+    low, high] or null], "b"}]}
+    """
+    rows = comparison.rows
+    return {
+        "fail_below": comparison.fail_below,
+        "rows": [
+            {
+                "name": row_name(row, rows),
+                "ratio": number(row.ratio),
+                "low": number(row.low),
+                "high": number(row.high),
+                "mood": verdict(row).mood,
+            }
+            for row in rows
+        ],
+        "times": [
+            {
+                "title": row_name(row, rows),
+                "names": [TIMES[figure.name] for figure in row.times],
+                "a": [_three(figure, "a") for figure in row.times],
+                "b": [_three(figure, "b") for figure in row.times],
+            }
+            for row in rows
+            if row.times
+        ],
+    }
+
+
+def _three(figure: Figure, side: Literal["a", "b"]) -> list[float | None] | None:
+    values = figure.a if side == "a" else figure.b
+    return None if values is None else [number(values.median), number(values.low), number(values.high)]

@@ -1,0 +1,50 @@
+"""The JSON Schemas of reports and comparisons, generated from their models: ``python -m infra.report_schema`` writes
+them.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
+
+from infra import ROOT
+from troop.report.comparison import Comparison
+from troop.report.document import Report
+
+PATHS: dict[str, tuple[type[BaseModel], str]] = {
+    "report.schema.json": (Report, "A report of a benchmark's run"),
+    "comparison.schema.json": (Comparison, "A comparison of two runs of benchmarks"),
+}
+"""Below ``docs/``: of what, and what it is called."""
+
+DOCS = ROOT / "docs"
+
+
+def text(name: str) -> str:
+    """A schema (2020-12) as it is committed."""
+    model, title = PATHS[name]
+    found = model.model_json_schema(mode="serialization")
+    described: dict[str, Any] = _described(found)
+    whole = {"$schema": GenerateJsonSchema.schema_dialect, "title": title, **described}
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def _described(value: Any) -> Any:
+    """Without pydantic's titles, which say each key once more, and without defaults: in a document all is there."""
+    if isinstance(value, list):
+        return [_described(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: _described(inner) for key, inner in value.items() if not _is_said_already(key, inner)}
+
+
+def _is_said_already(key: str, inner: Any) -> bool:
+    return key == "default" or (key == "title" and isinstance(inner, str))
+
+
+if __name__ == "__main__":
+    for one in PATHS:
+        (DOCS / one).write_text(text(one), encoding="utf-8")

@@ -1,0 +1,270 @@
+"""A JMeter log of a million samples: the agent's collector on one core, beside JMeter's own report generator.
+
+    python -m perf.jmeter [--samples 1000000] [--jmeter-home DIR]
+
+Both read the same log, each in a process of its own on one core, and the collector in 256 MB of address space besides.
+JMeter (Java must be there) is the one whose folder is given, or comes from Maven Central, into .build/tools/jmeter;
+where there is neither, the collector is measured alone.
+
+Counts and errors must be equal. JMeter takes percentiles over successes and errors together, on the line between the
+two samples next to a rank, and of the last 20,000 samples of a label only, unless statistic_window is -1. So it is run
+with both. Without a window both are held against the generated samples: the collector's percentiles must be those of
+all successes to a thousandth, JMeter's those of all samples by its own formula.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "functions")]
+
+from troop.measure.operations import Operations, parse  # noqa: E402 - after the path is set
+
+VERSION = "5.6.3"
+HOME = ROOT / ".build" / "tools" / "jmeter"
+PARTS = ("ApacheJMeter", *(f"ApacheJMeter_{part}" for part in ("core", "components", "functions", "http", "java")))
+CONFIG = "ApacheJMeter_config"
+
+START = 1_790_000_000
+"""When the first sample begins."""
+SAMPLES_A_SECOND = 2_000
+ERRORS = 0.001
+LABELS = ("list", "login", "search", "book", "log out")
+MOST_BYTES = 256 << 20
+"""Of address space for the collector, all of Python among them."""
+PERCENTS = {"medianResTime": 50.0, "pct1ResTime": 90.0, "pct2ResTime": 95.0, "pct3ResTime": 99.0}
+"""By JMeter's name for them."""
+
+HEADER = (
+    "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,sentBytes,"
+    "grpThreads,allThreads,URL,Latency,IdleTime,Connect"
+)
+
+
+@dataclass
+class Truth:
+    """What was generated for one label: milliseconds of all samples and of successes, both ascending."""
+
+    samples: list[int]
+    good: list[int]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a process has used: seconds by the clock and of the processor, and bytes of memory at most."""
+
+    seconds: float
+    cpu: float
+    peak: int
+
+    def __str__(self) -> str:
+        return f"{self.seconds:>8.1f}{self.cpu:>8.1f}{self.peak / (1 << 20):>9.0f}"
+
+
+def generate(path: Path, samples: int, seed: int = 1) -> dict[str, Truth]:
+    """Writes a log as JMeter does by default; times are log-normal, a hundredth of them ten times that."""
+    dice = Random(seed)
+    truth = {label: Truth([], []) for label in LABELS}
+    with path.open("w", encoding="ascii") as log:
+        log.write(f"{HEADER}\n")
+        for number in range(samples):
+            label = LABELS[number % len(LABELS)]
+            took = int(dice.lognormvariate(3.2, 0.9)) * (10 if dice.random() < 0.01 else 1)
+            good = dice.random() >= ERRORS
+            stamp = 1000 * START + number * 1000 // SAMPLES_A_SECOND
+            told = "200,OK" if good else "500,Internal Server Error"
+            thread = number % 97
+            log.write(
+                f"{stamp},{took},{label},{told},users 1-{thread},text,{str(good).lower()},,{1000 + took},120,97,97,"
+                f"http://127.0.0.1/{number % 11},{took},0,0\n"
+            )
+            truth[label].samples.append(took)
+            if good:
+                truth[label].good.append(took)
+    for one in truth.values():
+        one.samples.sort()
+        one.good.sort()
+    return truth
+
+
+def run(command: list[str], folder: Path, environment: dict[str, str], address_space: int | None = None) -> Cost:
+    """Runs it in a folder, on one core.
+
+    Raises:
+        SystemExit: it has failed; with the end of what it said.
+    """
+
+    def confine() -> None:
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        if address_space:
+            resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+
+    began = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=said, stderr=said, preexec_fn=confine)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            said.seek(0)
+            raise SystemExit(f"{command[0]} ended with {process.returncode}: {said.read()[-2000:]}")
+    return Cost(time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+
+
+def collect(log: Path, seconds: int, folder: Path) -> tuple[Cost, Operations]:
+    """The collector, as a phase's script runs it."""
+    results = folder / "results"
+    results.mkdir()
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(ROOT / "functions"),
+        "TROOP_RESULTS": str(results),
+        "TROOP_MEASURED_FROM": str(START),
+        "TROOP_MEASURED_SECONDS": str(seconds),
+        "TROOP_WARM_UP_SECONDS": "0",
+    }
+    command = [
+        sys.executable,
+        "-S",
+        "-m",
+        "troop.measure.collectors",
+        "jtl",
+        str(log),
+    ]  # -S: the standard library alone
+    cost = run(command, folder, environment, MOST_BYTES)
+    (written,) = results.glob("operations-*.json")
+    return cost, parse(json.loads(written.read_bytes())["operations"])
+
+
+def report(home: Path, log: Path, window: int, folder: Path) -> tuple[Cost, dict[str, dict[str, float]]]:
+    """JMeter's own report, and what its statistics.json says by label."""
+    output = folder / f"report{window}"
+    command = ["java", "-Xmx2g", "-Djava.awt.headless=true", f"-Djmeter.home={home}", "-cp", f"{home}/lib/*"]
+    command += ["org.apache.jmeter.NewDriver", "-g", str(log), "-o", str(output), "-j", str(folder / "jmeter.log")]
+    command += [f"-Jjmeter.reportgenerator.statistic_window={window}"]
+    cost = run(command, folder, dict(os.environ))
+    return cost, json.loads((output / "statistics.json").read_bytes())
+
+
+def fetch(home: Path) -> Path | None:
+    """JMeter from Maven Central, kept in ``home``; None where Java or Maven is missing."""
+    if not shutil.which("java"):
+        return None
+    if (home / "bin" / "jmeter.properties").exists():
+        return home
+    if not shutil.which("mvn"):
+        return None
+    home.mkdir(parents=True, exist_ok=True)
+    wanted = "".join(
+        f"<dependency><groupId>org.apache.jmeter</groupId><artifactId>{part}</artifactId><version>{VERSION}</version>"
+        "</dependency>"
+        for part in (*PARTS, CONFIG)
+    )
+    (home / "pom.xml").write_text(
+        "<project><modelVersion>4.0.0</modelVersion><groupId>troop</groupId><artifactId>jmeter</artifactId>"
+        f"<version>1</version><dependencies>{wanted}</dependencies></project>"
+    )
+    copy = ["mvn", "-q", "-B", "-f", str(home / "pom.xml"), "dependency:copy-dependencies"]
+    subprocess.run([*copy, f"-DoutputDirectory={home / 'lib'}"], check=True)
+    (home / "lib" / "ext").mkdir(exist_ok=True)
+    with zipfile.ZipFile(home / "lib" / f"{CONFIG}-{VERSION}.jar") as packed:
+        packed.extractall(home, [name for name in packed.namelist() if name.startswith("bin/")])
+    return home
+
+
+def rank(values: list[int], percent: float) -> int:
+    """The smallest of ascending values that at least ``percent`` of them do not exceed."""
+    return values[max(-(-Fraction(str(percent)) * len(values) // 100), 1) - 1]
+
+
+def between(values: list[int], percent: float) -> float:
+    """JMeter's percentile of ascending values: of n it is at p (n + 1) / 100, on the line between its neighbours."""
+    at = percent * (len(values) + 1) / 100
+    below = min(max(int(at), 1), len(values) - 1)
+    return values[below - 1] + (at - below) * (values[below] - values[below - 1])
+
+
+def check(found: Operations, truth: dict[str, Truth]) -> None:
+    """That the collector is right, held against what was generated."""
+    for label, one in truth.items():
+        operation = found[label.replace(" ", "-")]
+        assert operation.times.count == len(one.good), f"{label}: every success is counted"
+        assert sum(operation.errors.values()) == len(one.samples) - len(one.good), f"{label}: every error is counted"
+        for percent in (*PERCENTS.values(), 99.9, 100.0):
+            exact, told = rank(one.good, percent) * 1000, operation.times.percentile(percent)
+            assert told is not None, label
+            assert exact <= told <= exact * 1.001 + 1, f"{label} p{percent}: {told}, not {exact}"
+
+
+def compare(found: Operations, told: dict[str, dict[str, float]], truth: dict[str, Truth]) -> float:
+    """That JMeter counts the same, and its percentiles are those of what was generated.
+
+    Returns:
+        By how many milliseconds the two percentiles differ most: JMeter's have the errors in them.
+    """
+    most = 0.0
+    for label, one in truth.items():
+        operation, theirs = found[label.replace(" ", "-")], told[label]
+        assert theirs["sampleCount"] == operation.times.count + sum(operation.errors.values()), f"{label}: counts"
+        assert theirs["errorCount"] == sum(operation.errors.values()), f"{label}: errors"
+        for name, percent in PERCENTS.items():
+            expected = between(one.samples, percent)
+            assert abs(theirs[name] - expected) < 0.01, f"{label} {name}: JMeter says {theirs[name]}, not {expected}"
+            most = max(most, abs((operation.times.percentile(percent) or 0) / 1000 - theirs[name]))
+    return most
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--samples", type=int, default=1_000_000)
+    parser.add_argument("--jmeter-home", type=Path, help="a folder with JMeter's bin and lib")
+    wanted = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="troop-jmeter-") as made:
+        folder = Path(made)
+        log = folder / "results.jtl"
+        truth = generate(log, wanted.samples)
+        print(f"{wanted.samples:,} samples of {len(LABELS)} labels, {log.stat().st_size / 1e6:.0f} MB, one core")
+        print(f"{'':<34}{'seconds':>8}{'CPU':>8}{'MiB':>9}")
+        longest = 1 + max(one.samples[-1] for one in truth.values()) // 1000
+        cost, found = collect(log, wanted.samples // SAMPLES_A_SECOND + longest + 1, folder)
+        check(found, truth)
+        print(f"{'troop.measure.collectors jtl':<34}{cost}", flush=True)
+        home = wanted.jmeter_home.resolve() if wanted.jmeter_home else fetch(HOME)
+        if home is None:
+            print("JMeter is not measured: it needs Java, and Maven or --jmeter-home")
+            return
+        told = {}
+        for name, window in (("as it comes", 20_000), ("statistic_window=-1", -1)):
+            cost, told[window] = report(home, log, window, folder)
+            print(f"{f'JMeter {VERSION} -g, {name}':<34}{cost}", flush=True)
+        apart = compare(found, told[-1], truth)
+        print(f"counts are equal; percentiles differ by {apart:.2f} ms at most where JMeter looks at all samples")
+        show(found, told, truth)
+
+
+def show(found: Operations, told: dict[int, dict[str, dict[str, float]]], truth: dict[str, Truth]) -> None:
+    print(f"\n{'ms':<10}{'':>6}{'successes':>11}{'Troop':>10}{'all samples':>13}{'JMeter':>10}{'its last 20,000':>17}")
+    for label, one in truth.items():
+        for name, percent in PERCENTS.items():
+            mine = (found[label.replace(" ", "-")].times.percentile(percent) or 0) / 1000
+            exact = f"{rank(one.good, percent):>11}{mine:>10.3f}{rank(one.samples, percent):>13}"
+            print(
+                f"{label:<10}{f'p{percent:g}':>6}{exact}{told[-1][label][name]:>10.2f}{told[20_000][label][name]:>17.2f}"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""A phase whose script runs tools: what it collects of their output is in the node's summary."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from tests.unit.agent.node import Node
+from troop.measure import summary as summaries
+from troop.measure.summary import SERIES
+
+WRK = Path(__file__).parents[1] / "measure" / "collectors" / "data" / "wrk-4.1.0.txt"
+MEMORY = 123_456
+SCRIPT = f"""
+import json, os, subprocess, sys, time
+files, results = os.environ["TROOP_FILES"], os.environ["TROOP_RESULTS"]
+subprocess.run([sys.executable, "-m", "troop.measure.collectors", "wrk", f"{{files}}/wrk.txt"], check=True)
+told = {{name: [None] * 60 for name in {SERIES!r}}}
+told["memory_used"] = [{MEMORY}] * 60
+with open(f"{{results}}/samples-mine.json", "w") as file:
+    samples = {{"from": int(time.time()) - 30, "interval_seconds": 1, **told}}
+    json.dump({{"format": "troop.samples/1", "samples": samples}}, file)
+time.sleep(2.1)
+"""
+
+
+def test_output_of_tools_is_in_the_summary(node: Node) -> None:
+    node.benchmark({"name": "measure"}, files={"run.py": SCRIPT, "wrk.txt": WRK.read_text()})
+    node.boot()
+    node.registration()
+    node.roster()
+    node.barrier("measure", start_at=time.time() + 0.5, measured_seconds=2)
+    found = summaries.parse(node.summary("measure"))
+    assert (found.outcome, found.reason) == ("ok", None)
+    assert [(row.tool, row.operation, row.count) for row in found.separate] == [("wrk", "requests", 282_619)]
+    assert found.samples is not None
+    assert set(found.samples.series["memory_used"]) == {MEMORY}
+    assert set(found.samples.series["cpu_user"]) != {None}

@@ -1,0 +1,108 @@
+"""`troop bench compare`: what it reads, shows and writes, and with what it exits."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+from cli import bench_compare
+from cli.errors import CliError, Exit
+from tests.unit.cli.conftest import Run
+from tests.unit.cli.reports import cell, operation, repeated, report
+from tests.unit.cli.test_comparing import AFTER, BEFORE
+from troop.report.comparison import Comparison
+from troop.report.document import Report
+
+KNOWN = {
+    "old": report(repeated([1000.0, 1040.0, 980.0]), BEFORE),
+    "new": report(repeated([800.0, 820.0, 790.0]), AFTER),
+    "once": report([cell(1, 1010.0)], AFTER),
+    "two": report([cell(1, [operation(1000.0), operation(50.0, "scan")])], BEFORE),
+    "steps": report([cell(1, 300.0, "n3"), cell(2, 560.0, "n6", nodes={"servers": 6, "drivers": 2})], AFTER),
+}
+
+
+@pytest.fixture(autouse=True)
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(ctx: typer.Context, text: str) -> Report:
+        if text not in KNOWN:
+            raise CliError(Exit.USAGE, f"there is no {text}")
+        return KNOWN[text]
+
+    monkeypatch.setattr(bench_compare, "load", load)
+
+
+def test_people_see_tables(run: Run) -> None:
+    result = run("bench", "compare", "old", "new")
+    assert result.exit_code == 0, result.output
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "A: old, reads, 3 cells of 3 servers (s.large), 1 drivers (d.large)" in lines
+    (rates,) = [line for line in lines if "measure" in line]
+    assert rates.startswith("- measure drivers read 1,000 (980 to 1,040) 800 (790 to 820) 0.798 0.")
+    assert rates.endswith("3, 3 yes")
+    assert "- read p99 8.00 8.00 1.000" in lines
+    assert "- read 1,006 3 servers, 1 drivers 4 servers, 2 drivers (extrapolated) $0.70 $1.00 1.429" in lines
+
+
+def test_programs_get_one_document(run: Run) -> None:
+    result = run("bench", "compare", "old", "new", "--json", "--confidence", "0.9")
+    found = Comparison.model_validate(json.loads(result.stdout))
+    assert (found.confidence, found.a.name, found.rows[0].exceeds_noise) == (0.9, "old", True)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["old", "new"], Exit.OK, ""),
+        (["old", "new", "--fail-below", "0.7"], Exit.OK, ""),
+        (["old", "new", "--fail-below", "0.95"], Exit.FAILED, "1 of 1 below 0.95: read of drivers in measure is 0.798"),
+        (["new", "old", "--fail-below", "0.95"], Exit.OK, ""),
+        (["old", "once", "--fail-below", "0.95"], Exit.OK, ""),
+        (["old", "once", "--fail-below", "1.1"], Exit.FAILED, "noise that is not known: repeat both"),
+        (["old", "old", "--fail-below", "0.95"], Exit.USAGE, "are the same"),
+        (["two", "once"], Exit.OK, "only A has scan of drivers in measure"),
+        (
+            ["two", "once", "--fail-below", "0.5"],
+            Exit.FAILED,
+            "B has not measured what A has: scan of drivers in measure",
+        ),
+        (["old", "missing"], Exit.USAGE, "there is no missing"),
+        (["steps:n3", "steps: n6"], Exit.OK, ""),
+        (["steps:n3", "steps:n9"], Exit.USAGE, "no variant 'n9'; it has 'n3', 'n6'"),
+        (["steps:", "old"], Exit.USAGE, "name a variant after the colon"),
+        (["old", "steps"], Exit.USAGE, "only B has n3"),
+    ],
+)
+def test_its_exit_code_is_for_a_ci(run: Run, words: list[str], code: Exit, said: str) -> None:
+    result = run("bench", "compare", *words)
+    assert result.exit_code == code, result.output
+    assert said in " ".join(result.stderr.split())
+
+
+def test_a_file_whose_name_has_a_colon_is_that_file(tmp_path: Path) -> None:
+    path = tmp_path / "a:b.json"
+    assert bench_compare.split(str(path)) == (f"{tmp_path}/a", "b.json")
+    path.touch()
+    assert bench_compare.split(str(path)) == (str(path), None)
+    assert bench_compare.split("RUN:n6,threads=50") == ("RUN", "n6, threads=50")
+
+
+def test_it_writes_a_page(run: Run, tmp_path: Path) -> None:
+    result = run("bench", "compare", "old", "new", "--html", str(tmp_path / "page.html"))
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert re.search(r"<title>\s*new against old\s*</title>", page)
+    assert "echarts" in page
+    result = run("bench", "compare", "old", "new", "--html", str(tmp_path / "none" / "page.html"))
+    assert result.exit_code == Exit.FAILED
+    assert "cannot be written" in result.stderr
+
+
+def test_what_came_of_two_sides_is_told_apart_from_what_is_shown(run: Run) -> None:
+    result = run("bench", "compare", "steps", "once", "--json")
+    assert result.exit_code == Exit.USAGE
+    assert result.stdout == ""

@@ -1,0 +1,398 @@
+"""`troop bench report`: fetched from where the API leads, waited for, opened; and where reports are loaded from."""
+
+from __future__ import annotations
+
+import io
+import json
+import ssl
+import urllib.error
+import urllib.request
+import webbrowser
+from collections.abc import Callable
+from email.message import Message
+from http.client import InvalidURL
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cli import bench_report, context, report_source
+from cli.api import Answer
+from cli.client import TroopClient
+from cli.context import Options
+from cli.errors import CliError, Exit
+from cli.kept_folder import KeptFolder
+from tests.unit.cli.conftest import FakeApi, Run
+from troop.report import kept as kept_files
+from troop.report.document import Report
+from troop.report.kept import DamagedError, ReportError
+from troop.version import VERSION
+
+ID = "20261120-150000-1f0c9b2e"
+WHERE = f"benchmarks/{ID}/report"
+ADDRESS = "https://results.s3.eu-central-1.amazonaws.com/runs/R/report.html?X-Amz-Signature=5ec2e7"
+PAGE = b"<!doctype html><p>all of it</p>"
+DOCUMENT: dict[str, Any] = {
+    "format": "troop.report/1",
+    "made_at": "2026-11-20T15:10:05Z",
+    "made_by": "0.1.0",
+    "run": {"run": ID, "name": "reads", "status": "SUCCEEDED"},
+    "money": {},
+    "definition": {},
+    "cells": [],
+}
+Fetched = list[str]
+
+
+def found(etag: str = "1", made_at: str = "2026-11-20T15:10:05.000Z") -> Answer:
+    return Answer(302, {"run": ID, "etag": etag, "made_at": made_at}, "", {"Location": ADDRESS})
+
+
+def missing(*, soon: bool) -> Answer:
+    headers = {"Retry-After": "5"} if soon else {}
+    return Answer(404, {"statusCode": 404, "message": f"the run {ID} has no report"}, "", headers)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds that were waited; no time passes otherwise."""
+    waits: list[float] = []
+    fast: Callable[..., bytes] = report_source.fetched
+
+    def fetched(client: TroopClient, run: str, form: str, *, again: bool = False) -> bytes:
+        return fast(client, run, form, again=again, sleep=waits.append, clock=lambda: sum(waits))
+
+    monkeypatch.setattr(report_source, "fetched", fetched)
+    return waits
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Fetched:
+    """Addresses that were fetched: each gives the page, or the document where that was asked for."""
+    asked: Fetched = []
+
+    def download(address: str) -> bytes:
+        asked.append(address)
+        return PAGE if "html" in address else json.dumps(DOCUMENT).encode()
+
+    monkeypatch.setattr(report_source, "download", download)
+    return asked
+
+
+def test_it_is_fetched_into_a_file_that_is_told(run: Run, api: FakeApi, store: Fetched, here: Path) -> None:
+    api.refusals["GET", WHERE] = [found()]
+    result = run("bench", "report", ID)
+    assert result.exit_code == 0, result.output
+    path = here / f"troop-report-{ID}.html"
+    assert (path.read_bytes(), path.name in result.stdout) == (PAGE, True)
+    assert api.calls == [("GET", WHERE, {"format": "html"})]
+    assert store == [ADDRESS]
+    assert "Signature" not in result.output
+
+
+def test_it_goes_where_it_is_to_go(run: Run, api: FakeApi, store: Fetched, here: Path) -> None:
+    api.refusals["GET", WHERE] = [found()]
+    assert run("bench", "report", ID, "-o", "some.html").exit_code == 0
+    assert (here / "some.html").read_bytes() == PAGE
+    assert run("bench", "report", ID, "-o", "-").stdout_bytes == PAGE
+    denied = run("bench", "report", ID, "-o", "no/such/folder.html")
+    assert (denied.exit_code, "no/such/folder.html cannot be written" in denied.stderr) == (Exit.FAILED, True)
+
+
+def test_programs_get_the_document(run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch, here: Path) -> None:
+    api.refusals["GET", WHERE] = [found()]
+    monkeypatch.setattr(report_source, "download", lambda _: json.dumps(DOCUMENT).encode())
+    assert json.loads(run("bench", "report", ID, "--json").stdout) == DOCUMENT
+    assert api.calls == [("GET", WHERE, {"format": "json"})]
+    assert list(here.iterdir()) == []
+    run("bench", "report", ID, "--json", "-o", "some.json")
+    assert json.loads((here / "some.json").read_text()) == DOCUMENT
+
+
+@pytest.mark.parametrize("opens", [True, False])
+def test_it_is_shown_in_a_browser_or_told_how(
+    run: Run, api: FakeApi, store: Fetched, here: Path, monkeypatch: pytest.MonkeyPatch, opens: bool
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", lambda address: bool(shown.append(address)) or opens)
+    api.refusals["GET", WHERE] = [found()]
+    result = run("bench", "report", ID, "--open")
+    assert result.exit_code == 0
+    assert shown == [(here / f"troop-report-{ID}.html").as_uri()]
+    assert (shown[0] in result.stderr) is not opens
+
+
+@pytest.mark.parametrize("words", [("--json",), ("-o", "-")])
+def test_what_has_no_page_in_a_file_is_not_opened(run: Run, api: FakeApi, words: tuple[str, ...]) -> None:
+    assert run("bench", "report", ID, "--open", *words).exit_code == Exit.USAGE
+    assert api.calls == []
+
+
+def test_of_a_run_that_has_just_ended_it_is_waited_for(
+    run: Run, api: FakeApi, store: Fetched, waited: list[float]
+) -> None:
+    api.refusals["GET", WHERE] = [missing(soon=True), missing(soon=True), found()]
+    assert run("bench", "report", ID).exit_code == 0
+    assert len(waited) == 2
+
+
+def test_but_not_for_ever(run: Run, api: FakeApi, waited: list[float]) -> None:
+    api.refusals["GET", WHERE] = [missing(soon=True)]
+    result = run("bench", "report", ID)
+    assert (result.exit_code, "has no report" in result.stderr) == (Exit.REFUSED, True)
+    assert 90 <= sum(waited) < 100
+
+
+def test_of_another_it_is_not(run: Run, api: FakeApi, waited: list[float]) -> None:
+    api.refusals["GET", WHERE] = [missing(soon=False)]
+    assert run("bench", "report", ID).exit_code == Exit.REFUSED
+    assert waited == []
+    api.refusals["GET", WHERE] = [Answer(409, {"statusCode": 409, "message": "has not ended"})]
+    assert "has not ended" in run("bench", "report", ID).stderr
+    assert waited == []
+
+
+@pytest.mark.parametrize("before", [found("1"), missing(soon=False)])
+def test_one_that_is_made_again_is_waited_for(
+    run: Run, api: FakeApi, store: Fetched, waited: list[float], before: Answer
+) -> None:
+    api.refusals["GET", WHERE] = [before, before, before, found("2")]
+    api.refusals["POST", WHERE] = [Answer(202, {"run": ID})]
+    assert run("bench", "report", ID, "--again").exit_code == 0
+    assert [method for method, _, _ in api.calls] == ["GET", "POST", "GET", "GET", "GET"]
+    assert len(waited) == 2
+
+
+def test_what_somebody_else_asked_for_just_before_can_be_there(run: Run, api: FakeApi, store: Fetched) -> None:
+    """Within a minute one is made once: its etag is the one of before."""
+    api.refusals["GET", WHERE] = [found("1", "2026-11-20T15:10:05.000Z")]
+    api.refusals["POST", WHERE] = [Answer(202, {"run": ID, "asked_at": "2026-11-20T15:09:59.123Z"})]
+    assert run("bench", "report", ID, "--again").exit_code == 0
+    assert store == [ADDRESS]
+
+
+def test_the_old_one_is_not_taken_for_one_that_is_made_again(run: Run, api: FakeApi, store: Fetched) -> None:
+    api.refusals["GET", WHERE] = [found("1")]
+    api.refusals["POST", WHERE] = [Answer(202, {"run": ID, "asked_at": "2026-11-20T15:10:05.001Z"})]
+    result = run("bench", "report", ID, "--again")
+    assert (result.exit_code, "not made anew yet" in result.stderr) == (Exit.FAILED, True)
+    assert store == []
+
+
+# Fetching
+
+
+class Answered(io.BytesIO):
+    """What urllib answers."""
+
+    def __init__(self, content: bytes, length: int | None = None) -> None:
+        super().__init__(content)
+        self.code, self.msg, self.headers = 200, "OK", Message()
+        self.headers["Content-Length"] = str(len(content) if length is None else length)
+
+    def info(self) -> Message:
+        return self.headers
+
+
+def opened(monkeypatch: pytest.MonkeyPatch, answer: Answered | Exception) -> list[tuple[Any, Any]]:
+    """What urllib is asked for, which answers this."""
+    asked: list[tuple[Any, Any]] = []
+
+    def https_open(self: Any, request: Any) -> Any:
+        assert 0 < request.timeout <= 120
+        asked.append((request, self._context))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(urllib.request.HTTPSHandler, "https_open", https_open)
+    return asked
+
+
+def test_nothing_of_the_credentials_goes_there_and_tls_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = opened(monkeypatch, Answered(PAGE))
+    assert report_source.download(ADDRESS) == PAGE
+    ((request, tls),) = asked
+    assert {name for name, _ in request.header_items()} == {"Host", "User-agent"}
+    assert (tls.verify_mode, tls.check_hostname) == (ssl.CERT_REQUIRED, True)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        urllib.error.HTTPError(ADDRESS, 403, "Forbidden", Message(), io.BytesIO()),
+        urllib.error.URLError(TimeoutError("timed out")),
+        ConnectionResetError("reset"),
+        InvalidURL(f"URL can't contain control characters. {ADDRESS!r}"),
+    ],
+)
+def test_what_goes_wrong_is_told_without_the_address(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    opened(monkeypatch, error)
+    with pytest.raises(CliError) as told:
+        report_source.download(ADDRESS)
+    assert "5ec2e7" not in str(told.value)
+    assert told.value.__suppress_context__
+
+
+def test_it_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_source, "LARGEST", 10)
+    opened(monkeypatch, Answered(b"x" * 11))
+    with pytest.raises(CliError, match="larger than 10 bytes"):
+        report_source.download(ADDRESS)
+
+
+def test_half_of_it_is_not_taken_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened(monkeypatch, Answered(PAGE, len(PAGE) + 1))
+    with pytest.raises(CliError, match="cut off"):
+        report_source.download(ADDRESS)
+
+
+def test_nor_where_a_redirect_leads_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    redirect = Answered(b"")
+    redirect.code, redirect.msg = 307, "Temporary Redirect"
+    redirect.headers["Location"] = "http://elsewhere.example/report"
+    opened(monkeypatch, redirect)
+    plain: list[Any] = []
+    monkeypatch.setattr(urllib.request.HTTPHandler, "http_open", lambda _, request: plain.append(request))
+    with pytest.raises(CliError, match="not fetched over TLS"):
+        report_source.download(ADDRESS)
+    assert plain == []
+
+
+@pytest.mark.parametrize("address", ["http://results.example/report", "file:///etc/passwd"])
+def test_nothing_is_fetched_but_over_tls(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    asked = opened(monkeypatch, Answered(PAGE))
+    with pytest.raises(CliError, match="not fetched over TLS"):
+        report_source.download(address)
+    assert asked == []
+
+
+# Loading
+
+
+@pytest.fixture
+def ctx() -> Any:
+    return SimpleNamespace(obj=Options())
+
+
+def test_a_report_is_loaded_from_its_file_a_folder_or_the_api(
+    run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch, ctx: Any, here: Path
+) -> None:
+    expected = Report.model_validate(DOCUMENT)
+    (here / "some.json").write_text(json.dumps(DOCUMENT | {"of_a_later_version": 1}))
+    assert report_source.load(ctx, "some.json") == expected
+    monkeypatch.setattr(report_source, "download", lambda _: json.dumps(DOCUMENT).encode())
+    monkeypatch.setattr(report_source, "connection", lambda ctx: context.connect(ctx.obj))
+    api.refusals["GET", WHERE] = [found()]
+    (here / ID).mkdir()
+    assert report_source.load(ctx, ID) == expected, "an id is an id, whatever lies here"
+    monkeypatch.setattr(report_source, "build", lambda kept, now, *rest: (kept, *rest))
+    folder = report_source.load(ctx, f"./{ID}")
+    assert folder == (KeptFolder(Path(ID)), VERSION, ID)  # type: ignore[comparison-overlap]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[]", "is no report: its format must be troop.report/1"),
+        ('{"format": "troop.record/1"}', "is no report"),
+        ("{", "is no JSON document"),
+        (json.dumps(DOCUMENT | {"format": "troop.report/2"}), "cannot read: update Troop"),
+        (json.dumps(DOCUMENT | {"run": {"run": ID}}), "is damaged at run.name"),
+    ],
+)
+def test_what_is_no_report_is_refused(ctx: Any, here: Path, content: str, said: str) -> None:
+    (here / "some.json").write_text(content)
+    with pytest.raises(CliError, match=said):
+        report_source.load(ctx, "some.json")
+
+
+def test_what_is_not_there_is_told(run: Run, ctx: Any) -> None:
+    with pytest.raises(CliError, match="is no run's id"):
+        report_source.load(ctx, "nothing")
+    result = run("bench", "report", "nothing")
+    assert (result.exit_code, "there is no such folder" in result.stderr) == (Exit.USAGE, True)
+
+
+# A folder
+
+
+def test_of_a_folder_it_is_made_anew_without_aws(
+    run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch, here: Path
+) -> None:
+    (here / "kept").mkdir()
+    made = Report.model_validate(DOCUMENT)
+    monkeypatch.setattr(report_source, "build", lambda kept, now, version, run: made)
+    monkeypatch.setattr(bench_report, "page", lambda report: PAGE if report == made else b"")
+    monkeypatch.setattr(context, "connect", lambda options: pytest.fail("AWS was asked"))
+    assert "kept/report.html" in run("bench", "report", "kept").stdout
+    assert (here / "kept" / "report.html").read_bytes() == PAGE
+    assert Report.model_validate_json((here / "kept" / "report.json").read_bytes()) == made
+    (here / "kept" / "report.json").unlink()
+    run("bench", "report", "kept", "-o", "some.html")
+    assert [path.name for path in here.iterdir() if path.is_file()] == ["some.html"]
+    assert Report.model_validate_json(run("bench", "report", "kept", "--json").stdout) == made
+    assert not (here / "kept" / "report.json").exists()
+
+
+def test_what_it_cannot_be_made_of_is_told(run: Run, monkeypatch: pytest.MonkeyPatch, here: Path) -> None:
+    def build(*_: Any) -> Report:
+        raise ReportError("definition.json is missing")
+
+    monkeypatch.setattr(report_source, "build", build)
+    result = run("bench", "report", str(here))
+    assert (result.exit_code, "definition.json is missing" in result.stderr) == (Exit.FAILED, True)
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+@pytest.mark.parametrize(
+    "body", [b'{"description": "\\ud800"}', b'{"a": ' + b"[" * 800 + b"]" * 800 + b"}"], ids=["half a pair", "deep"]
+)
+def test_text_that_cannot_be_written_is_no_crash(run: Run, here: Path, body: bytes, words: tuple[str, ...]) -> None:
+    (here / "definition.json").write_bytes(body)
+    result = run("bench", "report", str(here), *words)
+    assert (result.exit_code, "definition.json is no JSON" in result.stderr) == (Exit.FAILED, True)
+
+
+def test_a_folder_has_the_names_that_the_bucket_has(here: Path) -> None:
+    for name in ("definition.json", "c001/results.json", "c001/nodes/i-2.json", "c001/nodes/i-1.json", "c001-2/x.json"):
+        path = here / "run" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    (here / "secret.json").write_text("{}")
+    kept = KeptFolder(here / "run")
+    assert (kept.read("c001/results.json"), kept.read("c002/results.json")) == (b"c001/results.json", None)
+    assert kept.names("c001/nodes/") == ["c001/nodes/i-1.json", "c001/nodes/i-2.json"]
+    assert kept.names("c001") == sorted(
+        ["c001-2/x.json", "c001/nodes/i-1.json", "c001/nodes/i-2.json", "c001/results.json"]
+    )
+    assert kept.names("c009/nodes/") == []
+    assert len(kept.names("")) == 5
+    for name in ("../secret.json", "c001/../../secret.json", str(here / "secret.json"), "c001"):
+        assert kept.read(name) is None
+    assert kept.names("../") == []
+
+
+def test_what_a_node_wrote_is_not_read_from_a_folder_either_when_it_is_too_large(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_files, "MOST_BYTES", 1)
+    for name in ("c001/results.json", "c001/nodes/i-1.json"):
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_text("{}")
+    assert KeptFolder(here).read("c001/results.json") == b"{}"
+    with pytest.raises(DamagedError, match=r"nodes/i-1\.json has 2 bytes"):
+        KeptFolder(here).read("c001/nodes/i-1.json")
+
+
+def test_the_page_is_the_reports_own(here: Path) -> None:
+    body = bench_report.page(Report.model_validate(DOCUMENT)).decode()
+    assert body.lower().startswith("<!doctype html>")
+    assert ID in body

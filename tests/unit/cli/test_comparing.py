@@ -1,0 +1,216 @@
+"""What is compared with what, what is told of it, and what must be known before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cli.comparing import Chosen, IncomparableError, compare
+from tests.unit.cli.reports import NOW, cell, operation, repeated, report
+from troop.report.comparison import Comparison
+from troop.report.document import Report
+
+BEFORE, AFTER = "20261120-150000-1f0c9b2e", "20261121-150000-2a1d8c3f"
+FOUR, EIGHT = {"parameters.threads": 4}, {"parameters.threads": 8}
+
+
+def compared(a: Report, b: Report, *labels: str | None, **more: Any) -> Comparison:
+    first, second = labels or (None, None)
+    return compare(Chosen("a", a, first), Chosen("b", b, second), now=NOW, version="0.3", **more)
+
+
+def side(*cells: Any, run: str = BEFORE, **more: Any) -> Report:
+    return report([one for some in cells for one in (some if isinstance(some, list) else [some])], run, **more)
+
+
+def test_repetitions_are_put_side_by_side() -> None:
+    found = compared(
+        side(repeated([100.0, 104.0, 96.0])),
+        side(repeated([80.0, 83.0, 78.0]), run=AFTER),
+        fail_below=0.95,
+    )
+    (row,) = found.rows
+    assert (row.label, row.phase, row.role, row.operation) == ("", "measure", "drivers", "read")
+    assert (row.a.median, row.a.low, row.a.high, row.a.repetitions) == (100.0, 96.0, 104.0, 3)
+    assert row.ratio == pytest.approx((80 * 83 * 78 / (100 * 104 * 96)) ** (1 / 3))
+    assert row.low is not None
+    assert row.high is not None
+    assert row.low < row.ratio < row.high < 1
+    assert (row.exceeds_noise, row.regression) == (True, True)
+    assert found.a.fleets == "3 servers (s.large), 1 drivers (d.large)"
+    assert (found.a.run, found.b.run, found.a.cells) == (BEFORE, AFTER, 3)
+    assert Comparison.model_validate_json(found.model_dump_json()) == found
+
+
+@pytest.mark.parametrize(
+    ("rates", "below", "regression"),
+    [
+        ([80.0, 83.0, 78.0], 0.95, True),
+        ([80.0, 83.0, 78.0], 0.75, False),
+        ([80.0, 83.0, 78.0], None, None),
+        ([94.0, 112.0, 75.0], 0.95, False),  # below, but within the noise
+        ([80.0], 0.95, True),  # nobody knows the noise
+        ([99.0], 0.95, False),
+        ([0.0, 80.0], 0.95, True),
+    ],
+)
+def test_a_regression_is_below_and_not_chance(rates: list[float], below: float | None, regression: bool | None) -> None:
+    found = compared(side(repeated([100.0, 104.0, 96.0])), side(repeated(rates), run=AFTER), fail_below=below)
+    assert found.rows[0].regression is regression
+
+
+def test_variants_match_by_step_and_values_whatever_their_order() -> None:
+    two = {"parameters.threads": 4, "parameters.size": 1}
+    a = side(cell(1, 10.0, "n3", values=two), cell(2, 20.0, "n6", values=two), cell(3, 30.0, "n3", values=EIGHT))
+    b = side(cell(7, 44.0, "n6", values=dict(reversed(two.items()))), cell(8, 5.0, "n9", values=two), run=AFTER)
+    found = compared(a, b)
+    assert [(row.label, row.ratio) for row in found.rows] == [("n6, threads=4, size=1", pytest.approx(2.2))]
+    assert found.unmatched == [
+        "only A has n3, threads=4, size=1",
+        "only A has n3, threads=8",
+        "only B has n9, threads=4, size=1",
+    ]
+
+
+def test_two_variants_alone_match_whatever_they_are_called() -> None:
+    run = side(cell(1, 100.0, "small"), cell(2, 180.0, "large"))
+    found = compared(run, run, "small", "large")
+    assert [(row.label, row.ratio) for row in found.rows] == [("", pytest.approx(1.8))]
+    assert found.unmatched == []
+
+
+def test_operations_match_by_phase_role_and_name() -> None:
+    a = side(cell(1, [operation(10.0), operation(5.0, "scan")]))
+    b = side(cell(1, [operation(20.0), operation(7.0, "write")]), run=AFTER)
+    found = compared(a, b)
+    assert [row.operation for row in found.rows] == ["read"]
+    assert found.unmatched == ["only A has scan of drivers in measure", "only B has write of drivers in measure"]
+
+
+def test_only_cells_that_succeeded_count_and_others_are_told() -> None:
+    a = side(repeated([100.0, 102.0]), cell(3, 5.0, status="INVALID"))
+    found = compared(a, side(repeated([100.0, 101.0]), run=AFTER))
+    assert found.rows[0].a.repetitions == 2
+    assert found.warnings == ["c003 of A is INVALID, and is left out"]
+
+
+def test_times_are_told_as_they_spread() -> None:
+    a = side([cell(n, [operation(10.0, p99_ms=p99, max_ms=None)]) for n, p99 in enumerate((8.0, 10.0, 9.0))])
+    b = side(cell(1, [operation(10.0, p99_ms=4.5, max_ms=50.0, p50_ms=None)]), run=AFTER)
+    times = {one.name: one for one in compared(a, b).rows[0].times}
+    p99 = times["p99_ms"]
+    assert p99.a is not None
+    assert (p99.a.median, p99.a.low, p99.a.high, p99.ratio) == (9.0, 8.0, 10.0, 0.5)
+    assert (times["max_ms"].a, times["max_ms"].ratio) == (None, None)
+    assert times["p50_ms"].b is None
+    assert "mean_ms" not in times
+
+
+def test_both_are_told_what_they_need_for_the_same() -> None:
+    """As in the study of 2012: twelve large nodes do a fifth less than the others, and cost less all the same."""
+    old = cell(1, 1000.0, nodes={"servers": 48, "drivers": 36}, prices={"servers": 1.8, "drivers": 0.45})
+    new = cell(1, 800.0, nodes={"servers": 12, "drivers": 0}, prices={"servers": 3.1, "drivers": 0.45})
+    new = new.model_copy(update={"fleets": new.fleets[:1]})
+    equal = compared(side(old), side(new, run=AFTER)).rows[0].equal
+    assert equal is not None
+    assert (equal.per_second, equal.a.nodes, equal.a.scaled) == (
+        pytest.approx(1000),
+        {"servers": 48, "drivers": 36},
+        "measured",
+    )
+    assert (equal.b.nodes, equal.b.scaled) == ({"servers": 15}, "extrapolated")
+    assert (equal.a.hourly, equal.b.hourly) == (pytest.approx(102.6), pytest.approx(46.5))
+    assert equal.hourly_ratio == pytest.approx(46.5 / 102.6)
+
+
+def test_where_b_does_more_it_is_a_that_needs_more() -> None:
+    equal = compared(side(cell(1, 100.0)), side(cell(1, 200.0), run=AFTER)).rows[0].equal
+    assert equal is not None
+    assert equal.per_second == pytest.approx(200)
+    assert (equal.a.nodes, equal.b.nodes) == ({"servers": 6, "drivers": 2}, {"servers": 3, "drivers": 1})
+    assert equal.hourly_ratio == pytest.approx(0.5)
+
+
+def test_errors_are_of_all_repetitions_and_many_are_told() -> None:
+    bad = side(cell(1, [operation(10.0, errors={"timeout": 30})]), cell(2, [operation(10.0)]), run=AFTER)
+    found = compared(side(repeated([10.0, 10.1])), bad)
+    assert (found.rows[0].errors_a, found.rows[0].errors_b) == (0, 30 / 1200)
+    assert found.warnings == [
+        "read of drivers in measure: on B there are 0.025 errors for each success, and rates are those of successes"
+    ]
+
+
+def test_what_may_make_two_runs_different_is_told() -> None:
+    a = side(cell(1, 10.0))
+    b = side(cell(1, 10.0, seconds=600.0), run=AFTER, name="writes", size="smoke")
+    said = "; ".join(compared(a, b).warnings)
+    assert "of the benchmark reads, and B of writes" in said
+    assert "in the size of the file, and B in the size smoke" in said
+    assert "not measured for equally long (60 s and 600 s)" in said
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "labels", "why"),
+    [
+        (side(cell(1, 1.0)), side(cell(1, 2.0)), (None, None), "are the same"),
+        (side(cell(1, 1.0, "n3")), side(cell(1, 2.0, "n3")), ("n3", None), "such as .*:'n3'"),
+        (side(cell(1, 1.0), run=""), side(cell(1, 1.0), run=""), (None, None), "are the same"),
+        (side(cell(1, 1.0, "n3")), side(cell(1, 1.0), run=AFTER), ("n4", None), "no variant 'n4'; it has 'n3'"),
+        (side(cell(1, 1.0)), side(cell(1, 1.0), run=AFTER), ("n4", None), "it has one alone"),
+        (
+            side(cell(1, 1.0, status="FAILED")),
+            side(cell(1, 1.0), run=AFTER),
+            (None, None),
+            "no cell of a has SUCCEEDED",
+        ),
+        (side(cell(1, 0.0)), side(cell(1, 1.0), run=AFTER), (None, None), "a repetition of A has done nothing"),
+        (side(cell(1, None)), side(cell(1, 1.0), run=AFTER), (None, None), "no rate was measured on A"),
+        (
+            side(cell(1, [operation(1.0, "get")])),
+            side(cell(1, 1.0), run=AFTER),
+            (None, None),
+            "only A has get of drivers in measure; only B has read",
+        ),
+        (
+            side(cell(1, 1.0, "n3"), cell(2, 1.0, "n6")),
+            side(cell(1, 1.0, "n9"), run=AFTER),
+            (None, None),
+            "only A has n3; only A has n6; only B has n9",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_says_why(a: Report, b: Report, labels: tuple[str | None, ...], why: str) -> None:
+    with pytest.raises(IncomparableError, match=why):
+        compared(a, b, *labels)
+
+
+def test_money_of_two_currencies_is_not_set_off() -> None:
+    other = side(cell(1, 10.0), run=AFTER)
+    other = other.model_copy(update={"money": other.money.model_copy(update={"currency": "CNY"})})
+    found = compared(side(cell(1, 10.0)), other)
+    assert found.rows[0].equal is not None
+    assert found.rows[0].equal.hourly_ratio is None
+    assert "in USD, and what B costs in CNY" in found.warnings[0]
+
+
+def test_repetitions_that_measured_nothing_are_told() -> None:
+    found = compared(side(repeated([100.0, 104.0])), side(repeated([80.0]), cell(2, None, repetition=2), run=AFTER))
+    assert "read of drivers in measure: 1 of 2 repetitions of B have measured no rate" in found.warnings
+
+
+def test_an_operation_that_b_has_lost_fails() -> None:
+    both = [operation(100.0), operation(50.0, "scan"), operation(20.0, "write")]
+    less = [operation(100.0), operation(None, "write"), operation(7.0, "new")]
+    found = compared(side(cell(1, both)), side(cell(1, less), run=AFTER), fail_below=0.5)
+    assert found.lost == ["scan of drivers in measure", "write of drivers in measure"]
+    assert not any(row.regression for row in found.rows)
+
+
+def test_within_the_noise_both_sides_need_what_they_have() -> None:
+    found = compared(side(repeated([100.0, 104.0, 96.0])), side(repeated([99.0, 105.0, 97.0]), run=AFTER))
+    (row,) = found.rows
+    assert row.exceeds_noise is False
+    assert row.equal is not None
+    assert row.equal.a.nodes == row.equal.b.nodes == {"servers": 3, "drivers": 1}
+    assert (row.equal.a.scaled, row.equal.b.scaled, row.equal.hourly_ratio) == ("measured", "measured", 1)

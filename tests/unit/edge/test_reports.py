@@ -1,0 +1,197 @@
+"""The function that makes reports: what it writes, of what, as often as it is asked, and what it makes none of."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from botocore.client import BaseClient
+from botocore.exceptions import ClientError
+
+from handlers import report as report_handler
+from infra import ROOT
+from tests.unit.bench.test_kept_record import TERMS
+from tests.unit.edge.account import CONTEXT
+from tests.unit.edge.benches import BUCKET, CELL, Bench
+from tests.unit.edge.conftest import Log
+from troop.aws.clients import client
+from troop.aws.kept_runs import KeptRuns
+from troop.bench.record import CellStatus, RunStatus
+from troop.bench.standing import Standing
+from troop.errors import MissingRunError, NotEndedError
+from troop.report import kept as kept_files
+from troop.report.document import Report
+from troop.report.kept import DamagedError, ReportError
+from troop.version import VERSION
+
+FILES = ("record.json", "report.html", "report.json")
+
+
+def end(bench: Bench) -> None:
+    now = bench.account.clock()
+    bench.runs.close(bench.run, RunStatus.SUCCEEDED, None, now)
+    bench.runs.conclude(bench.run, now)
+
+
+def make(bench: Bench) -> dict[str, Any]:
+    answer: dict[str, Any] = report_handler.handler({"run": bench.run}, CONTEXT)
+    return answer
+
+
+def written(bench: Bench) -> dict[str, bytes]:
+    """What the function has written, by name."""
+    prefix = f"runs/{bench.run}/"
+    there = [key.removeprefix(prefix) for key in bench.objects() if key.removeprefix(prefix) in FILES]
+    return {name: bench.s3.get_object(Bucket=BUCKET, Key=prefix + name)["Body"].read() for name in there}
+
+
+def test_it_is_made_of_what_was_measured_and_of_the_record_and_made_again_is_the_same(bench: Bench, log: Log) -> None:
+    bench.measuring()
+    bench.finish("measure", bench.nodes("drivers"))
+    assert bench.check(1) == "done"
+    bench.step("collect")
+    end(bench)
+    assert make(bench) == {"run": bench.run, "made": True}
+    files = written(bench)
+    assert sorted(files) == sorted(FILES)
+    report = Report.model_validate_json(files["report.json"])
+    (row,) = bench.cell().results or []
+    (operation,) = report.cells[0].phases[0].operations
+    assert (operation.operation, operation.count, operation.per_second) == ("read", row["count"], row["per_second"])
+    assert (report.run.run, report.run.status, report.made_by) == (bench.run, "SUCCEEDED", VERSION)
+    assert bench.run in files["report.html"].decode()
+    record = json.loads(files["record.json"])
+    assert (record["format"], record["run"]["run"], record["terms"]) == ("troop.record/1", bench.run, None)
+    (line,) = [line for line in log() if line["message"] == "report"]
+    assert (line["correlation_id"], line["cells"]) == (bench.run, 1)
+    bench.account.clock.forward(seconds=0.25)
+    make(bench)
+    again = written(bench)
+    assert again["report.html"] != files["report.html"], "its etag says that it was made again"
+    first, second = (json.loads(one["report.json"]) for one in (files, again))
+    assert first.pop("made_at") != second.pop("made_at")
+    assert first == second
+
+
+def test_prices_are_kept_and_a_browser_shows_what_it_is_and_asks_whether_it_was_made_again(bench: Bench) -> None:
+    priced = replace(bench, run="").admit(key="priced", terms=TERMS)
+    end(priced)
+    make(priced)
+    assert json.loads(written(priced)["record.json"])["terms"] is not None
+    heads = {name: bench.s3.head_object(Bucket=BUCKET, Key=f"runs/{priced.run}/{name}") for name in FILES}
+    assert {name: head["ContentType"] for name, head in heads.items()} == {
+        "record.json": "application/json",
+        "report.html": "text/html; charset=utf-8",
+        "report.json": "application/json",
+    }
+    assert {head["CacheControl"] for head in heads.values()} == {"no-cache"}
+
+
+def test_a_run_that_failed_before_it_had_a_node_has_one(bench: Bench) -> None:
+    now = bench.account.clock()
+    bench.runs.set_cell(bench.run, CELL, status=CellStatus.FAILED, reason="no capacity")
+    bench.runs.close(bench.run, RunStatus.FAILED, "no capacity", now)
+    bench.runs.conclude(bench.run, now + timedelta(minutes=1))
+    assert make(bench)["made"]
+    report = Report.model_validate_json(written(bench)["report.json"])
+    assert (report.cells[0].status, report.cells[0].phases) == ("FAILED", [])
+    assert [one for one in report.findings if "no capacity" in one.text]
+
+
+def test_of_a_standing_fleet_there_is_none(bench: Bench) -> None:
+    fleet = replace(bench.runs.get(bench.run), run="20261120-000000-00000001", standing=Standing({"drivers": 2}))
+    assert bench.runs.create(fleet, [])
+    bench.run = fleet.run
+    assert make(bench) == {"run": fleet.run, "made": False}
+    assert written(bench) == {}
+
+
+def test_nor_of_a_run_that_goes_on_or_that_there_is_not(bench: Bench) -> None:
+    with pytest.raises(NotEndedError):
+        make(bench)
+    bench.run = "20261120-000000-00000002"
+    with pytest.raises(MissingRunError):
+        make(bench)
+    assert written(bench) == {}
+
+
+def test_nor_of_one_of_which_nothing_is_kept_and_that_is_no_failure(bench: Bench, log: Log) -> None:
+    end(bench)
+    bench.s3.delete_object(Bucket=BUCKET, Key=f"runs/{bench.run}/definition.json")
+    assert make(bench) == {"run": bench.run, "made": False}
+    assert written(bench) == {}, "nothing comes back of a run that has expired"
+    (line,) = [line for line in log() if line["message"] == "no report"]
+    assert "nothing is kept any more" in line["why"]
+
+
+def test_nor_of_one_whose_definition_cannot_be_read(bench: Bench) -> None:
+    end(bench)
+    bench.s3.put_object(Bucket=BUCKET, Key=f"runs/{bench.run}/definition.json", Body=b"{")
+    with pytest.raises(ReportError, match=r"definition\.json"):
+        make(bench)
+    assert "report.json" not in written(bench)
+
+
+def test_what_s3_refuses_because_it_is_not_there_is_not_there(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To a role that may list the run's folder alone, S3 answers so."""
+    kept = KeptRuns(client("s3"), BUCKET).of(bench.run)
+    assert kept.read("nothing.json") is None
+    real = BaseClient._make_api_call  # type: ignore[attr-defined]
+
+    def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
+        if operation == "GetObject":
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": ""}}, operation)
+        return real(self, operation, parameters)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", call)
+    assert kept.read("nothing.json") is None
+    assert kept.read("definition") is None
+    with pytest.raises(ClientError):
+        kept.read("definition.json")
+
+
+def test_what_a_node_wrote_is_not_read_when_it_is_too_large(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the workflow wrote is, and none of a node's files is in the way of the report."""
+    monkeypatch.setattr(kept_files, "MOST_BYTES", 100)
+    for name in ("interruptions/i-1.json", "nodes/i-1.json", "phases/measure/i-1.json", "output/i-1.log"):
+        bench.put(f"runs/{bench.run}/c001/{name}", {"id": "x" * 100})
+        with pytest.raises(DamagedError, match=f"c001/{name} has 1.. bytes, more than 100"):
+            KeptRuns(client("s3"), BUCKET).of(bench.run).read(f"c001/{name}")
+    end(bench)
+    assert make(bench)["made"]
+    report = Report.model_validate_json(written(bench)["report.json"])
+    assert [one for one in report.findings if "c001/interruptions/i-1.json has 1" in one.text]
+
+
+def test_all_of_a_long_list_is_read(bench: Bench) -> None:
+    for number in range(5):
+        bench.put(f"runs/{bench.run}/c001/interruptions/i-{number}.json", {})
+    bench.put(f"runs/{bench.run}0/c001/interruptions/i-9.json", {})
+    kept = KeptRuns(_Short(client("s3")), BUCKET).of(bench.run)
+    assert kept.names("c001/interruptions/") == [f"c001/interruptions/i-{number}.json" for number in range(5)]
+
+
+class _Short:
+    """S3 with pages of two objects."""
+
+    def __init__(self, real: Any) -> None:
+        self.real = real
+
+    def get_paginator(self, name: str) -> Any:
+        return _ShortPages(self.real.get_paginator(name))
+
+
+class _ShortPages:
+    def __init__(self, real: Any) -> None:
+        self.real = real
+
+    def paginate(self, **asked: Any) -> Any:
+        return self.real.paginate(**asked, PaginationConfig={"PageSize": 2})
+
+
+def test_the_version_is_the_projects() -> None:
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == VERSION

@@ -1,0 +1,167 @@
+"""cassandra-stress. It is in no package registry, so it has not been run for these files: two are what an older and a
+newer version printed for users who have published it; the one of several types is made by the format strings of its
+source, and the log by the library that it writes its own with (HdrHistogram 2.1.12), called as its source does.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from troop.measure import hdr_log
+from troop.measure.collectors import cassandra_stress
+from troop.measure.collectors.common import CollectorError, Problems
+from troop.measure.collectors.window import Window
+
+DATA = Path(__file__).with_name("data")
+LOG = DATA / "cassandra-stress.hlog"
+LOG_BEGAN = 1_795_287_000
+READS, WRITES = [200, 210, 220, 230], [300, 310, 320, 330]
+"""By interval of a second, in the log as in the lines of several types."""
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        (
+            "cassandra-stress-older.txt",
+            {"count": 10_000, "per_second": 16_386.0, "mean_ms": 0.6, "max_ms": 25.7}
+            | {"percentiles": {"50": 0.4, "95": 1.3, "99": 3.4, "99.9": 23.4}},
+        ),
+        (
+            "cassandra-stress-newer.txt",
+            {"count": 10_000, "per_second": 2_624.0, "mean_ms": 1.3, "max_ms": 21.7}
+            | {"percentiles": {"50": 1.1, "95": 2.2, "99": 7.5, "99.9": 12.9}},
+        ),
+    ],
+)
+def test_a_summary_is_a_row_for_its_type(name: str, row: dict[str, object]) -> None:
+    problems = Problems()
+    (found,) = cassandra_stress.rows(cassandra_stress.read(DATA / name, problems))
+    assert problems.lines() == []
+    assert found.document() == {
+        "tool": "cassandra-stress",
+        "operation": "WRITE",
+        "errors": {},
+        "bytes_per_second": None,
+        **row,
+    }
+
+
+def test_several_types_are_rows_of_their_own_with_their_own_errors() -> None:
+    problems = Problems()
+    rows = cassandra_stress.rows(cassandra_stress.read(DATA / "cassandra-stress-mixed.txt", problems))
+    assert problems.lines() == []
+    reads, writes = rows
+    assert (reads.operation, reads.count, reads.per_second, reads.errors) == ("READ", 860, 215.0, {})
+    assert (writes.operation, writes.count, writes.errors) == ("WRITE", 1260 - 7, {"failed": 7})
+    assert writes.per_second == pytest.approx((1260 - 7) / 4)
+    assert (reads.percentiles["99"], writes.percentiles["99"], writes.max_ms) == (3.0, 3.4, 1006.2)
+
+
+def test_without_its_summary_the_lines_of_intervals_are_kept() -> None:
+    text = (DATA / "cassandra-stress-mixed.txt").read_text()
+    problems = Problems()
+    found = cassandra_stress.runs(text[: text.index("total,", text.index("    930,"))], "a.txt", problems)
+    assert problems.lines() == ["a.txt:22: the output ends before its summary is whole: rows are of interval lines"]
+    reads, writes = cassandra_stress.rows(found)
+    assert (reads.count, reads.per_second, reads.mean_ms, reads.max_ms) == (630, 210.0, 1.0, 5.2)
+    assert (writes.count, writes.errors, writes.percentiles) == (930 - 2, {"failed": 2}, {})
+
+
+def test_a_damaged_line_is_told_and_those_around_it_are_kept() -> None:
+    text = (DATA / "cassandra-stress-newer.txt").read_text().replace("    3495,     1.1,", "    3495,     ?.1,")
+    problems = Problems()
+    (row,) = cassandra_stress.rows(cassandra_stress.runs(text, "a.txt", problems))
+    assert problems.lines() == ["a.txt:12: could not convert string to float: '?.1'"]
+    assert row.count == 10_000
+
+
+def test_a_decimal_comma_is_no_thousands_separator() -> None:
+    """As Java prints in some locales: 2.624,5 and 1,3 are no numbers that can be told from others."""
+    text = (DATA / "cassandra-stress-newer.txt").read_text()
+    mean = next(line for line in text.splitlines() if line.startswith("Latency mean"))
+    problems = Problems()
+    (run,) = cassandra_stress.runs(text.replace(mean, mean.replace("1.3", "1,3")), "a.txt", problems)
+    assert any("a.txt:" in line and "'1,3'" in line for line in problems.lines())
+    assert "latency mean" not in run.summary[cassandra_stress.TOTAL]
+
+
+def test_runs_with_several_numbers_of_threads_are_told_apart() -> None:
+    first, second = ((DATA / f"cassandra-stress-{version}.txt").read_text() for version in ("older", "newer"))
+    rows = cassandra_stress.rows(cassandra_stress.runs(first + second, "a.txt", Problems()))
+    assert [(row.operation, row.count) for row in rows] == [("10-threads:WRITE", 10_000), ("4-threads:WRITE", 10_000)]
+
+
+@pytest.mark.parametrize("text", ["", "Unable to find any hosts\n"])
+def test_what_is_no_output_of_it_is_refused(text: str) -> None:
+    with pytest.raises(CollectorError, match=r"a\.txt:1: it has no line of cassandra-stress"):
+        cassandra_stress.runs(text, "a.txt", Problems())
+
+
+def test_its_log_is_operations_by_type_with_the_errors_of_the_same_time() -> None:
+    problems = Problems()
+    runs = cassandra_stress.read(DATA / "cassandra-stress-mixed.txt", problems)
+    window = Window(LOG_BEGAN + 2, LOG_BEGAN + 4, warm_up=2)
+    found = cassandra_stress.operations([LOG], runs, window, problems)
+    assert problems.lines() == []
+    assert set(found) == {"READ", "WRITE"}
+    assert found["READ"].times.count == sum(READS[2:])
+    assert found["WRITE"].times.count == sum(WRITES[2:])
+    assert found["WRITE"].errors == {"failed": 5}
+    assert found["READ"].errors == {}
+    per_second = found["WRITE"].per_second
+    assert (per_second.start, per_second.count, per_second.errors) == (LOG_BEGAN, WRITES, [0, 2, 0, 5])
+    over_time = found["WRITE"].over_time
+    assert over_time is not None
+    assert [over_time.count(step) for step in range(over_time.steps)] == WRITES
+    # With a fixed rate it is the response times that count: those of the log are longer by at least 0.2 ms.
+    assert found["READ"].times.min >= 200
+
+
+def test_of_a_log_one_interval_is_kept_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day's log has hundreds of thousands."""
+    alive: list[weakref.ref[hdr_log.Interval]] = []
+    most = 0
+    read = hdr_log.read
+
+    def watched(path: Path, problems: list[str]) -> Iterator[hdr_log.Interval]:
+        nonlocal most
+        for interval in read(path, problems):
+            alive.append(weakref.ref(interval))
+            most = max(most, sum(one() is not None for one in alive))
+            yield interval
+
+    monkeypatch.setattr(hdr_log, "read", watched)
+    window = Window(LOG_BEGAN, LOG_BEGAN + 4)
+    cassandra_stress.operations([LOG], [], window, Problems())
+    assert len(alive) >= 16
+    assert most <= 3
+
+
+def test_errors_of_a_longer_interval_lie_in_all_of_its_seconds() -> None:
+    lines = [cassandra_stress.Interval(0, 1.0, 1.0, until, 8) for until in (4.0, 8.0)]
+    run = cassandra_stress.Run(1, 4, intervals={cassandra_stress.TOTAL: lines, "WRITE": lines})
+    found = cassandra_stress.operations([LOG], [run], Window(LOG_BEGAN, LOG_BEGAN + 8), Problems())
+    assert found["WRITE"].per_second.errors == [2] * 8
+    assert found["WRITE"].errors == {"failed": 16}
+
+
+def test_another_log_is_refused(tmp_path: Path) -> None:
+    log = tmp_path / "a.hlog"
+    log.write_text(LOG.read_text().replace("-st,", "-x,").replace("-rt,", "-y,"))
+    with pytest.raises(CollectorError, match=r"a\.hlog:1: it has no interval with a tag such as WRITE-st"):
+        cassandra_stress.operations([log], [], Window(LOG_BEGAN, LOG_BEGAN + 4), Problems())
+
+
+def test_types_may_stand_without_blanks_between_them() -> None:
+    text = (
+        (DATA / "cassandra-stress-mixed.txt").read_text().replace("[READ: 860, WRITE: 1,260]", "[READ:860,WRITE:1,260]")
+    )
+    problems = Problems()
+    (run,) = cassandra_stress.runs(text, "a.txt", problems)
+    assert problems.lines() == []
+    assert [run.summary[kind]["total partitions"] for kind in ("READ", "WRITE")] == [860, 1260]

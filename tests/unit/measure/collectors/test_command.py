@@ -1,0 +1,131 @@
+"""The command, as a phase's script runs it: what it writes, the agent reads."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from agent.collect import operations_in, separate_in
+from agent.told import samples_with
+from troop.measure.collectors.__main__ import main
+from troop.measure.summary import SERIES, Samples
+
+DATA = Path(__file__).with_name("data")
+BEGAN = 1_795_287_000
+"""A whole second within half a minute of which all of the logs are."""
+
+SAMPLED = Samples(1_795_297_520, 1, {name: [7] * 10 for name in SERIES})
+"""Of a time in which both of sysstat's files are."""
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of results of a phase that measured 100 s from :data:`BEGAN` on."""
+    monkeypatch.setenv("TROOP_RESULTS", str(tmp_path))
+    monkeypatch.setenv("TROOP_MEASURED_FROM", str(BEGAN))
+    monkeypatch.setenv("TROOP_MEASURED_SECONDS", "100")
+    monkeypatch.setenv("TROOP_WARM_UP_SECONDS", "10")
+    return tmp_path
+
+
+def run(*arguments: object) -> int:
+    return main([str(argument) for argument in arguments])
+
+
+def test_samples_of_jmeter_become_operations(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("jtl", DATA / "jmeter-5.6.3.jtl", DATA / "jmeter-5.6.3.jtl") == 0
+    found = operations_in(results)
+    assert found["missing"].errors == {"404": 64}
+    assert found["GET-the-home-page-4f4e59ec"].times.count == 64
+    assert found["GET-the-home-page-4f4e59ec"].over_time is not None
+    assert "GET-the-home-page-4f4e59ec: 32 in the measured time, and 0 errors" in capsys.readouterr().out
+
+
+def test_jobs_of_fio_become_operations(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TROOP_MEASURED_SECONDS", "2")
+    assert run("fio", DATA / "fio-3.33-client.json") == 0
+    assert set(operations_in(results)) == {"reads:read", "writes:write"}
+
+
+def test_runs_of_wrk_stay_apart(results: Path) -> None:
+    assert run("wrk", "--operation", "home", DATA / "wrk-4.1.0.txt", DATA / "wrk-4.1.0-timeouts.txt") == 0
+    problems: list[str] = []
+    rows = separate_in(results, problems)
+    assert problems == []
+    assert [(row.tool, row.operation, row.count) for row in rows] == [("wrk", "home", 282_619), ("wrk", "home", 16)]
+    assert operations_in(results) == {}
+
+
+def test_tests_of_iozone_and_a_summary_of_cassandra_stress_stay_apart(results: Path) -> None:
+    assert run("iozone", DATA / "iozone-3.489-ops.txt") == 0
+    assert run("cassandra-stress", DATA / "cassandra-stress-mixed.txt") == 0
+    rows = separate_in(results, [])
+    assert [(row.tool, row.operation) for row in rows] == [
+        ("cassandra-stress", "READ"),
+        ("cassandra-stress", "WRITE"),
+        ("iozone", "initial-writers"),
+        ("iozone", "rewriters"),
+        ("iozone", "random-readers"),
+        ("iozone", "random-writers"),
+    ]
+
+
+def test_with_its_log_cassandra_stress_is_operations(results: Path) -> None:
+    log = DATA / "cassandra-stress.hlog"
+    assert run("cassandra-stress", DATA / "cassandra-stress-mixed.txt", "--hdr", log) == 0
+    found = operations_in(results)
+    assert (found["READ"].times.count, found["WRITE"].times.count) == (860, 1260)
+    assert found["WRITE"].errors == {"failed": 7}
+    assert separate_in(results, []) == ()
+
+
+def test_a_log_of_histograms_needs_to_be_told_its_tag(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = DATA / "cassandra-stress.hlog"
+    assert run("hdr", log, "--tag", "READ-st", "--operation", "read") == 0
+    assert operations_in(results)["read"].times.count == 860
+    assert run("hdr", log, "--operation", "read") == 1
+    assert "choose one, or they count twice" in capsys.readouterr().err
+
+
+def test_metrics_of_sysstat_take_the_place_of_what_the_agent_sampled(results: Path) -> None:
+    assert run("sysstat", DATA / "sadf-12.6.json", DATA / "iostat-12.6.json") == 0
+    problems: list[str] = []
+    found = samples_with(results, SAMPLED, problems)
+    assert problems == []
+    assert found is not None
+    assert (found.start, found.interval_seconds) == (1_795_297_520, 1)
+    assert found.series["disk_writes"] == [7, 7, 7, 7, 17, 10, 0, 0, 391, 0]
+    assert found.series["network_sent_bytes"][9] == 7
+
+
+def test_samples_that_cannot_be_read_are_told_by_their_file(results: Path) -> None:
+    (results / "samples-a.json").write_text(json.dumps({"format": "troop.samples/1", "samples": {"from": 1}}))
+    assert run("sysstat", DATA / "iostat-12.6.json") == 0
+    problems: list[str] = []
+    found = samples_with(results, SAMPLED, problems)
+    assert problems == [
+        "samples-a.json of the script's results cannot be read: samples.interval_seconds must be a whole number from 0"
+    ]
+    assert found is not None
+    assert found.series["disk_reads"][-1] == 0
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_is_written(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cut = results / "cut.jtl"
+    cut.write_text((DATA / "jmeter-5.6.3.jtl").read_text()[:-150])
+    missing, empty = results / "missing.jtl", results / "empty.jtl"
+    empty.touch()
+    assert run("jtl", missing, empty, cut, DATA / "jmeter-5.6.3.jtl") == 1
+    told = capsys.readouterr().err.splitlines()
+    assert [line.split(": ")[0] for line in told[1:]] == [f"{empty}:1", f"{cut}:97", f"{cut}:97"]
+    assert "missing.jtl" in told[0]
+    assert sum(operation.times.count for operation in operations_in(results).values()) == 64
+
+
+def test_a_folder_that_is_not_there_is_an_error_and_no_stack(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(results)
+    assert run("wrk", DATA / "wrk-4.1.0.txt") == 1
+    assert "No such file" in capsys.readouterr().err

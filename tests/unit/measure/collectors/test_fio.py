@@ -1,0 +1,176 @@
+"""fio's results: of one process, and of clients."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from troop.measure.collectors import fio
+from troop.measure.collectors.common import CollectorError, Problems
+
+DATA = Path(__file__).with_name("data")
+MEASURED = 2.0
+"""Seconds: for as long these jobs ran."""
+
+
+def jobs(path: Path, key: str) -> list[dict[str, Any]]:
+    text = path.read_text()
+    found: list[dict[str, Any]] = json.loads(text[text.index("{") :])[key]
+    return found
+
+
+@pytest.mark.parametrize(("name", "key"), [("fio-3.33.json", "jobs"), ("fio-3.33-client.json", "client_stats")])
+def test_all_clients_count_once_and_jobs_of_one_name_together(name: str, key: str) -> None:
+    problems = Problems()
+    found = fio.read(DATA / name, MEASURED, problems)
+    assert problems.lines() == []
+    assert set(found) == {"reads:read", "writes:write"}
+    for label, direction in (("reads", "read"), ("writes", "write")):
+        told = [job[direction] for job in jobs(DATA / name, key) if job["jobname"] == label]
+        operation = found[f"{label}:{direction}"]
+        assert operation.times.count == sum(one["total_ios"] for one in told)
+        assert operation.bytes == sum(one["io_bytes"] for one in told)
+        assert operation.times.max == max(round(one["clat_ns"]["max"] / 1000) for one in told)
+        assert operation.errors == {}
+
+
+@pytest.mark.parametrize("name", ["fio-3.33.json", "fio-3.33-client.json"])
+def test_percentiles_are_fios_own_to_a_bucket(name: str) -> None:
+    key = "client_stats" if "client" in name else "jobs"
+    job = next(job for job in jobs(DATA / name, key) if job["jobname"] == "reads")
+    text = json.dumps({"fio version": "fio-3.33", "jobs": [job]})
+    (operation,) = fio.operations(text, "a", MEASURED, Problems()).values()
+    for percent, nanoseconds in job["read"]["clat_ns"]["percentile"].items():
+        mine = operation.times.percentile(float(percent))
+        assert mine is not None
+        assert mine == pytest.approx(nanoseconds / 1000, rel=0.03, abs=1.5), percent
+
+
+def test_one_name_of_jobs_needs_no_label() -> None:
+    document = json.loads((DATA / "fio-3.33.json").read_text())
+    document["jobs"] = document["jobs"][:2]
+    assert set(fio.operations(json.dumps(document), "a", MEASURED, Problems())) == {"read"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "a.json:1: there is no result of fio"),
+        ("fio: cannot open\n", "a.json:1: there is no result of fio"),
+        ("{}", "no result of fio"),
+        ('{"fio version": "fio-3.33",\n "jobs": []}', "a.json:2: it has neither jobs nor client_stats"),
+    ],
+)
+def test_what_is_no_result_is_refused(text: str, said: str) -> None:
+    with pytest.raises(CollectorError, match=said):
+        fio.operations(text, "a.json", MEASURED, Problems())
+
+
+@pytest.mark.parametrize(("name", "key"), [("fio-3.33.json", "jobs"), ("fio-3.33-client.json", "client_stats")])
+def test_jobs_before_the_cut_are_kept(name: str, key: str) -> None:
+    text = (DATA / name).read_text()
+    cut = text[: len(text) // 2]
+    problems = Problems()
+    found = fio.operations(cut, "a.json", MEASURED, problems)
+    kept = [job for job in jobs(DATA / name, key) if job["jobname"] == "reads"]
+    assert found["read"].times.count == sum(job["read"]["total_ios"] for job in kept[:2])
+    (said,) = problems.lines()
+    line = int(said.split(":")[1])
+    assert "cut off" in said
+    assert line == cut.count("\n") + 1
+
+
+def test_only_the_last_of_several_results_counts() -> None:
+    text = (DATA / "fio-3.33.json").read_text()
+    problems = Problems()
+    problems.add("of another file")
+    found = fio.operations(text.replace("32956", "1") + text, "a.json", MEASURED, problems)
+    assert found == fio.operations(text, "a.json", MEASURED, Problems())
+    assert problems.lines() == ["of another file"]
+
+
+def test_rates_of_jobs_that_ran_for_another_time_are_not_passed_on_in_silence() -> None:
+    problems = Problems()
+    fio.read(DATA / "fio-3.33.json", 10.0, problems)
+    assert len(problems.lines()) == 4
+    assert "fio-3.33.json:15: the job reads ran for 2.001 s, and 10 s are measured" in problems.lines()[0]
+
+
+def test_a_job_without_bins_is_told_and_the_rest_is_kept() -> None:
+    document = json.loads((DATA / "fio-3.33.json").read_text())
+    del document["jobs"][0]["read"]["clat_ns"]["bins"]
+    document["jobs"][3]["error"] = 5
+    problems = Problems()
+    found = fio.operations(json.dumps(document), "a.json", MEASURED, problems)
+    assert found["reads:read"].times.count == document["jobs"][1]["read"]["total_ios"]
+    assert any("the job reads cannot be read" in line and "json+" in line for line in problems.lines())
+    assert any("the job writes ended with the error 5" in line for line in problems.lines())
+
+
+def document() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((DATA / "fio-3.33.json").read_text())
+    return found
+
+
+def told(document: dict[str, Any]) -> tuple[fio.Operations, list[str]]:
+    problems = Problems()
+    return fio.operations(json.dumps(document), "a.json", MEASURED, problems), problems.lines()
+
+
+def test_reads_and_writes_that_fio_tells_together_are_mixed() -> None:
+    """As with unified_rw_reporting=mixed; with "both" the parts are told as well, and count."""
+    given = document()
+    (job, *_) = given["jobs"] = given["jobs"][:1]
+    both = {**job, "mixed": job["read"]}
+    assert set(told({**given, "jobs": [both]})[0]) == {"read"}
+    alone = {key: value for key, value in both.items() if key not in fio.DIRECTIONS}
+    found, problems = told({**given, "jobs": [alone]})
+    assert problems == []
+    assert found["mixed"].times.count == job["read"]["total_ios"]
+
+
+def test_a_job_that_has_done_nothing_is_told() -> None:
+    given = document()
+    given["jobs"][0]["read"]["total_ios"] = 0
+    found, problems = told(given)
+    assert problems == ["a.json:1: the job reads has done nothing"]
+    assert found["reads:read"].times.count == given["jobs"][1]["read"]["total_ios"]
+
+
+@pytest.mark.parametrize(
+    ("rw", "name"),
+    [("randread", "read"), ("write", "write"), ("randrw", "read"), ("randtrim", "trim"), (None, "mixed")],
+)
+def test_errors_count_where_nothing_has_succeeded(rw: str | None, name: str) -> None:
+    given = document()
+    (job, *_) = given["jobs"] = given["jobs"][:1]
+    job["read"]["total_ios"], job["total_err"] = 0, 321
+    job["job options"].pop("rw", None)
+    if rw:
+        job["job options"]["rw"] = rw
+    found, problems = told(given)
+    assert {key: (one.times.count, one.errors) for key, one in found.items()} == {name: (0, {"failed": 321})}
+    assert problems == ["a.json:1: of the job reads nothing has succeeded, and 321 have failed"]
+
+
+def test_a_direction_that_cannot_be_read_takes_no_other_with_it() -> None:
+    given = document()
+    (job, *_) = given["jobs"] = given["jobs"][:1]
+    job["write"] = json.loads(json.dumps(job["read"]))
+    del job["read"]["clat_ns"]["bins"]
+    found, (problem,) = told(given)
+    assert found["write"].times.count == job["write"]["total_ios"]
+    assert "bins" in problem
+
+
+@pytest.mark.parametrize("part", [0.001, 0.3, 0.8])
+def test_a_last_result_that_was_cut_off_leaves_the_one_before(part: float) -> None:
+    text = (DATA / "fio-3.33.json").read_text()
+    whole = fio.operations(text, "a.json", MEASURED, Problems())
+    problems = Problems()
+    length = text.index('"fio version"') + 20 + int(len(text) * part)
+    assert fio.operations(text + text[:length], "a.json", MEASURED, problems) == whole
+    assert "the result before it counts" in problems.lines()[-1]

@@ -1,0 +1,74 @@
+"""iozone's throughput mode, as version 3.489 of Debian's package has printed it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from troop.measure.collectors import iozone
+from troop.measure.collectors.common import CollectorError, Problems
+
+DATA = Path(__file__).with_name("data")
+
+
+def test_a_test_is_a_row_with_what_its_processes_saw() -> None:
+    problems = Problems()
+    rows = {row.operation: row for row in iozone.read(DATA / "iozone-3.489.txt", problems)}
+    assert problems.lines() == []
+    assert list(rows) == ["initial-writers", "rewriters", "readers", "re-readers", "random-readers", "random-writers"]
+    writers = rows["initial-writers"]
+    assert writers.bytes_per_second == pytest.approx(338_281.18 * 1024)
+    assert writers.per_second == pytest.approx(338_281.18 / 64, abs=0.001)
+    assert (writers.count, writers.mean_ms, writers.percentiles) == (0, None, {})
+
+
+def test_records_are_counted_where_iozone_tells_of_its_processes() -> None:
+    rows = {row.operation: row for row in iozone.read(DATA / "iozone-3.489-ops.txt", Problems())}
+    assert {name: row.count for name, row in rows.items()} == {
+        "initial-writers": 10 + 512,
+        "rewriters": 512 + 509,
+        "random-readers": 512 + 7,
+        "random-writers": 512 + 416,
+    }
+    assert rows["rewriters"].per_second == 1_848_416.88
+    assert rows["rewriters"].bytes_per_second == pytest.approx(1_848_416.88 * 4096)
+
+
+def test_tests_with_several_numbers_of_processes_are_told_apart() -> None:
+    rows = {row.operation: row for row in iozone.read(DATA / "iozone-3.489-lu.txt", Problems())}
+    assert len(rows) == 8
+    assert rows["1-readers"].bytes_per_second == pytest.approx(5_330_028.5 * 1024)
+    assert rows["2-readers"].bytes_per_second == pytest.approx(3_936_261.56 * 1024)
+
+
+@pytest.mark.parametrize("end", ["Avg throughput per process", "\tChild[1]"])
+def test_a_test_that_was_cut_off_is_told_and_those_before_it_are_kept(end: str) -> None:
+    text = (DATA / "iozone-3.489-ops.txt").read_text()
+    problems = Problems()
+    rows = iozone.rows(text[: text.index(end, text.index("2 rewriters"))], "a.txt", problems)
+    assert [row.operation for row in rows] == ["initial-writers"]
+    cut, incomplete = problems.lines()
+    assert cut == "a.txt:38: what iozone tells of 2 rewriters is cut off"
+    assert "iozone has not completed" in incomplete
+
+
+def test_a_rate_that_is_none_is_told_by_its_line() -> None:
+    text = (DATA / "iozone-3.489.txt").read_text().replace("=  338281.18 kB/sec", "=  much", 1)
+    problems = Problems()
+    assert len(iozone.rows(text, "a.txt", problems)) == 5
+    assert problems.lines() == [
+        "a.txt:29: this is no throughput: 'Children see throughput for  3 initial writers \\t=  much'"
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "iozone: not found\n"])
+def test_what_is_no_throughput_is_refused(text: str) -> None:
+    with pytest.raises(CollectorError, match=r"a\.txt:1: it has no throughput"):
+        iozone.rows(text, "a.txt", Problems())
+
+
+def test_bytes_are_known_without_the_size_of_a_record() -> None:
+    text = (DATA / "iozone-3.489.txt").read_text().replace("Record Size", "").replace("Each process writes", "")
+    writers = iozone.rows(text, "a.txt", Problems())[0]
+    assert (writers.bytes_per_second, writers.per_second) == (pytest.approx(338_281.18 * 1024), None)

@@ -1,0 +1,30 @@
+"""The elements of a list in a JSON document, one by one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from troop.measure.collectors.common import Problems
+from troop.measure.collectors.pieces import elements
+
+
+class Counted(str):
+    """A text that knows how much of it was looked through for line ends."""
+
+    looked = 0
+
+    def count(self, *given: Any) -> int:
+        begin, end = given[1:] if len(given) > 1 else (0, len(self))
+        Counted.looked += end - begin
+        return super().count(*given)
+
+
+def test_lines_of_many_elements_are_counted_once() -> None:
+    """A day of sysstat's is a hundred megabytes."""
+    text = Counted(json.dumps({"a": [{"n": n} for n in range(200)], "b": [1], "c": {"a": [7]}}, indent=1))
+    found = list(elements(text, "a", "x", Problems()))
+    assert [element for _, element in found] == [*({"n": n} for n in range(200)), 7]
+    assert [line for line, _ in found[:3]] == [3, 6, 9]
+    assert found[-1][0] == text[: text.rindex("7")].count("\n") + 1
+    assert Counted.looked <= len(text)

@@ -1,0 +1,138 @@
+"""sysstat's JSON, as 12.6 has written it, by sadf and by iostat."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from troop.measure.collectors import sysstat
+from troop.measure.collectors.common import CollectorError, Problems
+from troop.measure.summary import SERIES, parse_samples, samples_document
+
+DATA = Path(__file__).with_name("data")
+
+
+def statistics(name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((DATA / name).read_text())["sysstat"]["hosts"][0]["statistics"]
+    return found
+
+
+def test_sadf_tells_all_that_a_node_samples() -> None:
+    problems = Problems()
+    samples = sysstat.read(DATA / "sadf-12.6.json", problems)
+    assert problems.lines() == []
+    told = statistics("sadf-12.6.json")
+    assert (samples.start, samples.interval_seconds) == (1_795_297_524, 1)  # 21:45:25 ended the first
+    assert parse_samples(samples_document(samples)) == samples
+    assert {len(samples.series[name]) for name in SERIES} == {len(told)} == {5}
+    last = told[-1]
+    cards = [card for card in last["network"]["net-dev"] if card["iface"] == "eth0"]
+    assert {name: values[-1] for name, values in samples.series.items()} == {
+        "cpu_user": round(10 * (last["cpu-load"][0]["user"] + last["cpu-load"][0]["nice"])),
+        "cpu_system": round(10 * last["cpu-load"][0]["system"]),
+        "cpu_iowait": round(10 * last["cpu-load"][0]["iowait"]),
+        "cpu_steal": 0,
+        "memory_used": last["memory"]["memused"] * 1024,
+        "disk_reads": round(last["io"]["io-reads"]["rtps"]),
+        "disk_writes": round(last["io"]["io-writes"]["wtps"]),
+        "disk_read_bytes": round(512 * last["io"]["io-reads"]["bread"]),
+        "disk_write_bytes": round(512 * last["io"]["io-writes"]["bwrtn"]),
+        "network_received_bytes": round(1024 * cards[0]["rxkB"]),
+        "network_sent_bytes": round(1024 * cards[0]["txkB"]),
+    }
+    assert samples.series["disk_writes"][-1], "there was something to see"
+
+
+def test_kinds_of_cpu_time_are_put_together_as_those_of_proc() -> None:
+    samples = sysstat.read(DATA / "sadf-12.6-all.json", Problems())
+    first = statistics("sadf-12.6-all.json")[0]["cpu-load"][0]
+    assert samples.series["cpu_user"][0] == round(10 * (first["usr"] + first["nice"]))
+    assert samples.series["cpu_system"][0] == round(10 * first["sys"])
+    assert samples.series["disk_reads"] == [None] * 5
+
+
+def test_iostats_first_report_is_of_the_time_since_boot_and_left_out() -> None:
+    problems = Problems()
+    samples = sysstat.read(DATA / "iostat-12.6.json", problems)
+    assert problems.lines() == []
+    told = statistics("iostat-12.6.json")
+    assert (samples.start, samples.interval_seconds) == (1_795_297_529, 1)  # 21:45:29 ended that of the boot
+    assert samples.series["disk_reads"] == [round(one["disk"][0]["r/s"]) for one in told[1:]]
+    assert samples.series["disk_read_bytes"] == [round(1024 * one["disk"][0]["rkB/s"]) for one in told[1:]]
+    assert samples.series["cpu_iowait"] == [round(10 * one["avg-cpu"]["iowait"]) for one in told[1:]]
+    assert samples.series["memory_used"] == samples.series["network_sent_bytes"] == [None] * 3
+
+
+def every_ten_seconds(*ends: tuple[int, int]) -> str:
+    """sadf's JSON of intervals that ended so many seconds after 12:00:00, and took so long; 2 reads a second in all."""
+    told = [
+        {
+            "timestamp": {"date": "2026-11-21", "time": f"12:{end // 60:02}:{end % 60:02}", "utc": 1, "interval": took},
+            "io": {"io-reads": {"rtps": 2.0, "bread": 8.0}, "io-writes": {"wtps": 0.5, "bwrtn": 0.0}},
+        }
+        for end, took in ends
+    ]
+    return json.dumps({"sysstat": {"hosts": [{"statistics": told}]}})
+
+
+@pytest.mark.parametrize(
+    ("ends", "start", "reads"),
+    [
+        ([(10, 10), (20, 10)], 0, [20, 20]),
+        ([(17, 10), (27, 10)], 10, [20, 20]),
+        ([(10, 10), (30, 10)], 0, [20, None, 20]),
+        ([(10, 10), (30, 20), (40, 10)], 0, [20, 20, 20, 20]),
+    ],
+)
+def test_rates_become_amounts_of_equal_intervals(
+    ends: list[tuple[int, int]], start: int, reads: list[int | None]
+) -> None:
+    samples = sysstat.samples(every_ten_seconds(*ends), "a.json", Problems())
+    assert samples.start - 1_795_262_400 == start
+    assert samples.interval_seconds == 10
+    assert samples.series["disk_reads"] == reads
+
+
+@pytest.mark.parametrize("name", ["sadf-12.6.json", "iostat-12.6.json"])
+def test_intervals_before_the_cut_are_kept(name: str) -> None:
+    text = (DATA / name).read_text()
+    cut = text[: text.rindex('"iowait"')]
+    problems = Problems()
+    samples = sysstat.samples(cut, "a.json", problems)
+    assert len(samples.series["cpu_user"]) == len(sysstat.read(DATA / name, Problems()).series["cpu_user"]) - 1
+    (said,) = problems.lines()
+    assert said.startswith(f"a.json:{cut.count(chr(10)) + 1}: its JSON is cut off")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "a.json:1: it is no JSON of sysstat's"),
+        ("Linux 6.1 (vm)  11/21/26  _x86_64_\n", "a.json:1: it is no JSON of sysstat's"),
+        ('{"sysstat": {"hosts": []}}', "a.json:1: it has no interval"),
+        ('{"sysstat": {"hosts": [{"statistics": [{"avg-cpu": {}}]}]}}', "run iostat with -t"),
+    ],
+)
+def test_what_tells_of_no_interval_is_refused(text: str, said: str) -> None:
+    with pytest.raises(CollectorError, match=said):
+        sysstat.samples(text, "a.json", Problems())
+
+
+@pytest.mark.parametrize("phase", [0, 3, 5, 8])
+def test_an_interval_a_second_shorter_or_longer_than_others_is_kept(phase: int) -> None:
+    """sadc wakes up a moment late, and then in time again."""
+    ends = ((10, 10), (20, 10), (29, 9), (40, 11), (50, 10), (61, 11), (70, 9), (80, 10))
+    taken = [(1_000_000_000 + phase + end, seconds, {"memory_used": end}) for end, seconds in ends]
+    found = sysstat._in_line(taken, "a.json")
+    assert (found.start - 1_000_000_000, found.interval_seconds) == (10 if phase >= 5 else 0, 10)
+    assert found.series["memory_used"] == [10, 20, 29, 40, 50, 61, 70, 80]
+
+
+def test_an_interval_as_long_as_several_fills_them() -> None:
+    taken = [
+        (1_000_000_000 + end, seconds, {"memory_used": end}) for end, seconds in ((10, 10), (20, 10), (51, 31), (60, 9))
+    ]
+    assert sysstat._in_line(taken, "a.json").series["memory_used"] == [10, 20, 51, 51, 51, 60]

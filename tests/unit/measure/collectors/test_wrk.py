@@ -1,0 +1,98 @@
+"""wrk: what it printed, against what a reader sees in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from troop.measure.collectors import wrk
+from troop.measure.collectors.common import CollectorError, Problems
+from troop.measure.separate import Separate
+
+DATA = Path(__file__).with_name("data")
+
+
+def test_a_run_is_one_row_of_its_own() -> None:
+    problems = Problems()
+    assert wrk.read(DATA / "wrk-4.1.0.txt", "home", problems) == [
+        Separate(
+            "wrk",
+            "home",
+            count=282_619,
+            per_second=134_615.03,
+            bytes_per_second=19.64 * 1024 * 1024,
+            mean_ms=0.07955,
+            max_ms=5.49,
+            percentiles={"50": 0.019, "75": 0.023, "90": 0.025, "99": 2.42},
+        )
+    ]
+    assert problems.lines() == []
+
+
+def test_answers_that_failed_or_came_late_are_no_successes() -> None:
+    (missing,) = wrk.read(DATA / "wrk-4.1.0-not-found.txt", "home", Problems())
+    assert (missing.count, missing.per_second, missing.errors) == (0, 0.0, {"status": 122_878})
+    (late,) = wrk.read(DATA / "wrk-4.1.0-timeouts.txt", "home", Problems())
+    assert (late.count, late.errors) == (28 - 12, {"read": 7, "timeout": 12})
+    assert late.per_second == pytest.approx(16 / 28 * 5.57, abs=0.001)
+    assert late.bytes_per_second == 244.99
+
+
+def test_wrk2_prints_the_same_with_more_digits() -> None:
+    """wrk2 is not to be had as a package: its two differing lines are put into wrk's real output."""
+    text = (DATA / "wrk-4.1.0.txt").read_text()
+    text = text.replace("Latency Distribution", "Latency Distribution (HdrHistogram - Recorded Latency)")
+    text = text.replace("     99%    2.42ms", "  99.000%    2.42ms\n  99.900%    1.05s\n 100.000%    1.20m")
+    (row,) = wrk.rows(text, "a.txt", "home", Problems())
+    assert row.percentiles["99"] == 2.42
+    assert row.percentiles["99.9"] == 1050.0
+    assert row.percentiles["100"] == 72_000.0
+
+
+def test_the_rate_is_wrks_own_which_knows_its_time_better() -> None:
+    """It prints the time in two digits after the point, of minutes and hours, too."""
+    text = (DATA / "wrk-4.1.0-timeouts.txt").read_text().replace("in 5.03s", "in 1.01m")
+    for told, rate in ((5.57, 16 / 28 * 5.57), (0.46, 16 / 28 * 0.46), (0.0, 16 / 60.6)):
+        (row,) = wrk.rows(text.replace("5.57", f"{told:.2f}"), "a.txt", "home", Problems())
+        assert row.per_second == pytest.approx(rate, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("line", "by"),
+    [
+        ("  1 threads and 4 connections", "  1 threads and 4 connections\n  Thread calibration: mean lat.: 5.3ms"),
+        ("Latency Distribution", "Latency Distribution (HdrHistogram - Recorded Latency)"),
+    ],
+)
+def test_timeouts_of_wrk2_are_not_among_its_requests(line: str, by: str) -> None:
+    text = (DATA / "wrk-4.1.0-timeouts.txt").read_text().replace(line, by)
+    (row,) = wrk.rows(text, "a.txt", "home", Problems())
+    assert (row.count, row.errors) == (28, {"read": 7, "timeout": 12})
+
+
+def test_several_runs_in_one_file_are_a_row_each() -> None:
+    text = (DATA / "wrk-4.1.0.txt").read_text() + "a script says this\n" + (DATA / "wrk-4.1.0-timeouts.txt").read_text()
+    assert [row.count for row in wrk.rows(text, "a.txt", "home", Problems())] == [282_619, 16]
+
+
+def test_a_run_that_was_cut_off_is_told_and_those_before_it_are_kept() -> None:
+    text = (DATA / "wrk-4.1.0.txt").read_text()
+    problems = Problems()
+    rows = wrk.rows(text + text[: text.index("Requests/sec")], "a.txt", "home", problems)
+    assert [row.count for row in rows] == [282_619]
+    (said,) = problems.lines()
+    assert said == "a.txt:24: wrk's output ends before it is whole: Requests/sec, Transfer/sec must follow"
+
+
+def test_a_line_that_is_not_wrks_is_told_by_its_number() -> None:
+    text = (DATA / "wrk-4.1.0.txt").read_text().replace("19.64MB", "a lot")
+    problems = Problems()
+    assert wrk.rows(text, "a.txt", "home", problems) == []
+    assert problems.lines()[0] == "a.txt:13: this is no line of wrk's: 'Transfer/sec:     a lot'"
+
+
+@pytest.mark.parametrize("text", ["", "unable to connect to 127.0.0.1:8799 Connection refused\n"])
+def test_what_is_no_output_of_wrks_is_refused(text: str) -> None:
+    with pytest.raises(CollectorError, match=r"a\.txt:1: wrk has not run"):
+        wrk.rows(text, "a.txt", "home", Problems())

@@ -1,0 +1,213 @@
+"""Times over time: to a sixteenth what the values themselves would say, and sums of parts are the whole."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.measure.build import START, histogram_of, latencies, recorded, windows
+from troop.measure.histogram import HIGHEST
+from troop.measure.windows import MOST_STEPS, Windows, WindowsError, highest_in, index_of, lowest_in, step_for
+
+
+def exact(values: list[int], percent: float) -> int:
+    """The smallest value that at least so many percent do not exceed, of the values themselves."""
+    rank = math.ceil(Fraction(str(percent)) * len(values) / 100)
+    return sorted(values)[max(rank, 1) - 1]
+
+
+def one_step(values: list[int]) -> Windows:
+    return windows([(0, value) for value in values])
+
+
+# ------------------------------------------------------------------ buckets
+
+
+@given(st.integers(0, HIGHEST))
+def test_a_bucket_holds_its_values_and_is_no_wider_than_a_sixteenth(value: int) -> None:
+    low, high = lowest_in(index_of(value)), highest_in(index_of(value))
+    assert low <= value <= high
+    assert index_of(low) == index_of(high) == index_of(value)
+    assert (high - low) * 16 < max(low, 1)
+    assert low == high or value >= 32
+
+
+@pytest.mark.parametrize(
+    ("value", "index"), [(0, 0), (31, 31), (32, 32), (33, 32), (34, 33), (64, 48), (67, 48), (60_000_000, 364)]
+)
+def test_buckets_are_sixteen_a_doubling(value: int, index: int) -> None:
+    """They are in documents, so they stay what they are."""
+    assert index_of(value) == index
+
+
+# ------------------------------------------------------------------ what a step says
+
+
+@given(
+    st.lists(st.one_of(st.integers(0, 5_000), st.integers(0, 10**7), st.integers(0, HIGHEST)), min_size=1),
+    st.sampled_from([0, 1, 50, 90, 99, 99.9, 100]),
+)
+def test_a_percentile_is_the_exact_one_to_a_sixteenth(values: list[int], percent: float) -> None:
+    found, true = one_step(values).percentile(0, percent), exact(values, percent)
+    assert found is not None
+    assert true <= found <= true * 17 / 16
+
+
+@given(st.lists(st.one_of(st.integers(0, 5_000), st.integers(0, HIGHEST))))
+def test_taking_a_histogram_is_recording_each_of_its_values(values: list[int]) -> None:
+    taken, one_by_one = Windows(START, 5), Windows(START, 5)
+    taken.take(START + 7, histogram_of(values))
+    for value in values:
+        one_by_one.record(START + 7, value)
+    assert taken == one_by_one
+
+
+def test_percentiles_and_means_are_nearly_those_of_a_histogram() -> None:
+    values = latencies(5_000)
+    coarse, fine = one_step(values), histogram_of(values)
+    assert coarse.percentiles(0, (50, 99)) == pytest.approx(fine.percentiles((50, 99)), rel=1 / 16)
+    assert coarse.mean(0) == pytest.approx(fine.mean(), rel=1 / 32)
+    assert coarse.count(0) == 5_000
+
+
+def test_each_step_has_its_own() -> None:
+    made = Windows(START + 3, 5)
+    for second, micros in ((0, 10), (4.99, 20), (5, 30), (17, 31)):
+        made.record(START + second, micros)
+    assert made.start == START, "a multiple of the step"
+    assert [made.count(step) for step in range(made.steps)] == [2, 1, 0, 1]
+    assert [made.percentile(step, 100) for step in range(made.steps)] == [20, 30, None, 31]
+    assert made.mean(2) is None
+
+
+@pytest.mark.parametrize(
+    ("second", "micros", "count"),
+    [
+        (START - 1, 5, 1),
+        (START + MOST_STEPS, 5, 1),
+        (START, -1, 1),
+        (START, HIGHEST + 1, 1),
+        (START, 5, 0),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(second: int, micros: int, count: int) -> None:
+    made = Windows(START, 1)
+    with pytest.raises(ValueError, match="cannot record"):
+        made.record(second, micros, count)
+    assert made.steps == 0
+
+
+# ------------------------------------------------------------------ steps
+
+
+@given(st.floats(0, 10**7))
+def test_there_are_at_most_a_few_hundred_steps(seconds: float) -> None:
+    assert seconds / step_for(seconds) <= 300
+
+
+@pytest.mark.parametrize(
+    ("seconds", "step"),
+    [(0, 1), (2.5, 1), (300, 1), (300.5, 2), (660, 5), (2400, 10), (3600, 30), (43_200, 300), (180_001, 1200)],
+)
+def test_a_step_is_as_short_as_can_be(seconds: float, step: int) -> None:
+    assert step_for(seconds) == step
+
+
+# ------------------------------------------------------------------ sums
+
+
+@given(st.lists(recorded, min_size=1, max_size=6), st.randoms(use_true_random=False))
+def test_the_sum_of_parts_is_the_whole_in_any_order_and_grouping(
+    parts: list[list[tuple[int, int]]], dice: random.Random
+) -> None:
+    whole = [one for part in parts for one in part]
+    pending = [windows(part) for part in parts]
+    while len(pending) > 1:
+        one = pending.pop(dice.randrange(len(pending)))
+        pending[dice.randrange(len(pending))].add(one)
+    assert pending[0] == windows(whole)
+
+
+def test_nodes_that_began_at_other_seconds_are_added_step_by_step() -> None:
+    early, late = Windows(START, 2), Windows(START + 4, 2)
+    early.record(START + 1, 5)
+    early.record(START + 5, 5)
+    late.record(START + 4, 5, 10)
+    late.record(START + 6, 7)
+    early.add(late)
+    assert early.document() == {"from": START, "step_seconds": 2, "counts": [[[5, 1]], [], [[5, 11]], [[7, 1]]]}
+
+
+def test_adding_leaves_the_other_as_it_was() -> None:
+    total, one = Windows(START, 1), windows([(0, 5)])
+    total.add(one)
+    total.record(START, 5)
+    assert one == windows([(0, 5)])
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (Windows(START, 2), "steps of 2 seconds among those of 1"),
+        (Windows(0, 1), "check their clocks"),
+        (Windows(START + MOST_STEPS, 1), "check their clocks"),
+    ],
+)
+def test_what_does_not_belong_together_is_not_added(other: Windows, message: str) -> None:
+    other.record(other.start, 1)
+    total = windows([(0, 5)])
+    with pytest.raises(WindowsError, match=message):
+        total.add(other)
+    assert total == windows([(0, 5)])
+
+
+# ------------------------------------------------------------------ documents
+
+
+@given(recorded)
+def test_a_document_says_all(values: list[tuple[int, int]]) -> None:
+    known = windows(values)
+    assert Windows.from_document(json.loads(json.dumps(known.document()))) == known
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    return {"from": START, "step_seconds": 1, "counts": [[[5, 2]], [], [[3, 1], [40, 7]]], **changes}
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (None, "must be an object"),
+        ([], "must be an object"),
+        (document(step_seconds=0), "whole number from 1"),
+        (document(step_seconds=1.0), "whole number from 1"),
+        (document(step_seconds=True), "whole number from 1"),
+        (document(step_seconds=7), "multiple"),
+        ({**document(), "from": -1}, "multiple"),
+        ({**document(), "from": str(START)}, "multiple"),
+        (document(counts={}), "counts must be a list"),
+        (document(counts=[[]] * (MOST_STEPS + 1)), f"at most {MOST_STEPS}"),
+        (document(counts=[[], {}]), r"counts\[1\] must be pairs"),
+        (document(counts=[[5, 2]]), r"counts\[0\] must be pairs"),
+        (document(counts=[[[5, 2, 1]]]), "pairs"),
+        (document(counts=[[[[5], 2]]]), "pairs"),
+        (document(counts=[["ab"]]), "pairs"),
+        (document(counts=[[[True, 2]]]), "pairs"),
+        (document(counts=[[[5, 2.0]]]), "pairs"),
+        (document(counts=[[[5, 0]]]), "count from 1"),
+        (document(counts=[[[5, 1], [5, 1]]]), "ascending"),
+        (document(counts=[[[6, 1], [5, 1]]]), "ascending"),
+        (document(counts=[[[-1, 1]]]), "from 0"),
+        (document(counts=[[[10**4, 1]]]), "below"),
+    ],
+)
+def test_what_is_no_such_document_is_refused(bad: Any, message: str) -> None:
+    with pytest.raises(WindowsError, match=message):
+        Windows.from_document(bad)

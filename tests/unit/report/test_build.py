@@ -1,0 +1,392 @@
+"""Reports made of what is kept: all of it, less of it, and damaged parts of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.report import runs
+from tests.unit.report.runs import InMemory
+from troop.report import fleets
+from troop.report.build import build
+from troop.report.document import Cell, Report
+from troop.report.html import report_page
+from troop.report.kept import ReportError
+
+COMPLETE = build(runs.kept(), runs.AT, "0.3")
+
+
+def made(kept: InMemory, run: str = "") -> Report:
+    return build(kept, runs.AT, "0.3", run)
+
+
+def cell(report: Report, name: str) -> Cell:
+    return next(one for one in report.cells if one.cell == name)
+
+
+def said(report: Report, cell: str | None = None) -> str:
+    return "\n".join(f"{one.severity}: {one.text}" for one in report.findings if one.cell == cell)
+
+
+def test_it_is_the_same_after_json() -> None:
+    assert Report.model_validate_json(COMPLETE.model_dump_json()) == COMPLETE
+
+
+def test_what_was_run_is_told() -> None:
+    run, money = COMPLETE.run, COMPLETE.money
+    assert (run.run, run.name, run.status, run.description) == (runs.RUN, "reads", "PARTIAL", "Reads of a kibibyte")
+    assert (money.expected, money.most, money.budget) == (0.2, 1.5, 2.0)
+    assert money.actual is not None
+    assert money.actual.amount == 0.14
+    assert {(one.what, one.version) for one in COMPLETE.versions} >= {
+        ("Troop", "0.2"),
+        ("image", "ami-0abc"),
+        ("kernel", "6.1.150-1.amzn2023"),
+        ("artifact tool.tar", "https://example.org/tool-1.2.tar, SHA-256 abababababababab"),
+    }
+
+
+def test_of_several_attempts_the_last_one_is_the_cell() -> None:
+    assert [one.cell for one in COMPLETE.cells] == ["c001", "c002", "c003", "c004", "c005-2", "c006"]
+    again = cell(COMPLETE, "c005-2")
+    assert (again.status, again.attempt, again.label) == ("SUCCEEDED", 2, "n12")
+    (before,) = again.earlier
+    assert (before.cell, before.status, before.amount) == ("c005", "INVALID", 0.02)
+    assert [(one.node, one.action) for one in before.interruptions] == [("i-0021cf", "terminate")]
+    assert "c005 was an earlier attempt, INVALID: spot took i-0021cf back" in said(COMPLETE, "c005-2")
+
+
+def test_a_cell_has_its_fleets_and_what_they_cost() -> None:
+    one = cell(COMPLETE, "c003")
+    servers, drivers = one.fleets
+    assert (servers.role, servers.nodes, servers.zones) == ("servers", 6, {"a": 2, "b": 2, "c": 2})
+    assert (servers.purchase, drivers.purchase) == ({"spot": 6}, {"on-demand": 2})
+    # 2 nodes in each zone at 0.06, 0.07 and 0.08, 2 drivers at 0.08, and 8 nodes with 8 GiB at 0.09 a month of 720 h
+    assert one.hourly == pytest.approx(0.42 + 0.16 + 8 * 8 * 0.09 / 720)
+    (operation,) = one.phases[0].operations
+    assert operation.per_second == 588.0
+    assert one.hourly is not None
+    assert operation.cost_per_million == pytest.approx(one.hourly / 3600 / 588 * 1e6, rel=1e-5)
+    assert operation.errors == {"timeout": 6}
+
+
+def test_without_a_price_nothing_is_told_of_what_an_hour_costs() -> None:
+    def unpriced(record: dict[str, Any]) -> None:
+        del record["terms"]["prices"]["on_demand"]["c7g.large"]
+
+    report = made(runs.kept().changed("record.json", unpriced))
+    one = cell(report, "c001")
+    assert (one.hourly, one.phases[0].operations[0].cost_per_million) == (None, None)
+    assert "some nodes or volumes have no price" in said(report, "c001")
+
+
+def test_percentiles_are_those_of_all_nodes_together() -> None:
+    (operation,) = cell(COMPLETE, "c006").phases[0].operations
+    percents = [percent for percent, _ in operation.distribution]
+    assert percents[0] == 0
+    assert percents[-1] == 100
+    assert 99.99 in percents
+    assert 99.999 not in percents  # of 63,000
+    told = dict(operation.distribution)
+    assert (told[50.0], told[99.0], told[100.0]) == (operation.p50_ms, operation.p99_ms, operation.max_ms)
+
+
+def test_the_warm_up_is_set_apart() -> None:
+    phase = cell(COMPLETE, "c001").phases[0]
+    assert phase.warm_up_seconds == 10
+    assert phase.measured_from is not None
+    assert phase.measured_from.timestamp() == runs.START + 600
+    of = {(one.role, one.name): one for one in phase.series}
+    rate, slow = of["drivers", "per_second"], of["drivers", "p99_ms"]
+    assert (rate.start, rate.step_seconds, rate.values) == (-10, 1, [300.0] * 70)
+    assert max(value or 0 for value in slow.values[10:]) < min(value or 0 for value in slow.values[:10])
+    assert of["servers", "cpu"].start == -13
+    assert of["servers", "cpu"].values == [73.0] * 75
+    assert of["servers", "disk_reads"].values[0] == 3000  # of three servers together
+    use = {one.role: one for one in phase.use}
+    assert (use["servers"].cpu, use["servers"].user, use["servers"].disk_reads) == (73.0, 70.0, 3000.0)
+
+
+def test_scaling_counts_the_first_role_that_grows_and_only_cells_that_succeeded() -> None:
+    (scaling,) = COMPLETE.scaling
+    assert (scaling.counted, scaling.operation) == ("servers", "read")
+    assert [(point.cell, point.nodes) for point in scaling.points] == [
+        ("c001", 3),
+        ("c002", 3),
+        ("c003", 6),
+        ("c005-2", 12),
+        ("c006", 12),
+    ]
+    assert scaling.points[2].efficiency == pytest.approx(588 / 6 / 102)
+    assert scaling.r_squared is not None
+    assert 0.99 < scaling.r_squared < 1
+
+
+def test_what_went_wrong_comes_first() -> None:
+    assert "error: It is FAILED, and counts neither" in said(COMPLETE, "c004")
+    assert "last lines of" not in said(COMPLETE, "c004")
+    assert "warning: measure, read of drivers: 6 of 35,286 operations" in said(COMPLETE, "c003")
+    severities = [one.severity for one in COMPLETE.findings]
+    assert severities == sorted(severities)  # error before warning
+
+
+def test_an_older_run_has_less_and_its_report_says_so() -> None:
+    """No record, no latencies over time, and nobody knows when it began to measure."""
+
+    def older(document: dict[str, Any]) -> None:
+        for phase in document["phases"]:
+            for key in ("measured_from", "warm_up_seconds", "separate"):
+                del phase[key]
+            for role in phase["roles"].values():
+                for operation in role["operations"].values():
+                    operation.pop("over_time", None)
+
+    kept = runs.kept().without("record.json")
+    for name in runs.GOOD:
+        kept = kept.changed(f"{name}/results.json", older)
+    report = made(kept, "20261120-150000-1f0c9b2e")
+    assert (report.run.run, report.run.status, report.money.actual) == (runs.RUN, "PARTIAL", None)
+    assert "There is no record.json" in said(report)
+    assert [one.status for one in report.cells] == ["SUCCEEDED"] * 3 + ["UNKNOWN"] + ["SUCCEEDED"] * 2
+    again = cell(report, "c005-2")
+    assert ([one.cell for one in again.earlier], again.cost, again.hourly) == (["c005"], None, None)
+    phase = again.phases[0]
+    assert phase.measured_from is None
+    assert {one.name for one in phase.series} >= {"per_second", "cpu"}
+    assert not {one.name for one in phase.series} & {"p50_ms", "p99_ms"}
+    assert all(one.start >= 0 for one in phase.series)
+    assert phase.use[0].cpu is not None
+
+
+def rename(document: dict[str, Any]) -> None:
+    document["format"] = "troop.results/9"
+
+
+def uncounted(document: dict[str, Any]) -> None:
+    document["phases"][0]["roles"]["drivers"]["operations"]["read"]["histogram"]["count"] += 1
+
+
+def unlisted(document: dict[str, Any]) -> None:
+    document["phases"] = [3]
+
+
+def unsampled(document: dict[str, Any]) -> None:
+    document["phases"][0]["roles"]["servers"]["samples"]["cpu_user"].pop()
+
+
+def unrouted(document: dict[str, Any]) -> None:
+    del document["phases"][0]["table"]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (rename, "troop.results/9"),
+        (unlisted, "list of phases"),
+        (uncounted, "phase measure are damaged"),
+        (unsampled, "phase measure are damaged"),
+        (unrouted, "phase measure are damaged"),
+    ],
+)
+def test_of_a_damaged_cell_the_others_are_told_all_the_same(change: Callable[[Any], None], why: str) -> None:
+    report = made(runs.kept().changed("c001/results.json", change))
+    assert why in said(report, "c001")
+    assert cell(report, "c001").phases == []
+    assert cell(report, "c001").fleets
+    assert [one.model_copy(update={"efficiency": None}) for one in report.scaling[0].points] == [
+        one.model_copy(update={"efficiency": None}) for one in COMPLETE.scaling[0].points[1:]
+    ]
+
+
+def places(document: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Of all values of a document, of lists the first and the last one's."""
+    yield at
+    if isinstance(document, dict):
+        for key, value in document.items():
+            yield from places(value, (*at, key))
+    elif isinstance(document, list) and document:
+        for index in {0, len(document) - 1}:
+            yield from places(document[index], (*at, index))
+
+
+RESULTS = json.loads(runs.kept().files["c001/results.json"])
+JUNK = st.sampled_from([None, -1, 0, 0.5, 10**20, 1e300, "x", "", [], {}, [[]], [None], {"a": 1}, True])
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.sampled_from(list(places(RESULTS))[1:]), JUNK)
+def test_whatever_is_damaged_there_is_a_report_of_the_rest(at: tuple[Any, ...], junk: Any) -> None:
+    document = json.loads(runs.kept().files["c001/results.json"])
+    inner = document
+    for key in at[:-1]:
+        inner = inner[key]
+    inner[at[-1]] = junk
+    few = runs.kept().without("c002", "c003", "c004", "c005", "c006", "plan.json", "record.json")
+    report = made(few.put({"c001/results.json": json.dumps(document).encode()}))
+    assert Report.model_validate_json(report.model_dump_json()) == report
+    assert [(one.cell, len(one.fleets)) for one in report.cells] == [("c001", 2)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b'{"format": "troop.results/1", "phases": [NaN]}',
+        b"[]",
+        b'{"format": "troop.results/1"}',
+        b"\xff\xfe",
+    ],
+)
+def test_bytes_that_are_no_results_are_a_finding(body: bytes) -> None:
+    report = made(runs.kept().put({"c002/results.json": body}))
+    assert "error: " in said(report, "c002")
+    assert cell(report, "c001") == cell(COMPLETE, "c001")
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "why"),
+    [
+        ("c001/results.json", "c001", "missing, though the cell has SUCCEEDED"),
+        ("plan.json", None, ""),
+        ("record.json", None, "There is no record.json"),
+    ],
+)
+def test_what_is_missing_is_told(name: str, where: str | None, why: str) -> None:
+    report = made(runs.kept().without(name))
+    assert why in said(report, where)
+    assert [one.cell for one in report.cells] == [one.cell for one in COMPLETE.cells]
+
+
+@pytest.mark.parametrize("name", ["plan.json", "record.json", "c003/roster.json"])
+@pytest.mark.parametrize("body", [b"{", b"{}", b'{"format": "troop.plan/1"}', b"[1]"])
+def test_what_is_damaged_is_told(name: str, body: bytes) -> None:
+    report = made(runs.kept().put({name: body}))
+    new = next(one for one in report.findings if one not in COMPLETE.findings)
+    assert name.rpartition("/")[2].removesuffix(".json") in new.text
+    (before,), (after,) = (cell(one, "c003").phases[0].operations for one in (COMPLETE, report))
+    assert after.distribution == before.distribution
+
+
+@pytest.mark.parametrize(
+    ("estimate", "expected", "why"),
+    [
+        ({}, None, "estimate.json has the format None"),
+        (None, None, "There is no estimate.json"),
+        ({"format": "troop.estimate/1", "expected": 0.5, "most": 2, "budget": None, "currency": "CNY"}, 0.5, ""),
+    ],
+)
+def test_without_a_record_the_estimate_tells_what_it_was_to_cost(
+    estimate: Any, expected: float | None, why: str
+) -> None:
+    kept = runs.kept().without("record.json", "estimate.json")
+    report = made(kept if estimate is None else kept.put({"estimate.json": json.dumps(estimate).encode()}))
+    assert report.money.expected == expected
+    assert report.money.currency == ("CNY" if expected else "USD")
+    assert why in said(report)
+
+
+@pytest.mark.parametrize(("body", "why"), [(None, "there is no definition.json"), (b"[]", "must be a JSON object")])
+def test_without_a_definition_there_is_no_report(body: bytes | None, why: str) -> None:
+    kept = runs.kept().without("definition.json")
+    with pytest.raises(ReportError, match=why):
+        made(kept if body is None else kept.put({"definition.json": body}))
+
+
+def test_what_is_left_of_a_run_is_an_error() -> None:
+    def leave(record: dict[str, Any]) -> None:
+        record["left"] = [{"cell": "c001", "kind": "volume", "name": "vol-1"}]
+
+    report = made(runs.kept().changed("record.json", leave))
+    assert "error: Not all that the run has created was seen to be gone" in said(report)
+    assert "vol-1" in said(report)
+
+
+def test_what_cannot_be_put_together_is_told_by_node() -> None:
+    row = {
+        "node": "i-1",
+        "role": "drivers",
+        "rank": 0,
+        "tool": "wrk",
+        "operation": "get",
+        "count": 10,
+        "per_second": 1.5,
+        "errors": {"timeout": 1},
+        "percentiles": {"50": 1.25, "99": 8.0},
+    }
+
+    def add(document: dict[str, Any]) -> None:
+        document["phases"][0] |= {"separate": [row], "separate_left_out": 7}
+
+    report = made(runs.kept().changed("c001/results.json", add))
+    (separate,) = cell(report, "c001").phases[0].separate
+    assert "measure: 7 more lines of single nodes were not kept" in said(report, "c001")
+    assert separate.model_dump(exclude_defaults=True) == json.loads(json.dumps(row))
+
+
+ODD = {
+    "half a pair": b'{"id": "\\ud800"}',
+    "half a pair in a key": b'{"a": {"\\uDFFF": 1}}',
+    "half a pair as bytes": b'{"id": "\xed\xa0\x80"}',
+    "deep": b'{"id": ' + b"[" * 800 + b"]" * 800 + b"}",
+}
+"""Documents that Python reads, and that cannot be written as a report's JSON."""
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+@pytest.mark.parametrize(
+    ("name", "found_in"),
+    [
+        ("c001/interruptions/i-1.json", "c001"),
+        ("c001/results.json", "c001"),
+        ("c001/roster.json", "c001"),
+        ("record.json", None),
+        ("plan.json", None),
+    ],
+)
+def test_what_could_not_be_written_is_damaged(name: str, found_in: str | None, odd: bytes) -> None:
+    report = made(runs.kept().put({name: odd}), runs.RUN)
+    assert re.search(f"error: {re.escape(name)} is no JSON", said(report, found_in))
+    assert Report.model_validate_json(report.model_dump_json().encode()).findings == report.findings
+    assert report_page(report, "").encode()
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_a_version_that_could_not_be_written_is_not_told(odd: bytes) -> None:
+    node = cell(COMPLETE, "c001").phases[0].members[0].node
+    report = made(runs.kept().put({"images/odd.json": odd, f"c001/nodes/{node}.json": odd}))
+    assert report.model_dump_json().encode()
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_nor_is_there_a_report_of_such_a_definition(odd: bytes) -> None:
+    with pytest.raises(ReportError, match=r"definition\.json is no JSON"):
+        made(runs.kept().put({"definition.json": odd}))
+
+
+def test_whole_pairs_are_text_as_any_other() -> None:
+    kept = runs.kept().put({"c001/interruptions/i-1.json": b'{"id": "\\ud83d\\ude00", "action": "\\\\ud800"}'})
+    (one,) = cell(made(kept), "c001").interruptions
+    assert (one.node, one.action) == ("\N{GRINNING FACE}", "\\ud800")
+
+
+def test_one_notice_that_cannot_be_read_costs_no_other() -> None:
+    good = {f"c001/interruptions/i-{number}.json": b'{"action": "stop"}' for number in (1, 4)}
+    bad = {f"c001/interruptions/i-{number}.json": b"{" for number in (2, 3)}
+    report = made(runs.kept().put({**good, **bad}))
+    assert [one.node for one in cell(report, "c001").interruptions] == ["i-1", "i-4"]
+    assert "c001/interruptions/i-2.json is no JSON" in said(report, "c001")
+    assert "left out; 1 more cannot be read either" in said(report, "c001")
+
+
+def test_notices_have_a_bound_and_the_rest_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleets, "MOST_NOTICES", 3)
+    report = made(runs.kept().put({f"c001/interruptions/i-{number}.json": b"{}" for number in range(5)}))
+    assert len(cell(report, "c001").interruptions) == 3
+    assert "has 5 notices of spot: 2 of them are left out" in said(report, "c001")

@@ -1,0 +1,246 @@
+"""Pages of reports and comparisons: all figures, nothing that runs or is fetched but what is the page's own."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.unit.report import sample_reports as samples
+from tests.unit.report.reading import Read
+from troop.report import html, wording
+from troop.report.comparison import Comparison
+from troop.report.document import Node, Report
+
+SCRIPT = "var echarts = {};"
+REPORTS: list[Callable[[], Report]] = [
+    samples.study,
+    samples.single,
+    samples.apart,
+    samples.hostile,
+    samples.bare,
+    samples.empty,
+]
+COMPARISONS: list[Callable[[], Comparison]] = [
+    samples.compared,
+    lambda: samples.compared(repetitions=1),
+    samples.compared_with_attacks,
+    samples.nothing_in_common,
+]
+
+
+def spaced(text: str) -> str:
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+@pytest.fixture(scope="module")
+def study() -> Read:
+    return Read(html.report_page(samples.study(), SCRIPT))
+
+
+@pytest.fixture(scope="module")
+def compared() -> Read:
+    return Read(html.comparison_page(samples.compared(), SCRIPT))
+
+
+PAGES = [
+    *(pytest.param(lambda made=made: html.report_page(made(), SCRIPT), id=made.__name__) for made in REPORTS),
+    *(
+        pytest.param(lambda made=made: html.comparison_page(made(), SCRIPT), id=f"compared{n}")
+        for n, made in enumerate(COMPARISONS)
+    ),
+]
+
+
+@pytest.mark.parametrize("made", PAGES)
+def test_a_page_runs_its_own_scripts_and_fetches_nothing(made: Callable[[], str]) -> None:
+    read = Read(made())
+    policy = next(one["content"] or "" for tag, one in read.elements if "http-equiv" in one)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    running = [text for attributes, text in read.scripts if not attributes]
+    assert running[0] == SCRIPT
+    for text in running:
+        assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
+    assert len(running) == 2
+    for tag, attributes in read.elements:
+        assert tag not in ("img", "iframe", "object", "embed", "base", "form")
+        assert not any(name.startswith("on") for name in attributes)
+        for name in ("src", "href", "action", "data"):
+            assert re.match(r"#|data:,$", attributes.get(name) or "#"), (tag, attributes)
+    assert "@import" not in read.page
+    assert "url(" not in read.page
+
+
+def test_words_are_words_whatever_they_say() -> None:
+    read = Read(html.report_page(samples.hostile(), SCRIPT))
+    shown = samples.HOSTILE.replace("\u202e", "\N{REPLACEMENT CHARACTER}")
+    texts = "\n".join(read.text)
+    assert texts.count(shown) > 20
+    assert read.data()["distributions"][0]["lines"][0]["name"] == f"c001 {samples.HOSTILE}"
+    assert read.over_time()[0]["name"] == f"c001 {samples.HOSTILE}, {samples.HOSTILE}"
+    assert "\u2028" not in "".join(text for _, text in read.scripts)
+
+
+def test_a_page_can_be_written_whatever_is_in_it() -> None:
+    html.report_page(samples.hostile(), SCRIPT).encode("utf-8")
+
+
+def test_the_library_cannot_end_its_own_element() -> None:
+    read = Read(html.report_page(samples.empty(), "var end = '</script><b>';"))
+    assert read.scripts[1][1] == r"var end = '<\/script><b>';"
+
+
+# ------------------------------------------------------------------ figures
+
+
+def test_each_operation_of_each_cell_has_its_row(study: Read) -> None:
+    report = samples.study()
+    cell = report.cells[3]
+    phase = cell.phases[0]
+    write, read = phase.operations
+    row = study.row(f"{cell.label} c004", "write")
+    figures = [write.p50_ms, write.p90_ms, write.p95_ms, write.p99_ms, write.p99_9_ms, write.max_ms]
+    assert row[2:10] == [
+        wording.plain(write.per_second),
+        wording.mega(write.bytes_per_second),
+        *(wording.plain(figure) for figure in figures),
+    ]
+    assert row[10] == "timeout 111 unavailable 2 0.0008 %"
+    assert row[11].split() == [
+        "servers",
+        *wording.percent(phase.use[0].cpu).split(),
+        "drivers",
+        *wording.percent(phase.use[1].cpu).split(),
+    ]
+    assert row[12:] == ["$1.48 and more", wording.money(write.cost_per_million)]
+    assert study.row("read", wording.plain(read.per_second))[-1] == wording.money(read.cost_per_million)
+
+
+def test_a_failed_cell_says_why(study: Read) -> None:
+    row = study.row("n12, threads=200, repetition 3 c018 FAILED")
+    assert "refused the connection" in row[1]
+
+
+def test_what_went_wrong_begins_with_errors(study: Read) -> None:
+    found = [one["class"] for tag, one in study.elements if tag == "li" and one.get("class") in ("error", "warning")]
+    assert found == ["error", "warning", "warning"]
+    assert "Nothing." in Read(html.report_page(samples.single(), SCRIPT)).page
+
+
+def test_efficiency_is_told_beside_the_points(study: Read) -> None:
+    point = next(p for p in samples.study().scaling[0].points if p.cell == "c013")
+    row = study.row("c013", "12 servers")
+    assert row[2] == wording.plain(point.per_second)
+    assert row[-1] == spaced(wording.share(point.efficiency))
+
+
+def test_the_bill_the_fleets_and_what_else_was_run_are_told(study: Read) -> None:
+    assert study.row("servers, i4i.xlarge, spot")[3:] == ["$0.1412", "$20.05"]
+    assert study.row("traffic between zones")[3:] == [wording.NOTHING, wording.NOTHING]
+    assert study.row("c001, c002, c003, c004, c005, c006", "servers", "3")[4:] == [
+        "1 eu-west-1a, 1 eu-west-1b, 1 eu-west-1c",
+        "2 spot, 1 on-demand",
+    ]
+    assert study.row("c002 n3, threads=50, repetition 2", "i-0a417")[3] == "rebalance-recommended"
+    assert study.row("c002 n3, threads=50, repetition 2", "c002", "INVALID")[4] == "$0.41"
+    texts = "".join(study.text)
+    for text in ("apache-cassandra-5.0.6-bin.tar.gz", "parameters.threads: [50, 200]", "$31.20", "$118.75"):
+        assert text in texts
+
+
+def test_rows_that_cannot_be_put_together_stay_apart(study: Read) -> None:
+    row = study.row("i-0d0", "drivers", "0", "wrk")
+    assert row[-2] == "p50 1.20 p75 1.60 p90 2.30 p99 8.04"
+
+
+def test_a_cell_whose_rows_stand_apart_has_measured_all_the_same() -> None:
+    read = Read(html.report_page(samples.apart(), SCRIPT))
+    row = read.row("c001")
+    assert "stands by node, below" in row[1]
+    assert row[2].startswith("servers 8")
+    assert read.row("i-0d0", "drivers", "0", "wrk")
+
+
+def test_a_report_of_very_many_nodes_shows_the_lost_and_the_slowest() -> None:
+    one = samples.single()
+    cell = one.cells[0]
+    nodes = [Node(node=f"i-{n}", role="drivers", rank=n, outcome="ok", count=n, errors=0) for n in range(1200)]
+    nodes[900] = nodes[900].model_copy(update={"outcome": "lost"})
+    phase = cell.phases[0].model_copy(update={"members": nodes})
+    read = Read(
+        html.report_page(one.model_copy(update={"cells": [cell.model_copy(update={"phases": [phase]})]}), SCRIPT)
+    )
+    assert read.row("i-900")[3] == "lost"
+    assert read.row("i-0")
+    assert not [row for row in read.rows if row[:1] == ["i-1199"]]
+    assert "200\N{NO-BREAK SPACE}nodes more" in read.page
+
+
+def test_what_is_no_number_is_a_dash() -> None:
+    read = Read(html.report_page(samples.bare(), SCRIPT))
+    assert set(read.row("odd")[1:8]) == {wording.NOTHING}
+    assert "nan" not in "".join(read.text)
+
+
+# ------------------------------------------------------------------ charts' data
+
+
+def test_charts_have_the_points_of_the_report(study: Read) -> None:
+    report, data = samples.study(), study.data()
+    write = data["scaling"][0]
+    assert [line["name"] for line in write["lines"]] == ["threads=50", "threads=200"]
+    assert write["lines"][0]["points"][0] == [
+        3,
+        pytest.approx(report.scaling[0].points[0].per_second, rel=1e-3),
+        "c001",
+    ]
+    assert [one["title"] for one in data["distributions"]] == ["write", "read"]
+    assert len(data["distributions"][0]["lines"]) == 17
+    assert data["distributions"][0]["lines"][0]["points"][-1][0] == 100
+    over_time = study.over_time()
+    assert len(over_time) == 17
+    assert (over_time[0]["warm_up"], over_time[0]["series"][0]["start"]) == (60, -60)
+    cpu = next(one for one in over_time[0]["series"] if one["name"] == "cpu")
+    assert cpu["values"][70] is None
+
+
+def test_what_has_no_values_has_no_chart() -> None:
+    read = Read(html.report_page(samples.bare(), SCRIPT))
+    assert read.data() == {"scaling": [], "distributions": []}
+    assert not read.over_time()
+    assert "scaling-chart" not in [one.get("id") for _, one in read.elements]
+
+
+# ------------------------------------------------------------------ comparisons
+
+
+def test_a_comparison_says_what_exceeds_the_noise(compared: Read) -> None:
+    assert "B does more in 4, B does less in 2, 2 within the noise. 2" in "".join(compared.text)
+    assert compared.row("n3, threads=50 · write")[3:6] == ["1.120", "1.090 to 1.150", "12 % more, beyond the noise"]
+    assert compared.row("n3, threads=50 · read")[5] == "0.5 % less, within the noise"
+    assert compared.row("n3, threads=200 · read")[5] == "9.0 % less, beyond the noise: a regression"
+
+
+def test_without_repetitions_there_is_no_interval() -> None:
+    read = Read(html.comparison_page(samples.compared(repetitions=1), SCRIPT))
+    assert read.row("n3, threads=50 · write")[4:6] == [
+        wording.NOTHING,
+        "12 % more; too few repetitions to tell it from noise",
+    ]
+    assert read.data()["rows"][0]["low"] is None
+
+
+def test_a_comparison_tells_times_nodes_and_cost(compared: Read) -> None:
+    row = samples.compared().rows[0]
+    assert compared.row("p99")[-1] == f"{row.times[4].ratio:.3f}"
+    a = compared.row("n3, threads=50 · write", wording.plain(row.equal and row.equal.per_second))
+    assert a[2:] == ["A", "7 servers and 3 drivers", "between two measured steps", "$3.42", "0.839"]
+    assert "A alone has n24" in "".join(compared.text)
+
+
+def test_sides_without_anything_in_common_are_told() -> None:
+    read = Read(html.comparison_page(samples.nothing_in_common(), SCRIPT))
+    assert "Nothing could be compared" in "".join(read.text)

@@ -1,0 +1,234 @@
+"""Pages in a real browser: drawn, chosen from, dark, on a phone, and on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.unit.report import sample_reports as samples
+from troop.report.assets import chart_script
+from troop.report.comparison import Comparison
+from troop.report.document import Report
+from troop.report.html import comparison_page, report_page
+
+Opened = Callable[..., Page]
+SAMPLES: dict[str, Callable[[], Report | Comparison]] = {
+    "study": samples.study,
+    "single": samples.single,
+    "hostile": samples.hostile,
+    "bare": samples.bare,
+    "empty": samples.empty,
+    "many": lambda: samples.many(steps=15),
+    "compared": samples.compared,
+    "compared without repetitions": lambda: samples.compared(repetitions=1),
+    "compared with attacks": samples.compared_with_attacks,
+    "compared widely": lambda: samples.compared(variants=30),
+    "nothing in common": samples.nothing_in_common,
+}
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a file for each sample."""
+    folder, script = tmp_path_factory.mktemp("pages"), chart_script()
+    for name, made in SAMPLES.items():
+        document = made()
+        page = report_page(document, script) if isinstance(document, Report) else comparison_page(document, script)
+        (folder / f"{name}.html").write_text(page, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def opened(browser: Browser, pages: Path) -> Opened:
+    """Gives the page of a sample, opened once on a phone. What it says on the console, what it asks for, and errors
+    are in its attribute ``told``.
+    """
+
+    @cache
+    def open_(name: str, width: int = 375) -> Page:
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        told: list[str] = []
+        page.on("console", lambda message: told.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: told.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: (told.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("request", lambda request: request.url.startswith("file:") or told.append(f"request: {request.url}"))
+        page.goto((pages / f"{name}.html").as_uri())
+        page.wait_for_selector("html[data-drawn]")
+        page.told = told  # type: ignore[attr-defined]
+        return page
+
+    return open_
+
+
+@pytest.fixture(scope="session")
+def study(opened: Opened) -> Page:
+    return opened("study", 1280)
+
+
+def lines(page: Page, chart: str) -> list[str]:
+    """Colours of the lines that a chart has drawn, without its axes."""
+    script = """box => [...box.querySelectorAll('svg path[fill=none]')]
+        .filter(path => path.getAttribute('stroke-width') === '2' && path.getAttribute('d').length > 20)
+        .map(path => path.getAttribute('stroke'))"""
+    found: list[str] = page.locator(chart).evaluate(script)
+    return found
+
+
+def panel(title: str) -> str:
+    return f".for-screen figure:has(figcaption:text-matches('^{title} ')) .drawing"
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_page_is_drawn_without_a_word_and_asks_for_nothing(opened: Opened, name: str) -> None:
+    page = opened(name)
+    assert page.told == []  # type: ignore[attr-defined]
+    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth"), "it is wider than a phone"
+    boxes = page.locator(".drawing").all()
+    assert all(box.locator("svg path").count() for box in boxes)
+    assert all(box.get_attribute("aria-label") for box in boxes)
+    assert bool(boxes) == (name not in ("bare", "empty", "nothing in common"))
+
+
+def test_each_chart_has_a_line_for_each_of_its_series(study: Page) -> None:
+    assert len(lines(study, "#scaling-chart")) == 2
+    assert study.locator("#scaling-chart svg").inner_html().count("stroke-dasharray") >= 2
+    assert len(lines(study, "#latency-chart")) == 6
+    assert len(set(lines(study, "#latency-chart"))) == 6
+    assert len(lines(study, panel("Throughput"))) == 2
+    assert len(lines(study, panel("Latency"))) == 6
+    assert study.locator(panel("Latency")).get_by_text("warm-up").count() == 1
+    assert study.locator(".for-screen figure").count() == 7
+    labels = study.locator("#latency-chart svg text").all_text_contents()
+    assert [text for text in labels if text in ("50 %", "90 %", "99 %", "99.9 %")] == ["50 %", "90 %", "99 %", "99.9 %"]
+
+
+def test_another_cell_is_chosen_by_keyboard(study: Page) -> None:
+    before = study.locator(panel("Throughput")).inner_html()
+    select = study.get_by_label("Cell", exact=True)
+    select.focus()
+    select.press("ArrowDown")
+    study.wait_for_function(
+        "([before]) => document.querySelector('.for-screen .drawing')?.innerHTML.length > 99 && "
+        "document.querySelector('.for-screen .drawing').innerHTML !== before",
+        arg=[before],
+    )
+    assert "c002" in (study.locator(panel("Throughput")).get_attribute("aria-label") or "")
+
+
+def test_lines_are_switched_by_keyboard_and_others_keep_their_colours(study: Page) -> None:
+    shown = lines(study, "#latency-chart")
+    box = study.get_by_role("checkbox", name="c004 n3, threads=200, repetition 1")
+    box.focus()
+    box.press("Space")
+    assert lines(study, "#latency-chart") == [shown[0], *shown[2:]]
+    study.get_by_role("checkbox", name="c005 n3, threads=200, repetition 2").press("Space")
+    assert sorted(lines(study, "#latency-chart")) == sorted(shown)
+
+
+def test_in_the_dark_page_and_charts_change_at_once(study: Page) -> None:
+    look = "() => [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
+    light, drawn = study.evaluate(look), lines(study, "#latency-chart")
+    study.emulate_media(color_scheme="dark")
+    study.wait_for_timeout(50)
+    dark, redrawn = study.evaluate(look), lines(study, "#latency-chart")
+    study.emulate_media(color_scheme="light")
+    assert dark[0] != light[0]
+    assert dark[1] != light[1]
+    assert not set(drawn) & set(redrawn)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_and_lines_can_be_told_from_what_is_behind_them(study: Page, scheme: str) -> None:
+    study.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    ratio = """([front, back]) => {
+        const channel = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+        const light = name => {
+            const shade = getComputedStyle(document.documentElement).getPropertyValue('--' + name);
+            const [r, g, b] = shade.trim().slice(1).match(/../g).map(part => channel(parseInt(part, 16)));
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        const [a, b] = [light(front), light(back)];
+        return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    }"""
+    words = [(front, back) for front in ("ink", "soft", "accent") for back in ("page", "surface", "shade")]
+    words += [(front, f"{front}-back") for front in ("good", "bad", "odd")]
+    words += [(front, "shade") for front in ("bad", "odd")] + [("good", "surface")]
+    assert {pair: found for pair in words if (found := study.evaluate(ratio, list(pair))) < 4.5} == {}
+    marks = [(f"s{n}", "surface") for n in range(1, 8)]
+    assert {pair: found for pair in marks if (found := study.evaluate(ratio, list(pair))) < 3} == {}
+    study.emulate_media(color_scheme="light")
+
+
+def test_paper_has_light_charts_of_some_cells_and_nothing_to_press(study: Page) -> None:
+    page = study
+    page.emulate_media(color_scheme="dark")
+    on_screen = lines(page, "#latency-chart")
+    page.emulate_media(media="print")
+    page.wait_for_selector(".one-cell >> nth=3 >> svg >> nth=6")
+    assert page.locator(".one-cell h3").all_inner_texts() == [
+        f"{cell} {label}, repetition 1"
+        for cell, label in (
+            ("c001", "n3, threads=50"),
+            ("c004", "n3, threads=200"),
+            ("c007", "n6, threads=50"),
+            ("c010", "n6, threads=200"),
+        )
+    ]
+    for pressed in ("nav", "select >> nth=0", "input >> nth=0", ".for-screen"):
+        assert not page.locator(pressed).is_visible()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not set(lines(page, "#latency-chart")) & set(on_screen)
+    assert page.locator("details:not([open])[data-print]").count() == 0
+    page.set_viewport_size({"width": 703, "height": 1000})  # A4 between the margins
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= 703
+    page.emulate_media(media="screen")
+    page.wait_for_selector(".one-cell", state="detached")
+    assert lines(page, "#latency-chart") == on_screen
+    sheet = page.pdf(prefer_css_page_size=True)
+    assert sheet.count(b"/Type /Page\n") + sheet.count(b"/Type /Page ") + sheet.count(b"/Type /Page/") > 4
+    assert page.told == []  # type: ignore[attr-defined]
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def test_of_very_many_cells_a_few_are_drawn_and_all_can_be(opened: Opened) -> None:
+    page = opened("many")
+    assert len(lines(page, "#latency-chart")) == 7
+    assert len(set(lines(page, "#latency-chart"))) == 7
+    section = page.locator("section[aria-labelledby=latency]")
+    assert section.locator("input").count() == 200
+    assert "7 of 200 lines are shown" in section.inner_text()
+
+
+def test_without_scripts_the_tables_are_there_and_the_reader_is_told(browser: Browser, pages: Path) -> None:
+    page = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 900}).new_page()
+    page.goto((pages / "study.html").as_uri())
+    assert page.get_by_text("Charts are drawn by JavaScript").is_visible()
+    assert page.locator("table.results").is_visible()
+    assert page.locator(".drawing:visible").count() == 0
+    page.context.close()
+
+
+def test_ratios_stand_on_their_intervals(opened: Opened) -> None:
+    page = opened("compared")
+    chart = page.locator("#ratio-chart svg")
+    assert "limit 0.95" in chart.locator("text").all_text_contents()
+    better, worse = (
+        page.evaluate(f"getComputedStyle(document.documentElement).getPropertyValue('--{name}')")
+        for name in ("good", "bad")
+    )
+    marks = chart.locator("path").evaluate_all("paths => paths.map(path => path.getAttribute('fill'))")
+    assert (marks.count(better.strip()), marks.count(worse.strip())) == (4, 2)
+    assert len(lines(page, "#times-chart")) == 2
+    before = page.locator("#times-chart").inner_html()
+    page.get_by_label("Operation").select_option(index=1)
+    assert page.locator("#times-chart").inner_html() != before
+
+
+def test_of_very_many_rows_those_are_drawn_that_differ_most(opened: Opened) -> None:
+    page = opened("compared widely")
+    assert page.get_by_text("The 40 rows that differ most; the table has all 60.").is_visible()

@@ -1,0 +1,82 @@
+"""Values over time in fewer steps: nothing is lost, nothing invented, and the warm-up stays on its own side."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.report.runs import coarse
+from troop.measure import windows
+from troop.report import steps
+
+amounts = st.lists(st.integers(0, 1000), max_size=400)
+moments = st.integers(-500, 500)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "step"), [(1, 1), (300, 1), (301, 2), (1500, 5), (3600, 30), (86_400, 300), (604_800, 2400)]
+)
+def test_a_series_has_at_most_300_steps(seconds: float, step: int) -> None:
+    assert windows.step_for(seconds) == step
+    assert seconds / step <= windows.WANTED
+
+
+@given(moments, amounts, moments, st.sampled_from([1, 2, 5, 60]))
+def test_sums_are_conserved_on_either_side_of_zero(first: int, values: list[int], zero: int, step: int) -> None:
+    low, totals = steps.sums(first, values, zero, step)
+    assert sum(totals) == sum(values)
+    before = sum(value for second, value in enumerate(values, first) if second < zero)
+    assert sum(total for number, total in enumerate(totals, low) if number < 0) == before
+
+
+@given(amounts.filter(len), st.sampled_from([1, 2, 5, 60]))
+def test_rates_times_their_seconds_are_the_sums(values: list[int], step: int) -> None:
+    low, totals = steps.sums(0, values, 0, step)
+    rates = steps.rates(low, totals, step, 0, len(values))
+    covered = [min(len(values), (n + 1) * step) - n * step for n in range(len(totals))]
+    assert math.isclose(sum((rate or 0) * s for rate, s in zip(rates, covered, strict=True)), sum(values), abs_tol=1e-6)
+
+
+def test_a_step_that_is_cut_off_counts_for_as_long_as_it_was() -> None:
+    """From 0.4 to 2.4, 100 a second. Of less than half a step no rate is told: clocks are not that exact."""
+    assert steps.rates(0, [60, 100, 40], 1, 0.4, 2.4) == [pytest.approx(100), 100, None]
+    assert steps.rates(0, [460, 340], 5, 0.4, 8.4) == pytest.approx([100, 100])
+
+
+@given(moments, st.lists(st.none() | st.integers(0, 1000), max_size=300), moments, st.sampled_from([1, 2, 4]))
+def test_means_lie_between_what_they_are_of(first: int, values: list[int | None], zero: int, interval: int) -> None:
+    _, found = steps.means(first, interval, values, zero, 10)
+    known = [value for value in values if value is not None]
+    told = [value for value in found if value is not None]
+    assert bool(known) == bool(told)
+    assert all(min(known) <= value <= max(known) for value in told)
+
+
+def test_where_nothing_is_known_nothing_is_told() -> None:
+    assert steps.means(100, 1, [1, 3, None, None, 5], 100, 2) == (0, [2, None, 5])
+    assert steps.sums(100, [], 100, 1) == (0, [])
+
+
+@given(st.lists(st.integers(0, 10**8), min_size=1, max_size=60), st.sampled_from([50, 90, 99]))
+def test_percentiles_of_steps_are_within_a_sixteenth(values: list[int], percent: float) -> None:
+    counts = [[[coarse(value), 1] for value in values[half::2]] for half in (0, 1)]
+    _, ((_, buckets),) = steps.windows(counts, 0, 1, 2)
+    exact = sorted(values)[max(1, math.ceil(len(values) * percent / 100)) - 1]
+    found = steps.percentile(buckets, percent)
+    assert found is not None
+    assert exact <= found <= exact * 17 / 16
+    average = steps.mean(buckets)
+    assert average is not None
+    assert math.isclose(average, sum(values) / len(values), rel_tol=1 / 16, abs_tol=1)
+
+
+def test_a_step_without_operations_has_no_time() -> None:
+    counts = [[[40, 3]], [], [[40, 1], [41, 2]]]
+    assert steps.windows(counts, 0, 1, 2) == (0, [(0, {40: 3}), (2, {40: 1, 41: 2})])
+    assert steps.windows(counts, -1, 1, 2) == (-1, [(-2, {40: 3}), (0, {40: 1, 41: 2})])
+    assert steps.windows(counts, -2, 5, 5) == (0, [(-2, {40: 3}), (3, {}), (8, {40: 1, 41: 2})])
+    assert steps.percentile({}, 50) is None
+    assert steps.mean({}) is None

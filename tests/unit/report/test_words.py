@@ -1,0 +1,147 @@
+"""Numbers, amounts and definitions as a page says them; and where it gets its charts from."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.report import sample_reports as samples
+from troop.report import assets, overview, wording
+from troop.report.document import Point, Scaling
+from troop.report.outline import outline
+
+_TEXT = st.text(st.characters(exclude_categories=("C", "Z"), include_characters=" \n\t"), max_size=12)
+_SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | _TEXT
+_VALUES = st.recursive(_SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_TEXT, inner, max_size=4))
+_WORDS = [
+    "yes",
+    "null",
+    "1:1",
+    "- a",
+    "a: b",
+    "a #b",
+    "1e3",
+    "0x1f",
+    "1_000",
+    "2026-11-20",
+    "~",
+    "=",
+    "12:30:45",
+    "",
+    "%a",
+    "@b",
+]
+
+
+@settings(deadline=None, derandomize=True, database=None, max_examples=60)
+@given(_VALUES | st.lists(st.sampled_from(_WORDS), max_size=8))
+def test_an_outline_reads_as_what_it_is_of(value: Any) -> None:
+    assert yaml.safe_load(outline(value)) == value
+
+
+def test_an_outline_looks_like_a_file() -> None:
+    text = outline(samples.DEFINITION)
+    assert "    instance_type: i4i.xlarge\n" in text
+    assert "  - name: measure\n    roles: [servers, drivers]\n" in text
+    assert '  ratio: "1:1"\n' in text
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (wording.plain(None), wording.NOTHING),
+        (wording.plain(math.nan), wording.NOTHING),
+        (wording.plain(0), "0"),
+        (wording.plain(0.0421), "0.042"),
+        (wording.plain(3.14159), "3.14"),
+        (wording.plain(9.996), "10.0"),
+        (wording.plain(99.96), "100"),
+        (wording.plain(12345.6), "12,346"),
+        (wording.short(464_123_456), "464 million"),
+        (wording.short(999_960_000), "1 billion"),
+        (wording.short(87_863), "87,860"),
+        (wording.percent(82.3), "82 %"),
+        (wording.percent(0.43), "0.4 %"),
+        (wording.percent(0.00091), "0.0009 %"),
+        (wording.percent(0.00001), "below 0.0001 %"),
+        (wording.percent(0), "0 %"),
+        (wording.share(0.974), "97 %"),
+        (wording.mega(1_740_000), "1.74"),
+        (wording.gibi(2 * 2**30), "2.00"),
+        (wording.money(None), wording.NOTHING),
+        (wording.money(0), "$0.00"),
+        (wording.money(1234.5), "$1,234.50"),
+        (wording.money(0.5), "$0.50"),
+        (wording.money(0.04231), "$0.0423"),
+        (wording.money(0.9951), "$1.00"),
+        (wording.money(0.0000001), "less than $0.000001"),
+        (wording.money(12.3, "CNY"), "CNY 12.30"),
+        (wording.price(0.0416), "$0.0416"),
+        (wording.price(0.088), "$0.088"),
+        (wording.price(1.5), "$1.50"),
+        (wording.price(0.0000007), "$0.0000007"),
+        (wording.duration(None), wording.NOTHING),
+        (wording.duration(4.25), "4.2 s"),
+        (wording.duration(600), "10 min"),
+        (wording.duration(615), "10 min 15 s"),
+        (wording.duration(4320), "1 h 12 min"),
+        (wording.counted(1, "cell"), "1 cell"),
+        (wording.counted(1200, "cell"), "1,200 cells"),
+        (wording.moment(samples.BEGAN), "2026-11-20 09:30 UTC"),
+    ],
+)
+def test_numbers_are_told_as_people_read_them(shown: str, expected: str) -> None:
+    assert shown.replace("\N{NO-BREAK SPACE}", " ") == expected
+
+
+def test_the_first_sentence_tells_what_was_run_and_what_it_cost() -> None:
+    report = samples.study()
+    told = f"{overview.told(report)} {overview.cost(report)}".replace("\N{NO-BREAK SPACE}", " ")
+    assert told == (
+        "18 cells of up to 12 servers (i4i.xlarge) and 4 drivers (c6i.2xlarge), in 3 zones, spot and on-demand. "
+        "It has cost $33.42 (and what has no price); $31.20 were expected, $118.75 at most."
+    )
+
+
+def test_key_figures_are_of_cells_that_succeeded() -> None:
+    report = samples.study()
+    best = report.cells[0].model_copy(update={"status": "INVALID"})
+    phase = best.phases[0]
+    faster = [one.model_copy(update={"per_second": 1e9}) for one in phase.operations]
+    cells = [best.model_copy(update={"phases": [phase.model_copy(update={"operations": faster})]}), *report.cells[1:]]
+    found = {key.label: key for key in overview.keys(report.model_copy(update={"cells": cells}))}
+    assert found["Cells succeeded"].value == "16 of 18"
+    assert found["Most throughput"].value == "87,860/s"
+    assert found["Most throughput"].note == "write, n12, threads=200, repetition 2"
+    assert found["Efficiency at 12 servers"].note == "write, of perfect growth, threads=50"
+
+
+def test_charts_come_from_beside_the_code_or_from_the_checkout(tmp_path: Path) -> None:
+    beside, checkout = tmp_path / "a.js", tmp_path / "b.js"
+    checkout.write_text("checkout", encoding="utf-8")
+    assert assets.chart_script((beside, checkout)) == "checkout"
+    beside.write_text("beside", encoding="utf-8")
+    assert assets.chart_script((beside, checkout)) == "beside"
+
+
+def test_missing_charts_are_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(assets.MissingChartsError, match="make setup"):
+        assets.chart_script((tmp_path / "none.js",))
+
+
+def test_efficiency_is_the_mean_of_the_repetitions_with_the_most_nodes() -> None:
+    parts = [(3, 1.0), (6, 0.5), (6, 0.7)]
+    points = [Point(cell=f"c{n}", nodes=n, per_second=1.0, efficiency=each) for n, each in parts]
+    one = Scaling(
+        label="threads=4", phase="measure", role="drivers", operation="read", counted="servers", points=points
+    )
+    few = one.model_copy(update={"points": points[:1]})
+    (found,) = overview._growth(samples.bare().model_copy(update={"scaling": [few, one]}))
+    assert (found.label, found.value) == ("Efficiency at 6 servers", "60\N{NO-BREAK SPACE}%")
+    assert found.note == "read, of perfect growth, threads=4"

@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions
 export CDK_DISABLE_CLI_TELEMETRY := 1
 
-.PHONY: help setup browser demo bench local deploy destroy test test-all lint openapi unit infra machines local-tests e2e perf histories cassandra agent-boot format clean
+.PHONY: help setup browser demo bench local pictures deploy destroy test test-all lint openapi unit infra machines local-tests e2e perf histories cassandra agent-boot format clean
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -22,6 +22,10 @@ bench: setup  ## see a benchmark run on a fleet of processes, its results, and n
 
 local: setup  ## AWS on this machine with Troop deployed, until Ctrl-C
 	@$(BIN)/python -m local up
+
+OUT ?= docs/pictures
+pictures: setup browser  ## the documents' pictures of dashboards, page and report, taken on AWS on this machine (about six minutes); OUT=folder
+	@$(BIN)/python -m local pictures --out $(OUT)
 
 # Both also take STAGE=name or DEPLOYMENT=name; deploy takes YES=1, ADOPT=newest|none and ARGS='-c troop:KEY=VALUE', destroy CONFIRM=name.
 TO_DEPLOY := .venv/.ready $(BIN)/troop node_modules/.ready .build/.ready

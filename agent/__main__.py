@@ -11,7 +11,7 @@ from agent import boot as boots
 from agent import metadata
 from agent.errors import AgentError, Lost
 from agent.expiry import Expiry, shut_down
-from agent.log import say
+from agent.log import about, say
 from agent.place import Place
 from agent.session import Session
 from agent.store import Store
@@ -29,8 +29,11 @@ def main() -> int:
         signal.signal(signal.SIGTERM, _ended)
         signal.signal(signal.SIGINT, _ended)
         expiry.start()
+        about(run=boot.run, cell=boot.cell)
+        identity = metadata.identity()
+        about(node=identity.id)
         session = Session(
-            Place(path.parent, boot, metadata.identity()),
+            Place(path.parent, boot, identity),
             Store(boot.bucket, boot.region),
         )
         session.watch.start()

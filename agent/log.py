@@ -5,7 +5,22 @@ from __future__ import annotations
 import sys
 import time
 
+_about: dict[str, str] = {}
+
+
+def about(**known: str | None) -> None:
+    """What every line says from now on of where it comes from: run, cell, node, phase. None: no longer.
+
+    The same names as in the functions' logs, so that one search finds both.
+    """
+    for name, value in known.items():
+        if value is None:
+            _about.pop(name, None)
+        else:
+            _about[name] = value
+
 
 def say(message: str) -> None:
-    sys.stdout.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} troop: {message}\n")
+    where = "".join(f" {name}={value}" for name, value in _about.items())
+    sys.stdout.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} troop{where}: {message}\n")
     sys.stdout.flush()

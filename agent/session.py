@@ -17,7 +17,7 @@ from agent.clock import ClockWatch
 from agent.definition import Definition
 from agent.errors import AgentError
 from agent.keys import Keys
-from agent.log import say
+from agent.log import about, say
 from agent.phase import Done, blank, perform
 from agent.place import Place
 from agent.roster import rank_in
@@ -43,7 +43,17 @@ class Session:
         self._rank: int | None = None
         self.watch = Watch(self._interrupted)
         self._registered = False
-        self.phase: str | None = None
+        self.phase = None
+
+    @property
+    def phase(self) -> str | None:
+        """What this node is at; every line of the log says so."""
+        return self._phase
+
+    @phase.setter
+    def phase(self, phase: str | None) -> None:
+        self._phase = phase
+        about(phase=phase)
 
     def run(self) -> bool:
         """All of it; false when it was asked to end while it was at work.

@@ -22,6 +22,7 @@ from cli import (
     simulate,
     switch,
     terminate,
+    ui,
     why,
 )
 from cli.context import Options
@@ -84,6 +85,7 @@ bench.app.command("compare")(bench_compare.compare)
 app.add_typer(bench.app, name="bench")
 app.add_typer(fleet.app, name="fleet")
 app.command("proxy")(proxy_command.proxy)
+app.command("ui")(ui.ui)
 
 
 def main() -> None:

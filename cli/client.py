@@ -146,7 +146,7 @@ class TroopClient:
             raise CliError(Exit.NO_SUCH_UNIT, answer.message)
         if answer.status in (403, 409, 410) and isinstance(answer.body, dict) and "statusCode" in answer.body:
             raise CliError(Exit.REFUSED, answer.message)  # said by the API itself, not by IAM
-        raise self._refusal(answer, "POST", "terminations")
+        raise self.refusal(answer, "POST", "terminations")
 
     def event(self, id: str) -> dict[str, Any]:
         """GET /events/{id}."""
@@ -280,7 +280,7 @@ class TroopClient:
         problems = answer.body.get("problems") if said_by_the_api else None
         if answer.status == 400 and problems and all(problem.get("loc") for problem in problems):
             return RefusedFileError(answer.message, [problem_of(problem) for problem in problems])
-        return self._refusal(answer, method, path)
+        return self.refusal(answer, method, path)
 
     def _again(self, method: str, path: str, body: Mapping[str, Any] | None) -> Answer:
         """A request that may be made any number of times."""
@@ -345,9 +345,10 @@ class TroopClient:
     def _checked(self, answer: Answer, method: str, path: str) -> dict[str, Any]:
         if answer.status == 200 and isinstance(answer.body, dict):
             return answer.body
-        raise self._refusal(answer, method, path)
+        raise self.refusal(answer, method, path)
 
-    def _refusal(self, answer: Answer, method: str, path: str) -> CliError:
+    def refusal(self, answer: Answer, method: str, path: str) -> CliError:
+        """What an answer that is not 200 says, and what to do about it."""
         message = answer.message
         if answer.status in (401, 403):
             return self._forbidden(answer, method, path)

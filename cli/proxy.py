@@ -39,13 +39,20 @@ class Proxy(ThreadingHTTPServer):
 
     daemon_threads = True
     allow_reuse_port = False
+    command = "troop proxy"
+    """What made the token, for whoever comes without."""
 
     def __init__(self, api: Api, port: int, log: Callable[[str], None]) -> None:
-        super().__init__((HOST, port), _Handler)
+        super().__init__((HOST, port), self.handler())
         self.api, self.log = api, log
         self.token = secrets.token_urlsafe(_TOKEN_BYTES)
-        self.guard = Guard(self.server_address[1], self.token)
+        self.guard = Guard(self.server_address[1], self.token, self.command)
         self._slots = threading.BoundedSemaphore(_AT_ONCE)
+
+    @staticmethod
+    def handler() -> type[Handler]:
+        """What answers requests."""
+        return Handler
 
     @property
     def address(self) -> str:
@@ -66,7 +73,9 @@ class Proxy(ThreadingHTTPServer):
         self.log("a connection broke off")
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
+    """Answers one request: refuses it, or passes it on."""
+
     server: Proxy
     timeout = _SILENCE_SECONDS
     server_version, sys_version = "troop-proxy", ""
@@ -87,18 +96,33 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         allow: frozenset[str] = frozenset()
         try:
-            admitted = self.server.guard.admit(self.command, self.path, self.headers)
-            answer = self.server.api.request(admitted.method, admitted.path, admitted.query, self._body(admitted))
+            answer = self.reply()
         except Refusal as refusal:
             allow = refusal.allow
-            answer = _said(refusal.status, str(refusal))
+            answer = said(refusal.status, str(refusal))
         except UnreachableError as error:
-            answer = _said(HTTPStatus.BAD_GATEWAY, f"the API cannot be reached: {error}")
+            answer = said(HTTPStatus.BAD_GATEWAY, f"the API cannot be reached: {error}")
         except (BotoCoreError, ClientError) as error:  # ClientError: STS does not renew the credentials of a role
-            answer = _said(HTTPStatus.BAD_GATEWAY, f"the request could not be signed: {error}")
+            answer = said(HTTPStatus.BAD_GATEWAY, f"the request could not be signed: {error}")
         self._send(answer, allow)
 
-    def _body(self, admitted: Admitted) -> Mapping[str, Any] | None:
+    def reply(self) -> Answer:
+        """What becomes of the request.
+
+        Raises:
+            Refusal: it goes no further.
+            UnreachableError: nobody answers.
+            BotoCoreError, ClientError: there is nothing to sign with.
+        """
+        admitted = self.server.guard.admit(self.command, self.path, self.headers)
+        return self.server.api.request(admitted.method, admitted.path, admitted.query, self.body(admitted))
+
+    def body(self, admitted: Admitted) -> Mapping[str, Any] | None:
+        """What the request brings: one JSON object, or nothing.
+
+        Raises:
+            Refusal: it is something else.
+        """
         if not admitted.length:
             return None
         try:
@@ -112,7 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
         return body
 
     def _send(self, answer: Answer, allow: frozenset[str]) -> None:
-        content = json.dumps(answer.body).encode()
+        content = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
         self.send_response(answer.status)
         for name, value in {
             "Content-Type": "application/json",
@@ -131,7 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def send_error(self, code: int, *_: Any) -> None:
         """What is no request at all is answered like everything else, and repeats nothing of it."""
-        self._send(_said(HTTPStatus(code), "this is no request that can be read"), frozenset())
+        self._send(said(HTTPStatus(code), "this is no request that can be read"), frozenset())
 
     def log_request(self, code: int | str = "-", *_: Any) -> None:
         path = getattr(self, "path", "").partition("?")[0]
@@ -141,7 +165,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Requests are logged above; a malformed one is none."""
 
 
-def _said(status: HTTPStatus, message: str) -> Answer:
+def said(status: HTTPStatus, message: str) -> Answer:
+    """An answer of this machine's own, in the API's words."""
     return Answer(int(status), {"statusCode": int(status), "message": message})
 
 

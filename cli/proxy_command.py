@@ -27,8 +27,7 @@ def proxy(
         server = Proxy(found.client.api, port, show.note)
     except OSError as error:
         raise CliError(Exit.FAILED, f"127.0.0.1:{port} cannot be listened on: {error.strerror}") from None
-    for number in (signal.SIGINT, signal.SIGTERM):  # a shell starts what it puts into the background deaf to Ctrl-C
-        signal.signal(number, _stop)
+    stop_on_signals()
     try:
         with server, token_file(_folder(), server.server_address[1], server.token) as file:
             show.say(f"{found.deployment}, for you alone at {server.address}, until Ctrl-C. Try:")
@@ -38,6 +37,12 @@ def proxy(
         raise CliError(Exit.FAILED, f"the token's file cannot be written: {error}") from None
     except KeyboardInterrupt:
         show.note("stopped")
+
+
+def stop_on_signals() -> None:
+    """Ctrl-C and SIGTERM end what is served from now on."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell starts what it puts into the background deaf to Ctrl-C
+        signal.signal(number, _stop)
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:

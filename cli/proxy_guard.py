@@ -32,7 +32,10 @@ CHAOS_PATH = "/simianarmy/api/v1/chaos"
 KEY_HEADER = "Idempotency-Key"
 """Clients of the original Chaos Monkey send bodies of any content type, or of none."""
 
-ROUTES: Sequence[tuple[re.Pattern[str], frozenset[str]]] = (
+Routes = Sequence[tuple[re.Pattern[str], frozenset[str]]]
+"""Paths and their methods."""
+
+ROUTES: Routes = (
     (re.compile("/events"), frozenset({"GET"})),
     (re.compile(f"/events/{_SEGMENT}"), frozenset({"GET"})),
     (re.compile("/decisions"), frozenset({"GET"})),
@@ -79,12 +82,42 @@ class Admitted:
 
 @dataclass(frozen=True)
 class Guard:
-    """The rules of one proxy. ``port``: the one it listens on; ``token``: what every request has to know."""
+    """The rules of one proxy.
+
+    Attributes:
+        port: the one it listens on.
+        token: what every request has to know.
+        command: what made the token.
+    """
 
     port: int
     token: str
+    command: str = "troop proxy"
 
-    def admit(self, method: str, target: str, headers: Message) -> Admitted:
+    def look(self, headers: Message, *, site: bool = True) -> None:
+        """Lets a request for something pass that holds no secret, and so needs no token.
+
+        Args:
+            site: whether pages of other sites are kept from it, too; links in them are not.
+
+        Raises:
+            Refusal: as for ``admit``.
+        """
+        self._host(headers)
+        if site:
+            self._site(headers)
+
+    def enter(self, method: str, target: str, headers: Message, routes: Routes) -> Admitted:
+        """A request that brings what it is let in by in its body, if that may be looked at.
+
+        Raises:
+            Refusal: as for ``admit``.
+        """
+        self.look(headers)
+        _route(method, target, routes)
+        return Admitted(method, target.removeprefix("/"), {}, _body_length(method, target, headers))
+
+    def admit(self, method: str, target: str, headers: Message, routes: Routes = ROUTES) -> Admitted:
         """The request, if it may pass.
 
         Raises:
@@ -95,7 +128,7 @@ class Guard:
         path, _, query = target.partition("?")
         parameters = _query(query)
         self._token(headers)
-        _route(method, path)
+        _route(method, path, routes)
         return Admitted(method, path.removeprefix("/"), parameters, _body_length(method, path, headers))
 
     def _host(self, headers: Message) -> None:
@@ -127,7 +160,8 @@ class Guard:
         if len(given) != 1 or len(bearers) > 1 or not matches[0]:
             raise Refusal(
                 HTTPStatus.UNAUTHORIZED,
-                f"every request needs the token that `troop proxy` made, as {TOKEN_HEADER} or as Authorization: Bearer",
+                f"every request needs the token that `{self.command}` made, as {TOKEN_HEADER} "
+                "or as Authorization: Bearer",
             )
 
 
@@ -146,8 +180,8 @@ def _query(query: str) -> dict[str, str]:
     return parameters
 
 
-def _route(method: str, path: str) -> None:
-    methods = next((allowed for pattern, allowed in ROUTES if pattern.fullmatch(path)), None)
+def _route(method: str, path: str, routes: Routes) -> None:
+    methods = next((allowed for pattern, allowed in routes if pattern.fullmatch(path)), None)
     if methods is None or path.endswith(("/.", "/..")):
         raise Refusal(HTTPStatus.NOT_FOUND, "the API has no such path")
     if method not in methods:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Any
+from zoneinfo import ZoneInfo
 
 import typer
 
@@ -34,26 +36,73 @@ def why(
     """Why a unit was left alone, or what became of it, in one sentence."""
     wanted = _day(day)
     client, now = connection(ctx).client, times.now()
+    found = told(client, unit, wanted, now)
+    if as_json:
+        show.document(found.document())
+        return
+    show.say(found.sentence)
+    if every and found.decisions:
+        show.table((f"time in {found.zone.key}", "ticks", "reason", "detail"), found.rows())
+    today, asked = now.astimezone(found.zone).date(), found.day
+    if wanted is None and asked and asked < today:
+        show.note(f"no tick has decided about {found.unit} today, {today:%A} {today.isoformat()}: this is the last day")
+
+
+@dataclass(frozen=True)
+class Told:
+    """What became of a unit on a day.
+
+    Attributes:
+        day: None when nothing is on record of any.
+        sentence: in short.
+        decisions, events: all of that day, newest first, as the API tells them.
+    """
+
+    unit: str
+    day: date | None
+    sentence: str
+    decisions: Sequence[Mapping[str, Any]]
+    events: Sequence[Mapping[str, Any]]
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return zone_of(self.decisions)
+
+    def document(self) -> dict[str, Any]:
+        """In JSON's types."""
+        return {
+            "unit": self.unit,
+            "day": self.day.isoformat() if self.day else None,
+            "time_zone": self.zone.key if self.decisions else None,
+            "answer": self.sentence,
+            "decisions": list(self.decisions),
+            "events": list(self.events),
+        }
+
+    def rows(self) -> list[tuple[str, int, str, str]]:
+        """Ticks in a row with one reason: from when to when on the calendar's clock, how many, the reason, a detail."""
+        zone = self.zone
+        return [
+            (f"{s.first.astimezone(zone):%H:%M}-{s.last.astimezone(zone):%H:%M}", s.ticks, words(s.reason), s.detail)
+            for s in stretches(self.decisions)
+        ]
+
+
+def told(client: TroopClient, unit: str, day: date | None, now: datetime) -> Told:
+    """What became of a unit, or of the unit of a group of that name.
+
+    Args:
+        day: None for the last of which something is on record.
+
+    Raises:
+        CliError: NO_SUCH_UNIT, or why the API does not tell.
+    """
     found = client.known_unit(unit)
     name = found["unit"]
-    asked = wanted or _last_day(client, found)
+    asked = day or _last_day(client, found)
     decisions = client.decisions({"unit": name, "day": asked.isoformat()}, _MOST) if asked else []
     events = _events_of(client, name, asked) if asked else []
-    sentence, zone = answer(name, asked, decisions, events, now), zone_of(decisions)
-    if as_json:
-        told = {"unit": name, "day": asked.isoformat() if asked else None, "time_zone": zone.key if decisions else None}
-        show.document({**told, "answer": sentence, "decisions": decisions, "events": events})
-        return
-    show.say(sentence)
-    if every and decisions:
-        rows = [
-            (f"{s.first.astimezone(zone):%H:%M}-{s.last.astimezone(zone):%H:%M}", s.ticks, words(s.reason), s.detail)
-            for s in stretches(decisions)
-        ]
-        show.table((f"time in {zone.key}", "ticks", "reason", "detail"), rows)
-    today = now.astimezone(zone).date()
-    if wanted is None and asked and asked < today:
-        show.note(f"no tick has decided about {name} today, {today:%A} {today.isoformat()}: this is the last day")
+    return Told(name, asked, answer(name, asked, decisions, events, now), decisions, events)
 
 
 def _day(text: str | None) -> date | None:

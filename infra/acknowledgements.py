@@ -20,6 +20,7 @@ _DESCRIBES = (
     "traces, support no resource-level permissions."
 )
 _HEALTH = "Listing schedules, reading metrics and writing X-Ray traces support no resource-level permissions."
+_WIDGETS = "Describing Auto Scaling groups and writing X-Ray traces support no resource-level permissions."
 _STREAMS = "Listing DynamoDB streams and writing X-Ray traces support no resource-level permissions."
 _TICKS = f"A tick's list has a key made of its execution and time; the role is held to the prefix {TICKS_PREFIX}."
 
@@ -59,7 +60,10 @@ def acknowledgements(stack: TroopStack) -> Iterator[Acknowledgement]:
     yield from _data(stack)
     yield from _api(stack)
     for queue, what in ((stack.schedules.undelivered, "ticks"), (stack.notifications.undelivered, "notifications")):
-        reason = f"The queue is itself where undelivered {what} go. Nothing reads from it, so nothing can fail to."
+        reason = (
+            f"The queue is itself where undelivered {what} go. What is settled is removed; what cannot be settled "
+            "stays in it, and an alarm lasts as long as it does."
+        )
         yield Acknowledgement(queue, "SQS3", reason)
     if stack.benchmarks:
         for entry in bench_acknowledgements(stack.benchmarks, stack.functions, stack.allowed_buckets):
@@ -70,7 +74,7 @@ def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
     functions, workflow = stack.functions, stack.workflow
     ticks = f"Resource::<{logical_id(stack.data.work)}.Arn>/{TICKS_PREFIX}*"
     ours = "<AWS::Region>:<AWS::AccountId>"
-    reasons = {"watchdog": _HEALTH, "notify": _STREAMS}
+    reasons = {"watchdog": _HEALTH, "notify": _STREAMS, "widgets": _WIDGETS}
     for name, role in functions.roles.items():
         yield Acknowledgement(role, f"IAM5[{_EVERYWHERE}]", reasons.get(name, _DESCRIBES))
     yield Acknowledgement(functions.roles["decide"], f"IAM5[{ticks}]", _TICKS)

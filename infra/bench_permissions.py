@@ -308,6 +308,11 @@ def fleet_machine(
     ]
 
 
+def widgets(data: BenchData) -> list[iam.PolicyStatement]:
+    """Lists runs, and what is on record of one; no results, and no reports."""
+    return [allow(["dynamodb:Query"], data.runs.table_arn, index(data.runs, "by-time"))]
+
+
 def _record(data: BenchData, *actions: str) -> iam.PolicyStatement:
     """On the record of runs. Nobody deletes from it."""
     return allow([f"dynamodb:{action}" for action in actions], data.runs.table_arn)

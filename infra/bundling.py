@@ -82,7 +82,7 @@ def stage_code(deployment_json: str) -> Path:
     """A folder with the handlers, their package, :data:`ASSETS`, ``deployment.json`` and the agent that fleets'
     nodes run (``agent.pyz``), named by a hash of its content.
     """
-    patterns = ("handlers/*.py", "troop/**/*.py", "troop/report/templates/*")
+    patterns = ("handlers/*.py", "troop/**/*.py", "troop/report/templates/*", "troop/widgets/templates/*")
     found = sorted(path for pattern in patterns for path in FUNCTIONS.glob(pattern))
     sources = {str(source.relative_to(FUNCTIONS)): source for source in found} | ASSETS
     agent = _agent()

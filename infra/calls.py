@@ -23,6 +23,9 @@ ticks': two sweeps at a time do no harm, and no good either.
 REAPER = f"cron(4/{MINUTES} * * * ? *)"
 """What a benchmark may leave behind lives no longer than this beyond its time."""
 
+REDRIVE = "cron(12 * * * ? *)"
+"""What nobody could be told of, in all the hours that Lambda tries, may well wait for another one."""
+
 SWEPT: Mapping[str, str] = {
     "execution": "<aws.scheduler.execution-id>",
     "started": "<aws.scheduler.scheduled-time>",

@@ -26,7 +26,7 @@ from infra.nodes import Nodes
 from infra.roles import as_listed, drop_depends_on, make_role
 from infra.settings import DeploymentSettings
 from infra.watched import Watched
-from troop.chaos.metrics import NAMESPACE
+from troop.chaos.metrics import NAMESPACE, VARIABLE
 
 if TYPE_CHECKING:
     from infra.benchmarks import Benchmarks
@@ -48,6 +48,8 @@ class Functions(Construct):
         teardown: the task of the workflow that removes what a run has created.
         report: makes the report of a run that has ended; the only one with the layer of HTML.
         reaper: removes what that has left, and starts it where it was not.
+        widgets: what dashboards show; with the layer of HTML.
+        by_name: all of them.
         roles, log_groups: by the function's name.
     """
 
@@ -60,6 +62,7 @@ class Functions(Construct):
     teardown: lambda_.Function
     report: lambda_.Function
     reaper: lambda_.Function
+    widgets: lambda_.Function
 
     def __init__(
         self,
@@ -73,6 +76,7 @@ class Functions(Construct):
         if RUNTIME.name != f"python{PYTHON_VERSION}":
             raise ValueError(f"the layers are bundled for Python {PYTHON_VERSION}, the functions run on {RUNTIME.name}")
         self._settings, self._data = settings, data
+        self.by_name: dict[str, lambda_.Function] = {}
         self.roles: dict[str, iam.Role] = {}
         self.log_groups: dict[str, logs.ILogGroup] = {}
         bundled = bundle(settings.bundle, settings.chaos_json)
@@ -82,7 +86,7 @@ class Functions(Construct):
             for name, description in {
                 "runtime": "What every function needs",
                 "api": "What the API needs",
-                "report": "What reports are written with",
+                "report": "What HTML is made with",
             }.items()
         )
 
@@ -218,7 +222,12 @@ class Functions(Construct):
             megabytes=512,
         )
         self.watchdog = self._function(
-            "watchdog", health, [self._runtime_layer], health_environment, seconds=60, megabytes=256
+            "watchdog",
+            [*health, permissions.drops_letters(watched.undelivered)],
+            [self._runtime_layer],
+            health_environment,
+            seconds=60,
+            megabytes=256,
         )
 
     def add_notifier(
@@ -236,9 +245,28 @@ class Functions(Construct):
                 "TROOP_CHANGES_TABLE": data.changes.table_name,
                 "TROOP_EVENT_BUS": bus.event_bus_name,
                 "TROOP_NEWS_TOPIC": topic.topic_arn,
+                "TROOP_UNTOLD_QUEUE": undelivered.queue_url,
             },
             seconds=300,  # ten records, each with calls that are tried for a while when a service does not answer
             megabytes=256,
+        )
+
+    def add_widgets(self, bench: BenchData | None) -> None:
+        """Makes the function that dashboards call; None: the deployment runs no benchmarks."""
+        data = self._data
+        self.widgets = self._function(
+            "widgets",
+            [*permissions.widgets(data), *(bench_permissions.widgets(bench) if bench else [])],
+            [self._runtime_layer, self._report_layer],
+            {
+                **self._events_and_state(),
+                "TROOP_GROUP_TAGS_TABLE": data.group_tags.table_name,
+                "TROOP_DECISIONS_TABLE": data.decisions.table_name,
+                "TROOP_CHANGES_TABLE": data.changes.table_name,
+                **({"TROOP_RUNS_TABLE": bench.runs.table_name} if bench else {}),
+            },
+            seconds=29,
+            megabytes=512,
         )
 
     def _events_and_state(self) -> dict[str, str]:
@@ -298,6 +326,7 @@ class Functions(Construct):
                 "POWERTOOLS_SERVICE_NAME": name,
                 "POWERTOOLS_METRICS_NAMESPACE": NAMESPACE,
                 "POWERTOOLS_LOG_LEVEL": "INFO",
+                VARIABLE: cdk.Aws.STACK_NAME,
                 **environment,
             },
             logging_format=lambda_.LoggingFormat.JSON,
@@ -305,4 +334,5 @@ class Functions(Construct):
             tracing=lambda_.Tracing.ACTIVE,
         )
         drop_depends_on(function)
+        self.by_name[name] = function
         return function

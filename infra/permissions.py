@@ -105,8 +105,15 @@ def notify(
         allow(["dynamodb:Query"], index(data.events, "by-unit")),
         allow(["events:PutEvents"], bus.event_bus_arn),
         allow(["sns:Publish"], topic.topic_arn),
+        # What cannot be told goes there, and is told from there when it can.
         allow(["sqs:SendMessage"], undelivered.queue_arn),
+        drops_letters(undelivered),
     ]
+
+
+def drops_letters(queue: sqs.IQueue) -> iam.PolicyStatement:
+    """Reads dead letters, and removes those that are settled."""
+    return allow(["sqs:DeleteMessage", "sqs:ReceiveMessage"], queue.queue_arn)
 
 
 def api(data: Data, on_demand: sfn.IStateMachine) -> list[iam.PolicyStatement]:
@@ -129,6 +136,19 @@ def api(data: Data, on_demand: sfn.IStateMachine) -> list[iam.PolicyStatement]:
         ),
         allow(["dynamodb:Scan"], data.group_tags.table_arn),  # a page at a time
         allow(["dynamodb:PutItem"], data.changes.table_arn),
+    ]
+
+
+def widgets(data: Data) -> list[iam.PolicyStatement]:
+    """Reads what dashboards show, and nothing else: whoever sees a dashboard sees it, and nobody knows who that is."""
+    return [
+        allow(["autoscaling:DescribeAutoScalingGroups"], "*"),
+        allow(
+            ["dynamodb:Query"],
+            *(index(data.events, "by-time"), index(data.events, "by-unit"), data.changes.table_arn),
+            *(data.decisions.table_arn, index(data.decisions, "by-day")),
+        ),
+        allow(["dynamodb:GetItem", "dynamodb:BatchGetItem"], data.group_tags.table_arn, data.state.table_arn),
     ]
 
 

@@ -11,8 +11,8 @@ from constructs import Construct
 
 from infra.functions import Functions
 
-FUNCTIONS = ("decide", "terminate", "recovery", "sweep", "notify", "api", "watchdog")
-OF_BENCHMARKS = ("launch", "cell", "teardown", "report", "reaper")
+FUNCTIONS = ("decide", "terminate", "recovery", "sweep", "notify", "api", "watchdog", "widgets")
+OF_BENCHMARKS = ("launch", "cell", "fleet", "teardown", "report", "reaper")
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,28 @@ QUERIES = (
             "by correlation_id, service, exception, said",
             "| sort last_seen desc",
             "| limit 1000",
+        ),
+    ),
+    Query(
+        "All of a tick or an event",
+        ("decide", "terminate", "recovery", "sweep", "notify"),
+        (
+            "# Put the execution of a tick, or an event's id, in place of ID: the API tells both of every event.",
+            "fields @timestamp, service, message, event_id, unit, status, reason, detail, error, execution",
+            '| filter correlation_id = "ID" or execution = "ID" or event_id = "ID"',
+            "| sort @timestamp asc",
+            "| limit 10000",
+        ),
+    ),
+    Query(
+        "All of a run",
+        OF_BENCHMARKS,
+        (
+            "# Put the id of a run or of a standing fleet in place of RUN.",
+            "fields @timestamp, service, message, correlation_id, function_request_id, exception_name, exception",
+            '| filter correlation_id = "RUN"',
+            "| sort @timestamp asc",
+            "| limit 10000",
         ),
     ),
     Query(

@@ -72,6 +72,8 @@ _DEPLOYMENT_ONLY: dict[str, Callable[[Any], Any]] = {
     "retain_data": values.boolean,
     "api_access_logs": values.boolean,
     "runbook_url": values.text(),
+    "dashboards": values.boolean,
+    "daily_cost_alarm": values.number(0.01, 1_000_000),
     "bundle": values.one_of(*BUNDLES),
     "network": _network,
     "zones": values.whole(1, MOST_ZONES),
@@ -92,6 +94,8 @@ class DeploymentSettings:
         api_access_logs: whether API Gateway logs each request; it can only after a setting of the whole region names a
             role for it, which the deployment then makes.
         runbook_url: where docs/runbook.md can be read by whoever an alarm is sent to; "#anchor" is put behind it.
+        dashboards: whether there are any; more than three in an account cost money.
+        daily_cost_alarm: a day's benchmarks that cost this or more are an alarm; in dollars, in China in yuan.
         bundle: the platform whose wheels go into the layers: ``lambda``, or this ``machine`` for local AWS.
         network: where fleets are launched; None for a network of the deployment's own.
         zones: availability zones of the own network; not looked at with a given one.
@@ -105,6 +109,8 @@ class DeploymentSettings:
     retain_data: bool
     api_access_logs: bool
     runbook_url: str
+    dashboards: bool
+    daily_cost_alarm: float
     bundle: str
     network: GivenNetwork | None
     zones: int

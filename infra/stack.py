@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import aws_cdk as cdk
+from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_events as events
+from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from infra.alarms import Alarms
+from infra.alarms import Alarms, Told
 from infra.api import Api
 from infra.benchmarks import Benchmarks
-from infra.calls import REAPER, SWEEP, SWEPT, WATCHDOG, Calls
+from infra.calls import REAPER, REDRIVE, SWEEP, SWEPT, WATCHDOG, Calls
 from infra.chaos import ChaosWorkflow
+from infra.dashboards import Dashboards, Shown
 from infra.data import Data
 from infra.functions import Functions
+from infra.look_soon import look_soon, look_soon_at_benchmarks
 from infra.notifications import Notifications
 from infra.on_demand import OnDemandWorkflow
 from infra.queries import Queries
 from infra.schedules import Schedules
 from infra.settings import DeploymentSettings
 from infra.watched import Watched
+from infra.widgets import Widgets
+from troop.chaos.metrics import CHILDREN
 
 DEPLOYMENT_TAG = "troop:deployment"
 SETTINGS_METADATA = "TroopSettings"
@@ -61,9 +68,12 @@ class TroopStack(cdk.Stack):
         self.notifications = Notifications(
             self, "Notifications", data=self.data, bus=self.bus, functions=self.functions
         )
+        bench_data = self.benchmarks.data if self.benchmarks else None
+        self.widgets = Widgets(self, "Widgets", functions=self.functions, bench=bench_data)
         calls = [
             ("WatchdogSchedule", "watchdog", self.functions.watchdog, WATCHDOG, {}),
             ("SweepSchedule", "sweep", self.functions.sweep, SWEEP, SWEPT),
+            ("RedriveSchedule", "redrive of notifications", self.functions.notify, REDRIVE, {}),
         ]
         if self.benchmarks:
             calls.append(("ReaperSchedule", "reaper", self.functions.reaper, REAPER, {}))
@@ -77,6 +87,7 @@ class TroopStack(cdk.Stack):
                 given=given,
                 schedules=self.schedules,
             )
+        self.api = Api(self, "Api", settings=settings, handler=self.functions.api)
         self.alarms = Alarms(
             self,
             "Alarms",
@@ -85,9 +96,10 @@ class TroopStack(cdk.Stack):
             on_demand=self.on_demand.machine,
             untold=self.notifications.undelivered,
             teardown=self.benchmarks.teardown if self.benchmarks else None,
-            report=self.functions.report if self.benchmarks else None,
+            look_soon=self._look_soon(settings),
         )
-        self.api = Api(self, "Api", settings=settings, handler=self.functions.api)
+        if settings.dashboards:
+            self.dashboards = Dashboards(self, "Dashboards", shown=self._shown(settings))
         self.template_options.metadata = {SETTINGS_METADATA: _told(settings)}
         Queries(self, "Queries", functions=self.functions)
         outputs = {
@@ -101,7 +113,9 @@ class TroopStack(cdk.Stack):
             "ChaosStateMachineArn": (self.workflow.machine.state_machine_arn, "The workflow every tick runs"),
             "OnDemandStateMachineArn": (self.on_demand.machine.state_machine_arn, "Carries out terminations on demand"),
             "ActNowTopicArn": (self.alarms.act_now.topic_arn, "Subscribe whoever is to be told that somebody must act"),
+            "LookSoonTopicArn": (self.alarms.look_soon.topic_arn, "Subscribe whoever looks when there is time"),
             "NewsTopicArn": (self.notifications.news.topic_arn, "Subscribe whoever wants to know what chaos does"),
+            "WidgetsFunctionArn": (self.widgets.function.function_arn, "For custom widgets of your own dashboards"),
             "EventBusName": (self.bus.event_bus_name, "The same for programs: rules on this bus"),
             "WorkBucket": (self.data.work.bucket_name, "Lists that workflows pass on; expire by themselves"),
         }
@@ -119,6 +133,54 @@ class TroopStack(cdk.Stack):
             }
         for output, (value, description) in outputs.items():
             cdk.CfnOutput(self, output, value=value, description=description)
+
+    @property
+    def _busy(self) -> list[lambda_.Function]:
+        """The functions of which many run at once."""
+        functions = self.functions
+        return [functions.decide, functions.terminate, functions.api, *([functions.cell] if self.benchmarks else [])]
+
+    @property
+    def _written(self) -> list[dynamodb.Table]:
+        """The tables into which many write at once."""
+        data = self.data
+        return [data.decisions, data.events, data.state, *([self.benchmarks.data.runs] if self.benchmarks else [])]
+
+    def _look_soon(self, settings: DeploymentSettings) -> Iterator[Told]:
+        busy, written = {"Terminate": self.functions.terminate}, {"Decisions": self.data.decisions}
+        if self.benchmarks:
+            busy["Cell"], written["Runs"] = self.functions.cell, self.benchmarks.data.runs
+        yield from look_soon(self.api.rest_api, busy, written)
+        if self.benchmarks:
+            yield from look_soon_at_benchmarks(self, settings.daily_cost_alarm, self.functions.report)
+
+    def _shown(self, settings: DeploymentSettings) -> Shown:
+        chaos = self.workflow.machine.state_machine_arn
+        machines = {
+            "ticks": chaos,
+            "terminations": f"{chaos}/{CHILDREN}",
+            "on demand": self.on_demand.machine.state_machine_arn,
+        }
+        if self.benchmarks:
+            bench = self.benchmarks
+            workflows = {"benchmarks": bench.benchmark, "fleets": bench.fleet, "teardowns": bench.teardown}
+            machines |= {name: machine.state_machine_arn for name, machine in workflows.items()}
+        return Shown(
+            functions=self.functions.by_name,
+            machines=machines,
+            busy=self._busy,
+            written=self._written,
+            queues={
+                "of schedules": self.schedules.undelivered,
+                "notifications": self.notifications.undelivered,
+            },
+            api=self.api.rest_api,
+            act_now=self.alarms.to_act_on,
+            look_soon=self.alarms.to_look_at,
+            benchmarks=self.benchmarks is not None,
+            runbook_url=settings.runbook_url,
+            widgets=self.widgets.function,
+        )
 
 
 def _told(settings: DeploymentSettings) -> str:

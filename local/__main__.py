@@ -1,5 +1,5 @@
 """`python -m local up`: local AWS with Troop deployed, until Ctrl-C; `demo`: one whole loop; `bench`: a benchmark;
-`tools`: gets what the Cassandra benchmark runs.
+`pictures`: those of the documents; `tools`: gets what the Cassandra benchmark runs.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ import shlex
 import sys
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 
 from .demo.benchmark import COMMAND, put_data, tell_benchmark
 from .demo.story import tell
 from .deployment import DeploymentError
 from .launcher import LocalAccount
+from .pictures.take import FOLDER, take
 from .process import AccountError
 from .project import ROOT, STATE, NotSetUpError
 from .settings import local_settings
@@ -32,6 +34,9 @@ def main() -> int:
     demo.set_defaults(run=lambda _: tell())
     bench = commands.add_parser("bench", help="see a benchmark run, its results, and nothing left of it")
     bench.set_defaults(run=lambda _: tell_benchmark())
+    pictures = commands.add_parser("pictures", help="take the documents' pictures: dashboards, page, report")
+    pictures.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER", help="where to (default: %(default)s)")
+    pictures.set_defaults(run=lambda given: take(given.out))
     tools = commands.add_parser("tools", help="get what the Cassandra benchmark runs here, into .build/tools")
     tools.set_defaults(run=lambda _: prepare(lambda message: print(f"== {message}", flush=True)))
     arguments = parser.parse_args()

@@ -87,16 +87,16 @@ def month(groups: int, probability: float, recovery: float) -> list[Item]:
     steps = killed * (3 + 3 * looks)
     hourly = BUSINESS_HOURS / HOURS
     seconds_of_decide = 2 + 3 * groups / 1000
-    working = ticks * (seconds_of_decide * 1 + 0.25) + WATCHDOG * (1.5 + 0.2) * 0.25
+    working = ticks * (seconds_of_decide * 1 + 0.25) + (WATCHDOG * (2.5 + 0.2) + HOURS * 1.2) * 0.25
     watching = killed * (0.5 * (1 + looks) + CONFIRM_WAIT + 2 * 0.3) * 0.25
     stored = 90 / 30.4 * decisions / 1e6
     return [
         Item(f"Step Functions: {killed:,.0f} terminations x (3 + 3 x {looks} looks)", "transition", steps),
         Item(f"Step Functions: {ticks} ticks x 6", "transition", ticks * 6),
-        Item("alarms", "alarm", 10),
+        Item("alarms", "alarm", 16),
         Item("metrics of the watchdog, all month", "metric", 3),
-        Item("metrics of the workflow: 14 in the hours of business", "metric", 14 * hourly),
-        Item("metrics that are rare: 10 in 20 hours", "metric", 10 * 20 / HOURS),
+        Item("metrics of the workflow: 16 in the hours of business", "metric", 16 * hourly),
+        Item("metrics that are rare: 14 in 20 hours", "metric", 14 * 20 / HOURS),
         Item("metrics read by the watchdog", "metric read", WATCHDOG * 2),
         Item("the salt", "secret", 1),
         Item("decisions written, and once more in their index", "write unit", decisions * 2),
@@ -104,9 +104,9 @@ def month(groups: int, probability: float, recovery: float) -> list[Item]:
         Item("tables read by ticks", "read unit", ticks * (groups / 10)),
         Item("decisions of 90 days stored, 0.7 KB and 0.4 KB in the index", "stored GB", stored * 1.1),
         Item("their point-in-time recovery", "recoverable GB", stored * 0.7),
-        Item("functions: ticks, watchdog, sweeps", "GB-second", working),
+        Item("functions: ticks, watchdog, sweeps, redrives", "GB-second", working),
         Item("functions: terminations, looks, notifications", "GB-second", watching),
-        Item("functions: calls", "call", ticks * 2 + WATCHDOG * 2 + killed * (3 + looks)),
+        Item("functions: calls", "call", ticks * 2 + WATCHDOG * 2 + HOURS + killed * (3 + looks)),
         Item("notifications", "event", 2 * killed * 1.5),
         Item("logs", "log GB", (killed * (3 + looks) * 1e-6) + decisions * 0.4e-6),
     ]  # fmt: skip

@@ -1,6 +1,17 @@
-"""Property tests are the same everywhere: the same examples at each run, and no deadline on a machine that is busy."""
+"""One browser for all tests of pages, and one worker for those that are not end to end. Property tests are the same
+everywhere: the same examples at each run, and no deadline on a machine that is busy.
+"""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
+from playwright.sync_api import Browser
+
+from local.pictures import camera
 
 settings.register_profile(
     "troop",
@@ -11,3 +22,21 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("troop")
+
+_E2E = Path(__file__).parent / "e2e"
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()) and _E2E not in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("chromium"))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium without a window: one for a worker, as there can be only one Playwright in a thread."""
+    if camera.found() is None:
+        pytest.fail("Chromium is missing: pages are tested in it. `make browser` installs it; TROOP_CHROMIUM names one")
+    with camera.browser() as found:
+        yield found

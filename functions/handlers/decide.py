@@ -13,7 +13,7 @@ from troop.aws.clients import client
 from troop.aws.decisions import put_work
 from troop.aws.logs import log_decisions, step
 from troop.aws.metrics import emit
-from troop.chaos.metrics import REASON, Metric
+from troop.chaos.metrics import CALENDAR, REASON, Metric
 
 logger = Logger()
 
@@ -38,6 +38,10 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     emit(deployment, {Metric.TICKS: 1})
     for reason, count in reasons.items():
         emit(deployment, {Metric.DECISIONS: count}, **{REASON: reason})
+    if decisions:
+        taking_part = sum(bool(d.policy.takes_part.value) for d in decisions)
+        units = {Metric.UNITS_TAKING_PART: taking_part, Metric.UNITS_OPTED_OUT: len(decisions) - taking_part}
+        emit(deployment, units, **{CALENDAR: event["calendar"]})
     return {
         "count": len(work),
         "bucket": bucket,

@@ -1,16 +1,20 @@
-"""Tells others what was recorded: called by Lambda with the records of the tables' streams."""
+"""Tells others what was recorded: called by Lambda with the records of the tables' streams, and by a schedule for what
+could not be told in all that time.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop import wiring
-from troop.aws.metrics import emit
+from troop.aws.metrics import emit, emit_repairs
 from troop.aws.stream import parse
-from troop.chaos.metrics import Metric
+from troop.chaos.metrics import Metric, Repair
+from troop.chaos.notifications import Kind, Notification
 from troop.flows.notify import UnreadableRecord
 
 logger = Logger()
@@ -18,14 +22,18 @@ logger = Logger()
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """``{"Records"}`` -> ``{"batchItemFailures"}``: the record that could not be told of, if there is one.
+    """``{"Records"}`` -> ``{"batchItemFailures"}``: the record that could not be told, if there is one. Anything else,
+    from the schedule -> ``{"letters", "kept"}``: how many dead letters were sent after all, and why others were not.
 
     Lambda calls again from that record on, until it is told of or too old. A record that cannot be read is logged,
     counted and passed over, for it would hold up all that come after it.
     """
+    if "Records" not in event:
+        return _redrive()
     notifier = wiring.notifier()
     failures: list[dict[str, str]] = []
-    sent = failed = 0
+    sent: list[Notification] = []
+    failed = 0
     for raw in event["Records"]:
         record = parse(raw)
         try:
@@ -38,6 +46,29 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             logger.exception("not sent", table=record.table, sequence=record.sequence)
             failures.append({"itemIdentifier": record.sequence})
             break
-    told = {Metric.NOTIFICATIONS: float(sent), Metric.NOTIFICATIONS_FAILED: float(failed)}
-    emit(wiring.settings().deployment, {metric: number for metric, number in told.items() if number})
+    _count(sent, failed)
     return {"batchItemFailures": failures}
+
+
+def _redrive() -> dict[str, Any]:
+    redriven = wiring.redrive().run()
+    _count(redriven.told, 0)
+    emit_repairs(wiring.settings().deployment, Repair.NOTIFICATION, redriven.letters)
+    log = logger.warning if redriven.letters or redriven.kept else logger.info
+    log("redriven", letters=redriven.letters, told=len(redriven.told), kept=redriven.kept)
+    return {"letters": redriven.letters, "kept": redriven.kept}
+
+
+def _count(sent: Iterable[Notification], failed: int) -> None:
+    """A line for each notification, with the event it is about: what leads from a tick to what was heard of it."""
+    sent = list(sent)
+    for news in sent:
+        about = {key: news.detail.get(key) for key in ("id", "event_id", "unit")}
+        extra = {"kind": news.kind.value, "correlation_id": about["event_id"] or about["id"], **about}
+        logger.info("told", extra=extra)
+    told = {
+        Metric.NOTIFICATIONS: len(sent),
+        Metric.NOTIFICATIONS_FAILED: failed,
+        Metric.SLOW_RECOVERIES: sum(news.kind is Kind.SLOW_RECOVERY for news in sent),
+    }
+    emit(wiring.settings().deployment, {metric: float(number) for metric, number in told.items() if number})

@@ -9,8 +9,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop import wiring
 from troop.aws.logs import step
-from troop.aws.metrics import emit
-from troop.chaos.metrics import Metric
+from troop.aws.metrics import emit, emit_by_kind, emit_repairs
+from troop.chaos.metrics import Metric, Repair
 from troop.errors import TroopError
 
 logger = Logger()
@@ -31,11 +31,16 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     heard = event.get("source") == "aws.states"
     reaped = reaper.hear(event["detail"]) if heard else reaper.sweep()
     logger.info("reaped", heard=heard, started=reaped.started, removed=reaped.removed, failed=reaped.failed)
+    deployment = wiring.settings().deployment
     found = len(reaped.started) + len(reaped.removed)
     # A zero, too: an alarm is over then. But none from a reaper that could not see everything: it is as good as silent,
     # and that is an alarm. What was heard of is the usual way, and nothing that was found.
     if not heard and (found or not reaped.failed):
-        emit(wiring.settings().deployment, {Metric.REAPER_FINDS: found})
+        emit(deployment, {Metric.REAPER_FINDS: found})
+    emit_by_kind(deployment, Metric.RUNS_OPEN, reaped.runs_open)
+    emit_by_kind(deployment, Metric.NODES_ALIVE, reaped.nodes_alive)
+    emit_repairs(deployment, Repair.TEARDOWN, len(reaped.started))
+    emit_repairs(deployment, Repair.LEFTOVER, len(reaped.removed))
     if reaped.failed:
         raise ReapingIncompleteError("; ".join(reaped.failed[:5]))
     return {"started": reaped.started, "removed": reaped.removed}

@@ -9,7 +9,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop import moments, wiring
 from troop.aws.logs import step
-from troop.aws.metrics import emit, emit_outcomes, outcomes
+from troop.aws.metrics import emit, emit_outcomes, emit_repairs, outcomes
+from troop.chaos.metrics import Repair
 from troop.errors import TroopError
 
 logger = Logger()
@@ -34,6 +35,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     deployment = wiring.settings().deployment
     emit(deployment, outcomes(one.status for one in swept))
     emit_outcomes(deployment, [one.status for one in swept])
+    emit_repairs(deployment, Repair.EVENT, sum(not one.error for one in swept))
     if failed := [one for one in swept if one.error]:
         raise SweepIncompleteError("; ".join(f"{one.event_id}: {one.error}" for one in failed[:5]))
     return {"swept": len(swept)}

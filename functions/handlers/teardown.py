@@ -9,13 +9,16 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop import wiring
 from troop.aws.logs import step
+from troop.aws.metrics import emit
+from troop.bench.record import Run
 from troop.bench.teardown import Look
+from troop.chaos.metrics import CURRENCY, STATUS, Metric
 from troop.flows.teardown import Work
 
 logger = Logger()
 
 
-@step(logger, "execution")
+@step(logger, "work.run")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """``{"step": "close" | "remove" | "conclude", "work", "execution"}`` -> ``{"run", "cell", "looks", "quiet", "over",
     "wait_seconds", "report"}``.
@@ -31,7 +34,10 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     elif event["step"] == "remove":
         look = teardown.remove(work)
     else:
-        report = teardown.conclude(work)
+        concluded = teardown.conclude(work)
+        report = concluded.report
+        if concluded.ended:
+            _count(concluded.ended)
     logger.info(
         "teardown",
         step=event["step"],
@@ -51,3 +57,11 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         "wait_seconds": look.wait_seconds,
         "report": report,
     }
+
+
+def _count(run: Run) -> None:
+    """A run, or a standing fleet, is over: how it ended, and what it has cost as far as prices are known."""
+    deployment = wiring.settings().deployment
+    emit(deployment, {Metric.RUNS_ENDED: 1}, **{STATUS: run.status.value})
+    if run.cost is not None:
+        emit(deployment, {Metric.RUN_COST: float(run.cost.amount)}, **{CURRENCY: run.cost.currency})

@@ -1,4 +1,6 @@
-"""The watchdog: on a schedule of its own it looks at the deployment's health, and says it as metrics for the alarms."""
+"""The watchdog: on a schedule of its own it looks at the deployment's health, and says it as metrics for the alarms. It
+drops dead letters that have said what they had to say.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,12 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop import wiring
+from troop import moments, wiring
 from troop.aws.logs import step
-from troop.aws.metrics import emit
+from troop.aws.metrics import emit, emit_repairs
 from troop.chaos import health
-from troop.chaos.metrics import Metric
+from troop.chaos.letters import Letter
+from troop.chaos.metrics import Metric, Repair
 
 logger = Logger()
 
@@ -28,6 +31,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     What could not be read has no metric: a zero would end an alarm. Then FailingChecks has none, either, for a watchdog
     that does not see is as good as silent, and that is an alarm.
     """
+    _drop_letters()
     digest = wiring.health().look()
     for check in digest.checks:
         if check.status is not health.Grade.OK:
@@ -38,3 +42,20 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     emit(wiring.settings().deployment, found)
     failing = [check.name for check in digest.checks if check.status is health.Grade.FAIL]
     return {"status": digest.status.value, "failing": failing}
+
+
+def _drop_letters() -> None:
+    """Its own failure must not blind the watchdog: what is not dropped stays, and so does its alarm."""
+    dropped = 0
+    try:
+        for _ in wiring.dead_letters().drop(_write_down):
+            dropped += 1
+    except Exception:
+        logger.exception("dead letters could not be looked at")
+    emit_repairs(wiring.settings().deployment, Repair.DEAD_LETTER, dropped)
+
+
+def _write_down(letter: Letter) -> None:
+    said = {name.lower(): letter.attributes.get(name) for name in ("TARGET_ARN", "ERROR_CODE", "ERROR_MESSAGE")}
+    extra = {"sent": moments.iso(letter.sent), "body": letter.body[:1000], **said}
+    logger.warning("dead letter dropped", extra=extra)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
+from typing import Any
 
 from aws_lambda_powertools.utilities import parameters
 
@@ -41,6 +43,7 @@ from troop.aws.leftovers import Leftovers
 from troop.aws.price_book import PriceBook
 from troop.aws.price_cache import PriceCache
 from troop.aws.price_list import PriceList, region_of
+from troop.aws.queue import Queue
 from troop.aws.repeats import Repeats
 from troop.aws.report_calls import ReportCalls
 from troop.aws.report_claims import ReportClaims
@@ -52,6 +55,7 @@ from troop.aws.runs import RunTable
 from troop.aws.standing_groups import StandingGroups
 from troop.aws.starts import Starts
 from troop.aws.state import PolicyTable, StateTable
+from troop.aws.stream import Streams
 from troop.aws.termination import Terminator
 from troop.aws.topic import Topic
 from troop.errors import TroopError
@@ -68,6 +72,7 @@ from troop.flows.launch import Launching, Network
 from troop.flows.notify import Notifier
 from troop.flows.on_demand import OnDemand
 from troop.flows.reap import Reaper
+from troop.flows.repairs import DeadLetters, Redrive
 from troop.flows.report_links import ReportLinks
 from troop.flows.sweep import Sweeper
 from troop.flows.teardown import Teardown
@@ -75,6 +80,7 @@ from troop.flows.terminate import Termination
 from troop.flows.tick import Tick
 from troop.flows.units import Units
 from troop.flows.watch import Watcher
+from troop.flows.widgets import Widgets
 from troop.settings import Settings, load_settings
 
 
@@ -186,7 +192,8 @@ def sweeper() -> Sweeper:
 
 
 @cache
-def notifier() -> Notifier:
+def notifier(of: Callable[[str], Any] = client) -> Notifier:
+    """``of``: whose client of a service tells others."""
     return Notifier(
         deployment=settings().deployment,
         leashed=settings().leashed,
@@ -195,9 +202,21 @@ def notifier() -> Notifier:
         group_tags=variable("TROOP_GROUP_TAGS_TABLE"),
         state=variable("TROOP_STATE_TABLE"),
         queries=event_queries(),
-        bus=Bus(client("events"), variable("TROOP_EVENT_BUS")),
-        topic=Topic(client("sns"), variable("TROOP_NEWS_TOPIC")),
+        bus=Bus(of("events"), variable("TROOP_EVENT_BUS")),
+        topic=Topic(of("sns"), variable("TROOP_NEWS_TOPIC")),
     )
+
+
+@cache
+def redrive() -> Redrive:
+    queue = Queue(quick_client("sqs"), variable("TROOP_UNTOLD_QUEUE"))
+    return Redrive(queue, Streams(quick_client("dynamodbstreams")), notifier(quick_client), now)
+
+
+@cache
+def dead_letters() -> DeadLetters:
+    queue = Queue(quick_client("sqs"), variable("TROOP_UNDELIVERED_QUEUE"))
+    return DeadLetters(queue, variable("TROOP_SCHEDULE_GROUP"), now)
 
 
 @cache
@@ -228,6 +247,31 @@ def units() -> Units:
         decisions=decision_queries(),
         events=event_queries(),
         changes=changes(),
+    )
+
+
+@cache
+def widgets() -> Widgets:
+    """With clients that do not try for long: whoever looks at a dashboard rather hears that AWS does not answer."""
+    dynamodb = quick_client("dynamodb")
+    state = StateTable(dynamodb, variable("TROOP_STATE_TABLE"), settings().leashed)
+    events = EventQueries(dynamodb, variable("TROOP_EVENTS_TABLE"))
+    decisions = DecisionQueries(dynamodb, variable("TROOP_DECISIONS_TABLE"))
+    return Widgets(
+        settings=settings(),
+        events=events,
+        decisions=decisions,
+        units=Units(
+            settings=settings(),
+            autoscaling=quick_client("autoscaling"),
+            policies=PolicyTable(dynamodb, variable("TROOP_GROUP_TAGS_TABLE")),
+            state=state,
+            decisions=decisions,
+            events=events,
+            changes=ChangeTable(dynamodb, variable("TROOP_CHANGES_TABLE")),
+        ),
+        state=state,
+        runs=RunTable(dynamodb, variable("TROOP_RUNS_TABLE"), sleep) if settings().benchmarks else None,
     )
 
 

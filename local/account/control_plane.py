@@ -27,6 +27,7 @@ from .patches import (
     states_start,
     states_stop,
     states_timeout,
+    stream_resources,
 )
 
 
@@ -48,6 +49,7 @@ def patch(config: Config) -> None:
     states_start.apply()
     scheduler.apply()
     ssm_public.apply()
+    stream_resources.apply()
     cloudformation_custom.apply()
     cloudformation_schedule.apply()
     cloudformation_secret.apply()

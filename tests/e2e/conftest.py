@@ -34,6 +34,7 @@ WORKERS = {
     "test_bench_spot.py": "fleets",
     "test_bench_smoke.py": "terminations",
     "test_fleet.py": "fleets",
+    "test_ui.py": "fleets",
 }
 """Module -> the worker of pytest-xdist it runs on, with an account of that worker's; any other goes to ``interfaces``.
 A new group of modules costs another account, and saves its waiting."""
@@ -123,6 +124,16 @@ class Deployment:
         kept = ("ScheduleExpression", "ScheduleExpressionTimezone", "FlexibleTimeWindow", "Target")
         self.scheduler.update_schedule(**which, **({key: made[key] for key in kept if key in made} | changes))
 
+    def shown(self, widget: str, **parameters: Any) -> str:
+        """A widget as a dashboard would get it."""
+        answer = self.account.client("lambda").invoke(
+            FunctionName=self.outputs["WidgetsFunctionArn"],
+            Payload=json.dumps({"widget": widget, "widgetContext": {"theme": "dark"}, **parameters}),
+        )
+        shown = json.loads(answer["Payload"].read())
+        assert isinstance(shown, str), shown
+        return shown
+
     def watch(self) -> None:
         """Lets the watchdog's own schedule call it once, in a moment; back when it has written its metrics."""
         before = len(self.watchdog_lines())
@@ -136,6 +147,10 @@ class Deployment:
     def reap(self) -> None:
         """Lets the reaper's own schedule call it once, in a moment."""
         self._call_once("ReaperSchedule")
+
+    def redrive(self) -> None:
+        """Lets the redrive's own schedule call it once, in a moment."""
+        self._call_once("RedriveSchedule")
 
     def _call_once(self, part: str) -> None:
         """A moment that is over before the schedule has it would never come: then it is given a later one."""
@@ -151,6 +166,10 @@ class Deployment:
 
     def metric_lines(self, function: str) -> list[dict[str, Any]]:
         """The lines of metrics in a function's log. CloudWatch would make metrics of them; local AWS does not."""
+        return self.log_lines(function, '"_aws"')
+
+    def log_lines(self, function: str, part: str) -> list[dict[str, Any]]:
+        """The lines in a function's log that have ``part`` in them."""
         logs = self.account.client("logs")
         groups = [g["logGroupName"] for g in logs.describe_log_groups()["logGroups"]]
         events = [
@@ -159,7 +178,7 @@ class Deployment:
             if self.name in group and function in group
             for event in logs.filter_log_events(logGroupName=group)["events"]
         ]
-        return [json.loads(message) for message in events if '"_aws"' in message]
+        return [json.loads(message) for message in events if part in message]
 
 
 BUSY = 180

@@ -34,8 +34,9 @@ UNOBSERVED = {
     "events:PutTargets",
     # The first Auto Scaling group of an account brings Auto Scaling's own role about.
     "iam:CreateServiceLinkedRole",
-    # Dead letters, of schedules and of streams.
+    # Dead letters, of schedules and of streams; the watchdog removes them half an hour later.
     "sqs:SendMessage",
+    "sqs:DeleteMessage",
     # Lambda reads a table's stream on behalf of the function.
     "dynamodb:DescribeStream",
     "dynamodb:GetRecords",

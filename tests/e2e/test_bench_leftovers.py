@@ -168,7 +168,7 @@ def _assert_alarm(bench: Bench, finds: float) -> None:
     (alarm,) = [one for one in alarms if f"{bench.deployment.name}-AlarmsReaperFound" in one["AlarmName"]]
     assert (alarm["Namespace"], alarm["MetricName"]) == (directive["Namespace"], "ReaperFinds")
     assert alarm["Dimensions"] == [{"Name": name, "Value": line[name]} for name in directive["Dimensions"][0]]
-    assert alarm["AlarmActions"] == [bench.deployment.outputs["ActNowTopicArn"]]
+    assert alarm["AlarmActions"] == [bench.deployment.outputs["LookSoonTopicArn"]]
     assert alarm["ComparisonOperator"] in ("GreaterThanThreshold", "GreaterThanOrEqualToThreshold")
     assert finds > alarm["Threshold"] >= 0
 

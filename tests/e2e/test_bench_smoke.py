@@ -129,6 +129,12 @@ def test_it_tells_what_it_was_expected_to_cost_and_what_it_has_cost(told: dict[s
     assert 0 < told["cells"][0]["cost"]["amount"] == told["run"]["cost"]["amount"] < told["run"]["estimate"]["most"]
 
 
+def test_a_dashboard_shows_it_and_how_to_get_its_report(deployment: Deployment, told: dict[str, Any]) -> None:
+    shown, region = deployment.shown("runs"), deployment.account.exports["AWS_REGION"]
+    assert "SUCCEEDED" in shown
+    assert f"troop --deployment {NAME} --region {region} bench report {told['run']['run']}" in shown
+
+
 def test_nothing_is_left_of_it_but_its_results(deployment: Deployment, told: dict[str, Any]) -> None:
     assert_nothing_left(deployment, told)
     kinds = [one["kind"] for one in told["resources"]]

@@ -56,7 +56,7 @@ def test_a_fresh_deployment_is_well(deployment: Deployment) -> None:
     assert body["status"] == "ok", body
     assert tuple(c["name"] for c in body["checks"]) == CHECKS
     assert {c["name"]: c["value"] for c in body["checks"]} == dict.fromkeys(CHECKS, 0) | {
-        "schedules": 3,
+        "schedules": 4,
         "tables": 5,
         "calendars": 1,
     }

@@ -247,6 +247,17 @@ def test_a_unit_from_all_sides_and_back_into_chaos_by_its_owner(deployment: Depl
     assert LOST not in known.get("units", {"SS": []})["SS"]
 
 
+def test_dashboards_show_what_was_done_and_why(deployment: Deployment) -> None:
+    """Their function has a role and a layer of its own; here both are what is deployed."""
+    event = deployment.event(CALM)
+    assert event is not None
+    assert event["instance_id"] in deployment.shown("events", unit=CALM)
+    assert "is to be terminated" in deployment.shown("decisions")
+    assert f">{SMALL}</button>" in deployment.shown("units")
+    assert "stop_alarms=tick-good" in deployment.shown("units", unit=CALM)
+    assert "runs no benchmarks" in deployment.shown("runs")
+
+
 def test_the_switch_by_the_api_takes_effect_at_the_next_tick(deployment: Deployment) -> None:
     ask = deployment.view.api.request
     assert ask("PATCH", "switch", body={"halted": True, "reason": "for the test"}).body["halted"] is True
@@ -260,12 +271,38 @@ def test_the_switch_by_the_api_takes_effect_at_the_next_tick(deployment: Deploym
     assert _decision(deployment, CALM)[0] == "already-today"
 
 
+def test_what_nobody_could_be_told_of_is_told_after_all(deployment: Deployment) -> None:
+    """As if Lambda had given up the last change: its letter names the record, and the record is still in the stream."""
+    streams, sqs = (deployment.account.client(service) for service in ("dynamodbstreams", "sqs"))
+    table = deployment.dynamodb.describe_table(TableName=deployment.outputs["ChangesTable"])["Table"]
+    stream = {"StreamArn": table["LatestStreamArn"]}
+    shard = streams.describe_stream(**stream)["StreamDescription"]["Shards"][-1]["ShardId"]
+    start = streams.get_shard_iterator(**stream, ShardId=shard, ShardIteratorType="TRIM_HORIZON")["ShardIterator"]
+    number = streams.get_records(ShardIterator=start)["Records"][-1]["dynamodb"]["SequenceNumber"]
+    which = {"shardId": shard, "startSequenceNumber": number, "endSequenceNumber": number, "batchSize": 1}
+    (queue,) = [
+        url for url in sqs.list_queues()["QueueUrls"] if deployment.name in url and "NotificationsUndelivered" in url
+    ]
+    letter = {"version": "1.0", "DDBStreamBatchInfo": {**which, "streamArn": table["LatestStreamArn"]}}
+    sqs.send_message(QueueUrl=queue, MessageBody=json.dumps(letter))
+    deployment.redrive()
+
+    (redriven,) = eventually(lambda: deployment.log_lines("otify", '"redriven"') or None, BUSY)
+    assert (redriven["letters"], redriven["told"], redriven["kept"]) == (1, 1, [])
+    assert [line["Repairs"] for line in deployment.metric_lines("otify") if "Repairs" in line] == [[1]]
+    names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+    left = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=names)["Attributes"]
+    assert sum(map(int, left.values())) == 0
+
+
 def test_no_role_may_do_what_it_never_does(deployment: Deployment) -> None:
     deployment.view.api.get("events")
     deployment.view.api.get("events/2026-01-01~nobody")
     deployment.view.api.get("policies")
     deployment.view.api.get("health")
     assert deployment.view.api.get("decisions", {"day": f"{datetime.now(UTC).date()}"}).status == 200
+    for parameters in ({"widget": "events"}, {"widget": "units"}, {"widget": "units", "unit": CALM}):
+        deployment.shown(**parameters)
     _on_demand(deployment)
     deployment.watch()
     _leashed_tick(deployment)

@@ -1,4 +1,4 @@
-"""Alarms that call somebody: on what, to whom, and that each says where it is written what to do."""
+"""Alarms in their two classes: on what, to whom, and that each says where it is written what to do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from infra import ROOT
 from infra.chaos import DEFINITION
 from tests.infra.cfn import of_type, text
-from troop.chaos.metrics import CHILDREN, DIMENSION, NAMESPACE, Metric
+from troop.chaos.metrics import CHILDREN
 
 Template = Mapping[str, Any]
 
@@ -62,7 +62,6 @@ ALARMS: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
         300,
         "notBreaching",
     ),
-    "ReaperFound": ("reaper-found", "Troop", "ReaperFinds", OURS, "Maximum", 300, "ignore"),
     "ReaperSilent": ("reaper-silent", "Troop", "ReaperFinds", OURS, "SampleCount", 900, "breaching"),
     **{
         f"Teardown{kind}": (
@@ -76,18 +75,70 @@ ALARMS: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
         )
         for kind in ("Failed", "TimedOut", "Aborted")
     },
+    "WatchdogSilent": ("watchdog-silent", "Troop", "FailingChecks", OURS, "SampleCount", 900, "breaching"),
+}
+"""Anchor in the runbook, metric's namespace, name and dimensions, statistic, seconds, what missing data means."""
+
+API = {"ApiName": "<AWS::StackName>", "Stage": "<ApiRestDeploymentStagev1>"}
+LOOK_SOON: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
+    "SlowRecoveries": ("slow-recoveries", "Troop", "SlowRecoveries", OURS, "Sum", 3600, "notBreaching"),
+    "ApiErrors": ("api-errors", "AWS/ApiGateway", "5XXError", API, "Sum", 900, "notBreaching"),
+    "StepsFailing": ("steps-failing", "Troop", "StepsFailed", OURS, "Sum", 3600, "notBreaching"),
+    "NotificationsFailing": ("notifications-failing", "Troop", "NotificationsFailed", OURS, "Sum", 900, "notBreaching"),
+    "ReaperFound": ("reaper-found", "Troop", "ReaperFinds", OURS, "Maximum", 300, "ignore"),
     "ReportFailed": (
         "report-failed",
         "AWS/Lambda",
         "AsyncEventsDropped",
         {"FunctionName": "<Report>"},
         "Sum",
-        300,
+        900,
         "notBreaching",
     ),
-    "WatchdogSilent": ("watchdog-silent", "Troop", "FailingChecks", OURS, "SampleCount", 900, "breaching"),
+    "BenchmarkCost": (
+        "benchmark-cost",
+        "Troop",
+        "RunCost",
+        OURS | {"currency": "<CNY or USD>"},
+        "Sum",
+        86400,
+        "notBreaching",
+    ),
+    **{
+        f"Throttled{name}": (
+            "throttled",
+            "AWS/Lambda",
+            "Throttles",
+            {"FunctionName": f"<{name}>"},
+            "Sum",
+            3600,
+            "notBreaching",
+        )
+        for name in ("Terminate", "Cell")
+    },
+    **{
+        f"Throttled{name}": (
+            "throttled",
+            "AWS/DynamoDB",
+            "WriteThrottleEvents",
+            {"TableName": f"<{name}>"},
+            "Sum",
+            3600,
+            "notBreaching",
+        )
+        for name in ("Decisions", "Runs")
+    },
 }
-"""Anchor in the runbook, metric's namespace, name and dimensions, statistic, seconds, what missing data means."""
+"""The same of the class "look when you can"."""
+
+THRESHOLDS = {
+    **{"ApiErrors": 3, "StepsFailing": 5, "NotificationsFailing": 3, "BenchmarkCost": 100},
+    **{name: 100 for name in LOOK_SOON if name.startswith("Throttled")},
+}
+"""Where it is not 1."""
+
+BOTH = ALARMS | LOOK_SOON
+ANCHORS = {name: alarm[0] for name, alarm in BOTH.items()}
 
 
 def alarms(template: Template) -> dict[str, dict[str, Any]]:
@@ -96,19 +147,27 @@ def alarms(template: Template) -> dict[str, dict[str, Any]]:
 
 
 def test_there_are_no_other_alarms(template: Template) -> None:
-    assert set(alarms(template)) == set(ALARMS)
+    assert set(alarms(template)) == set(ANCHORS)
 
 
-@pytest.mark.parametrize("name", ALARMS)
+@pytest.mark.parametrize("name", BOTH)
 def test_on_what(template: Template, name: str) -> None:
     alarm = alarms(template)[name]
-    _, namespace, metric, dimensions, statistic, period, missing = ALARMS[name]
+    _, namespace, metric, dimensions, statistic, period, missing = BOTH[name]
     assert (alarm["Namespace"], alarm["MetricName"]) == (namespace, metric)
-    assert {d["Name"]: text(d["Value"]) for d in alarm["Dimensions"]} == dimensions
+    assert {d["Name"]: _value(template, d["Value"]) for d in alarm["Dimensions"]} == dimensions
     assert (alarm["Statistic"], alarm["Period"], alarm["TreatMissingData"]) == (statistic, period, missing)
     silence = name in ("WatchdogSilent", "ReaperSilent")
     assert alarm["ComparisonOperator"] == ("LessThanThreshold" if silence else "GreaterThanOrEqualToThreshold")
-    assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (1, 3 if silence else 1)
+    assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (THRESHOLDS.get(name, 1), 3 if silence else 1)
+
+
+def _value(template: Template, value: Any) -> Any:
+    if isinstance(value, Mapping) and "Fn::If" in value:
+        condition, china, elsewhere = value["Fn::If"]
+        assert template["Conditions"][condition] == {"Fn::Equals": [{"Ref": "AWS::Partition"}, "aws-cn"]}
+        return f"<{china} or {elsewhere}>"
+    return text(value)
 
 
 def test_the_map_whose_children_are_watched_is_the_workflows() -> None:
@@ -117,12 +176,19 @@ def test_the_map_whose_children_are_watched_is_the_workflows() -> None:
     assert [state["Label"] for state in states.values() if state["Type"] == "Map"] == [CHILDREN]
 
 
-@pytest.mark.parametrize("name", ALARMS)
-def test_its_beginning_and_its_end_go_to_the_topic(template: Template, name: str) -> None:
+@pytest.mark.parametrize(("heading", "class_"), [("act now", ALARMS), ("look when you can", LOOK_SOON)])
+def test_the_runbook_lists_the_alarms_of_each_class(heading: str, class_: dict[str, tuple[str, ...]]) -> None:
+    (row,) = [line for line in RUNBOOK.splitlines() if line.startswith(f"| {heading} |")]
+    assert set(re.findall(r"\(#([\w-]+)\)", row)) == {ANCHORS[name] for name in class_}
+
+
+@pytest.mark.parametrize("name", ANCHORS)
+def test_its_beginning_and_its_end_go_to_the_topic_of_its_class(template: Template, name: str) -> None:
     alarm = alarms(template)[name]
-    assert text(alarm["AlarmActions"]) == text(alarm["OKActions"]) == ["<AlarmsActNow>"]
+    topic = "ActNow" if name in ALARMS else "LookSoon"
+    assert text(alarm["AlarmActions"]) == text(alarm["OKActions"]) == [f"<Alarms{topic}>"]
     assert alarm.get("ActionsEnabled", True) is True
-    assert text(template["Outputs"]["ActNowTopicArn"]["Value"]) == "<AlarmsActNow>"
+    assert text(template["Outputs"][f"{topic}TopicArn"]["Value"]) == f"<Alarms{topic}>"
 
 
 def anchors() -> dict[str, str]:
@@ -134,10 +200,10 @@ def anchors() -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("name", ALARMS)
+@pytest.mark.parametrize("name", ANCHORS)
 def test_its_description_links_to_its_paragraph(template: Template, name: str) -> None:
     description = alarms(template)[name]["AlarmDescription"]
-    anchor = ALARMS[name][0]
+    anchor = ANCHORS[name]
     assert description.endswith(f"What to do: docs/runbook.md#{anchor}")
     paragraph = anchors()[anchor]
     assert f"`{name}`" in paragraph, "the paragraph names its alarm"
@@ -146,7 +212,7 @@ def test_its_description_links_to_its_paragraph(template: Template, name: str) -
 
 def test_the_links_lead_to_where_the_runbook_can_be_read(green: Template) -> None:
     found = {alarm["AlarmDescription"].rpartition(" ")[2] for alarm in alarms(green).values()}
-    assert found == {f"https://wiki.example.com/troop#{alarm[0]}" for alarm in ALARMS.values()}
+    assert found == {f"https://wiki.example.com/troop#{anchor}" for anchor in ANCHORS.values()}
 
 
 def test_links_within_the_docs_lead_somewhere() -> None:
@@ -157,21 +223,14 @@ def test_links_within_the_docs_lead_somewhere() -> None:
     assert set(links) <= set(anchors())
 
 
-def test_every_metric_is_documented(template: Template) -> None:
-    table = anchors()["metrics"]
-    documented = set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
-    assert documented == {metric.value for metric in Metric}
-    assert f"Namespace `{NAMESPACE}`" in table
-    assert f"dimension `{DIMENSION}`" in table
-
-
-def test_the_topic_takes_alarms_of_the_account_and_nothing_unencrypted(template: Template) -> None:
-    policy = of_type(template, "AWS::SNS::TopicPolicy")["AlarmsActNowPolicy"]
+@pytest.mark.parametrize("topic", ["AlarmsActNow", "AlarmsLookSoon"])
+def test_the_topics_take_alarms_of_the_account_and_nothing_unencrypted(template: Template, topic: str) -> None:
+    policy = of_type(template, "AWS::SNS::TopicPolicy")[f"{topic}Policy"]
     statements = {s["Effect"]: s for s in policy["Properties"]["PolicyDocument"]["Statement"]}
     allow, deny = statements["Allow"], statements["Deny"]
     assert (allow["Principal"], allow["Action"]) == ({"Service": "cloudwatch.amazonaws.com"}, "sns:Publish")
     assert text(allow["Condition"]) == {"StringEquals": {"aws:SourceAccount": "<AWS::AccountId>"}}
-    assert text(allow["Resource"]) == text(deny["Resource"]) == "<AlarmsActNow>"
+    assert text(allow["Resource"]) == text(deny["Resource"]) == f"<{topic}>"
     assert (deny["Principal"], deny["Condition"]) == ("*", {"Bool": {"aws:SecureTransport": "false"}})
 
 
@@ -206,3 +265,11 @@ def test_the_sweep_runs_every_quarter_of_an_hour_between_the_ticks(template: Tem
         "RetryPolicy": {"MaximumEventAgeInSeconds": 900, "MaximumRetryAttempts": 3},
         "DeadLetterConfig": {"Arn": "<SchedulesUndelivered.Arn>"},
     }
+
+
+def test_what_could_not_be_told_is_tried_again_every_hour(template: Template) -> None:
+    schedule = of_type(template, "AWS::Scheduler::Schedule")["RedriveSchedule"]["Properties"]
+    assert schedule["ScheduleExpression"] == "cron(12 * * * ? *)"
+    assert text(schedule["GroupName"]) == "<SchedulesGroup>"
+    target = text(schedule["Target"])
+    assert (target["Arn"], target["Input"]) == ("<Notify.Arn>", "{}")

@@ -102,21 +102,24 @@ def test_every_import_is_in_a_layer_the_function_has() -> None:
     own = {path.name for path in FUNCTIONS.iterdir() if path.is_dir()}
     workflow = _modules(layer("runtime", "lambda"))
     with_api = workflow | _modules(layer("api", "lambda"))
-    with_report = with_api | _modules(layer("report", "lambda"))
+    html = _modules(layer("report", "lambda"))
     for source in FUNCTIONS.rglob("*.py"):
         parts = {*source.relative_to(FUNCTIONS).parts[:-1], source.stem}
-        has = with_report if "report" in parts else with_api if {"api", "bench_file"} & parts else workflow
-        assert _imports(source) <= has | BROUGHT_BY_LAMBDA | own | sys.stdlib_module_names, source
+        of_api = {"api", "bench_file", "report"} & parts
+        layers = (with_api if of_api else workflow) | (html if {"report", "widgets"} & parts else set())
+        assert _imports(source) <= layers | BROUGHT_BY_LAMBDA | own | sys.stdlib_module_names, source
 
 
 def test_the_asset_is_the_handlers_the_package_and_the_settings() -> None:
     code = stage_code('{"deployment": "Blue"}')
     files = {str(path.relative_to(code)) for path in code.rglob("*") if path.is_file()}
-    assert {f"handlers/{handler}.py" for handler in (*WORKFLOW_HANDLERS, "api")} | {"troop/settings.py"} <= files
+    handlers = {f"handlers/{handler}.py" for handler in (*WORKFLOW_HANDLERS, "api", "widgets")}
+    assert handlers | {"troop/settings.py"} <= files
     assert json.loads((code / "deployment.json").read_text()) == {"deployment": "Blue"}
-    drawn = {".html", ".css", ".js", ".LICENSE", ".NOTICE"}  # what reports are made with
-    assert {Path(name).suffix for name in files if "troop/report/" not in name} == {".py", ".json", ".pyz"}
-    assert {Path(name).suffix for name in files if "troop/report/" in name} == {".py", *drawn}
+    drawn = {".html", ".css", ".js", ".LICENSE", ".NOTICE"}  # what pages are made with
+    pages = {name for name in files if name.startswith(("troop/report/", "troop/widgets/"))}
+    assert {Path(name).suffix for name in files - pages} == {".py", ".json", ".pyz"}
+    assert {Path(name).suffix for name in pages} <= {".py", *drawn}
     assert "requirements.txt" not in files
 
 

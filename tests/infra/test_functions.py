@@ -32,8 +32,10 @@ NEWS = {
     "TROOP_CHANGES_TABLE": "<Changes>",
     "TROOP_EVENT_BUS": "<Bus>",
     "TROOP_NEWS_TOPIC": "<NotificationsNews>",
+    "TROOP_UNTOLD_QUEUE": "<NotificationsUndelivered>",
 }
 
+SHOWN = {"GROUP_TAGS": "GroupTags", "DECISIONS": "Decisions", "CHANGES": "Changes"}
 RUNS = {"TROOP_RUNS_TABLE": "<Runs>"}
 RESULTS = {"TROOP_RESULTS_BUCKET": "<Results>"}
 BENCH_LOGS = ("BenchmarksBenchmarkLogs", "BenchmarksTeardownLogs", "BenchmarksFleetLogs")
@@ -64,6 +66,11 @@ EXPECTED: dict[str, tuple[int, int, dict[str, str]]] = {
         TABLES | HEALTH | OF_API | RUNS | RESULTS | NETWORK,
     ),
     "Watchdog": (60, 256, TABLES | HEALTH | RUNS),
+    "Widgets": (
+        29,
+        512,
+        TABLES | RUNS | {f"TROOP_{name}_TABLE": f"<{table}>" for name, table in SHOWN.items()},
+    ),
     "Launch": (120, 256, RUNS | RESULTS | NETWORK | {"TROOP_NODE_PROFILE": "<BenchmarksNodesProfile.Arn>"}),
     "Cell": (300, 1769, RUNS | RESULTS),
     "Fleet": (120, 256, RUNS | RESULTS),
@@ -127,6 +134,7 @@ def test_the_environment_is_what_the_function_uses(template: Template, name: str
         "POWERTOOLS_SERVICE_NAME": name.lower(),
         "POWERTOOLS_METRICS_NAMESPACE": "Troop",
         "POWERTOOLS_LOG_LEVEL": "INFO",
+        "TROOP_DEPLOYMENT": "<AWS::StackName>",
         **EXPECTED[name][2],
     }
 
@@ -138,11 +146,12 @@ def test_the_handler_exists(template: Template, name: str) -> None:
     assert f"def {attribute}(" in source.read_text()
 
 
-def test_only_the_api_and_reports_have_pydantics_layer(template: Template) -> None:
+def test_who_has_pydantics_layer_and_who_that_of_html(template: Template) -> None:
     layers = {name: set(text(function(template, name)["Layers"])) for name in EXPECTED}
     assert layers == {name: {"<RuntimeLayer>"} for name in EXPECTED} | {
         "Api": {"<RuntimeLayer>", "<ApiLayer>"},
         "Report": {"<RuntimeLayer>", "<ApiLayer>", "<ReportLayer>"},
+        "Widgets": {"<RuntimeLayer>", "<ReportLayer>"},
     }
 
 
@@ -165,3 +174,14 @@ def test_layers_say_what_they_are_for(template: Template, layer: str) -> None:
     properties = of_type(template, "AWS::Lambda::LayerVersion")[layer]["Properties"]
     assert properties["CompatibleRuntimes"] == [RUNTIME.name]
     assert properties["CompatibleArchitectures"] == ["arm64"]
+
+
+def test_everything_is_traced(template: Template, blue: Template) -> None:
+    for found in (template, blue):
+        functions = of_type(found, "AWS::Lambda::Function").values()
+        machines = of_type(found, "AWS::StepFunctions::StateMachine").values()
+        stages = of_type(found, "AWS::ApiGateway::Stage").values()
+        assert {text(one["Properties"]["TracingConfig"])["Mode"] for one in functions} == {"Active"}
+        assert {one["Properties"]["TracingConfiguration"]["Enabled"] for one in machines} == {True}
+        assert [one["Properties"]["TracingEnabled"] for one in stages] == [True]
+        assert len(machines) == 5

@@ -11,8 +11,9 @@ import pytest
 from aws_cdk import assertions
 
 from infra.acknowledgements import check
-from tests.infra.cfn import of_type, text
+from tests.infra.cfn import of_type, permissions, text
 from tests.infra.conftest import CONTEXT, stack_of
+from tests.infra.test_permissions import WIDGETS
 
 Template = Mapping[str, Any]
 
@@ -119,3 +120,4 @@ def test_benchmarks_can_be_left_out() -> None:
         assert trace not in text_of_it, trace
     assert not set(of_type(without, "AWS::Lambda::Function")) & {"Launch", "Cell", "Teardown", "Reaper"}
     assert "RunsTable" not in without["Outputs"]
+    assert permissions(without, "WidgetsRole") == WIDGETS

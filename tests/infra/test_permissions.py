@@ -20,6 +20,7 @@ LOOK = {
 }
 TRACE = {"xray:PutTelemetryRecords", "xray:PutTraceSegments"}
 TABLES = ("GroupTags", "Events", "State", "Decisions", "Changes", "Runs")
+SETTLES = ("sqs:DeleteMessage", "sqs:ReceiveMessage")
 TERMINATE = ("autoscaling:TerminateInstanceInAutoScalingGroup", "ec2:TerminateInstances")
 
 
@@ -277,8 +278,22 @@ API_OF_BENCHMARKS = (
     )
 )
 
+WIDGETS = (
+    of_function("Widgets")
+    | allow("*", "autoscaling:DescribeAutoScalingGroups")
+    | allow("<Events.Arn>/index/by-time", "dynamodb:Query")
+    | allow("<Events.Arn>/index/by-unit", "dynamodb:Query")
+    | allow("<Decisions.Arn>", "dynamodb:Query")
+    | allow("<Decisions.Arn>/index/by-day", "dynamodb:Query")
+    | allow("<Changes.Arn>", "dynamodb:Query")
+    | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem")
+    | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem")
+)
+"""They read, and nothing else: whoever sees a dashboard calls them."""
+
 ROLES: dict[str, set[tuple[str, ...]]] = {
     **OF_BENCHMARKS,
+    "WidgetsRole": WIDGETS | record("Query") | allow("<Runs.Arn>/index/by-time", "dynamodb:Query"),
     "DecideRole": of_function("Decide")
     | allow("*", *LOOK)
     | allow("<GroupTags.Arn>", "dynamodb:Scan")
@@ -328,7 +343,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<Events.Arn>/index/by-unit", "dynamodb:Query")
     | allow("<Bus.Arn>", "events:PutEvents")
     | allow("<NotificationsNews>", "sns:Publish")
-    | allow("<NotificationsUndelivered.Arn>", "sqs:SendMessage"),
+    | allow("<NotificationsUndelivered.Arn>", "sqs:SendMessage", *SETTLES),
     "ApiRole": of_function("Api")
     | allow("<Events.Arn>", "dynamodb:GetItem", "dynamodb:PutItem")
     | allow("<Events.Arn>/index/by-time", "dynamodb:Query")
@@ -343,7 +358,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<Changes.Arn>", "dynamodb:Query", "dynamodb:PutItem")
     | API_OF_BENCHMARKS
     | HEALTH,
-    "WatchdogRole": of_function("Watchdog") | HEALTH,
+    "WatchdogRole": of_function("Watchdog") | HEALTH | allow("<SchedulesUndelivered.Arn>", *SETTLES),
     "ChaosRole": allow("<Decide.Arn>", "lambda:InvokeFunction")
     | allow("<Terminate.Arn>", "lambda:InvokeFunction")
     | allow("<Recovery.Arn>", "lambda:InvokeFunction")
@@ -369,6 +384,8 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     "WatchdogScheduleRole": allow("<Watchdog.Arn>", "lambda:InvokeFunction")
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
     "SweepScheduleRole": allow("<Sweep.Arn>", "lambda:InvokeFunction")
+    | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
+    "RedriveScheduleRole": allow("<Notify.Arn>", "lambda:InvokeFunction")
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
 }
 
@@ -418,11 +435,15 @@ def test_each_role_trusts_its_own_service_only(template: Template) -> None:
         "BenchmarksFleetRole": "states.amazonaws.com",
         "BenchmarksNodesRole": "ec2.<AWS::URLSuffix>",
         "SweepScheduleRole": "scheduler.amazonaws.com",
+        "RedriveScheduleRole": "scheduler.amazonaws.com",
     }
     assert trusted == {name: of_others.get(name, "lambda.amazonaws.com") for name in trusted}
 
 
-@pytest.mark.parametrize("name", ["SchedulesRole", "WatchdogScheduleRole", "SweepScheduleRole", "ReaperScheduleRole"])
+@pytest.mark.parametrize(
+    "name",
+    ["SchedulesRole", "WatchdogScheduleRole", "SweepScheduleRole", "RedriveScheduleRole", "ReaperScheduleRole"],
+)
 def test_only_schedules_of_this_deployment_can_use_the_schedulers_role(template: Template, name: str) -> None:
     role = of_type(template, "AWS::IAM::Role")[name]["Properties"]
     (statement,) = role["AssumeRolePolicyDocument"]["Statement"]

@@ -102,9 +102,11 @@ def test_outputs_tell_where_things_are(template: Template) -> None:
             "OnDemandStateMachineArn",
             "WorkBucket",
             "ActNowTopicArn",
+            "LookSoonTopicArn",
             "SaltSecretArn",
             "NewsTopicArn",
             "EventBusName",
+            "WidgetsFunctionArn",
         ),
         *("RunsTable", "ResultsBucket", "BenchmarkStateMachineArn", "TeardownStateMachineArn", "FleetStateMachineArn"),
     }

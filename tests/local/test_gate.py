@@ -150,6 +150,33 @@ def test_the_accounts_own_decisions_are_recorded(world: World) -> None:
     ]
 
 
+def test_a_stream_is_read_by_those_who_may_read_it(world: World) -> None:
+    dynamodb = world.account.client("dynamodb")
+    streams = []
+    for _ in range(2):
+        made = dynamodb.create_table(
+            TableName=unique("streamed"),
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=[{"AttributeName": "key", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "key", "AttributeType": "S"}],
+            StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+        )
+        streams.append(made["TableDescription"]["LatestStreamArn"])
+    own, others = streams
+    actions = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
+    client = world.account.client("dynamodbstreams", world.as_role(world.role(allow(actions, own))))
+    (shard,) = client.describe_stream(StreamArn=own)["StreamDescription"]["Shards"]
+    which = {"ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
+    assert client.get_records(ShardIterator=client.get_shard_iterator(StreamArn=own, **which)["ShardIterator"])
+    foreign = world.account.client("dynamodbstreams").get_shard_iterator(StreamArn=others, **which)["ShardIterator"]
+    for refused in (
+        lambda: client.get_shard_iterator(StreamArn=others, **which),
+        lambda: client.get_records(ShardIterator=foreign),
+    ):
+        with pytest.raises(ClientError, match="AccessDenied"):
+            refused()
+
+
 def test_networks_made_by_cloudformation_reach_the_groups(world: World, fleet: Fleet) -> None:
     template = {
         "Resources": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
@@ -9,7 +10,10 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from troop.aws.metrics import emit
 from troop.chaos.decisions import Decision
+from troop.chaos.metrics import VARIABLE, Metric
+from troop.errors import RunClosedError
 
 Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
 
@@ -29,23 +33,33 @@ def step(logger: Logger, correlation: str) -> Callable[[Handler], Handler]:
     before Lambda sees it.
 
     Args:
-        correlation: the key of the handler's event whose value is the id; for none the lines have none.
+        correlation: the key of the handler's event whose value is the id, or keys with dots between; for none the lines
+            have none.
     """
 
     def decorate(handler: Handler) -> Handler:
         @logger.inject_lambda_context
         @wraps(handler)
         def logged(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-            logger.set_correlation_id(event.get(correlation))
+            logger.set_correlation_id(_within(event, correlation))
             try:
                 return handler(event, context)
-            except Exception:
+            except Exception as error:
                 logger.exception("the step failed")
+                # That a run was closed meanwhile is how steps end when somebody stops it: no failure of theirs.
+                if not isinstance(error, RunClosedError) and (deployment := os.environ.get(VARIABLE)):
+                    emit(deployment, {Metric.STEPS_FAILED: 1})
                 raise
 
         return logged
 
     return decorate
+
+
+def _within(event: Any, path: str) -> Any:
+    for key in path.split("."):
+        event = event.get(key) if isinstance(event, dict) else None
+    return event
 
 
 def log_decisions(decisions: Iterable[Decision], execution: str) -> None:

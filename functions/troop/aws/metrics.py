@@ -9,11 +9,11 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from troop.chaos.events import OPEN, Status
-from troop.chaos.metrics import DIMENSION, NAMESPACE, STATUS, Metric
+from troop.chaos.metrics import DIMENSION, KIND, NAMESPACE, STATUS, Metric, Repair
 
 _OF_STATUS = {Status.RECOVERED.value: Metric.RECOVERIES, Status.UNRECOVERED.value: Metric.UNRECOVERED}
 _OPEN = frozenset(status.value for status in OPEN)
-_UNITS = {Metric.RECOVERY_SECONDS: MetricUnit.Seconds}
+_UNITS = {Metric.RECOVERY_SECONDS: MetricUnit.Seconds, Metric.RUN_COST: MetricUnit.NoUnit}
 
 logger = Logger()
 
@@ -45,6 +45,19 @@ def emit_outcomes(deployment: str, statuses: Iterable[str]) -> None:
     ended = Counter(status for status in statuses if status and status not in _OPEN)
     for status, count in ended.items():
         emit(deployment, {Metric.OUTCOMES: count}, **{STATUS: status})
+
+
+def emit_repairs(deployment: str, repair: Repair, count: int) -> None:
+    """Counts what was mended without anybody's help; no line for nothing."""
+    if count:
+        emit(deployment, {Metric.REPAIRS: count}, **{KIND: repair.value})
+
+
+def emit_by_kind(deployment: str, metric: Metric, counts: Mapping[str, int]) -> None:
+    """A line for each kind of which there is any. What is not there is no line, and costs nothing."""
+    for kind, count in counts.items():
+        if count:
+            emit(deployment, {metric: count}, **{KIND: kind})
 
 
 def outcomes(statuses: Iterable[str]) -> dict[Metric, float]:

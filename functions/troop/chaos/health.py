@@ -73,15 +73,14 @@ class Digest:
 
 
 def digest(
-    observed: Observed, calendars: Mapping[str, Calendar], tick_minutes: int, now: datetime, others: int = 2
+    observed: Observed, calendars: Mapping[str, Calendar], tick_minutes: int, now: datetime, others: int
 ) -> Digest:
     """Every check.
 
     Args:
         observed: as of ``now``.
         calendars: of the settings, each of which has a schedule.
-        others: how many schedules there are besides: the watchdog's, the sweep's, and the reaper's where
-            benchmarks are run.
+        others: how many schedules there are besides.
     """
     return Digest(
         (
@@ -178,7 +177,8 @@ def _dead_letters(observed: Observed) -> Check:
     if not count:
         return Check(DEAD_LETTERS, Grade.OK, 0, 0, "everything that was scheduled was delivered")
     todo = (
-        "read the messages' attributes ERROR_CODE and ERROR_MESSAGE, mend the cause, and purge the queue; "
+        "read the messages' attributes ERROR_CODE and ERROR_MESSAGE, and mend the cause; each is dropped half an hour "
+        "after it came; "
         "docs/runbook.md#dead-letters"
     )
     return Check(DEAD_LETTERS, Grade.FAIL, count, 0, f"{count} could not be delivered", todo)

@@ -1,4 +1,4 @@
-"""Names of the metrics that a deployment writes; docs/runbook.md says what each is for."""
+"""Names of the metrics that a deployment writes; docs/metrics.md says what each is for."""
 
 from __future__ import annotations
 
@@ -9,8 +9,17 @@ NAMESPACE = "Troop"
 DIMENSION = "deployment"
 """Every metric has this dimension, with the name of the stack."""
 
+VARIABLE = "TROOP_DEPLOYMENT"
+"""The environment variable that says whose a function is; without it failures are logged, and not counted."""
+
 REASON, STATUS = "reason", "status"
-"""The second dimensions of ``Decisions`` and ``Outcomes``, of few values each."""
+"""The second dimensions of ``Decisions``, and of ``Outcomes`` and ``RunsEnded``; of few values each."""
+
+CALENDAR, KIND, CURRENCY = "calendar", "kind", "currency"
+"""The second dimensions: of units; of ``RunsOpen``, ``NodesAlive`` and ``Repairs``; of ``RunCost``."""
+
+OF_A_BENCHMARK, OF_A_FLEET = "benchmark", "fleet"
+"""Values of the dimension ``kind`` for what runs: a benchmark's run, or a standing fleet."""
 
 REFUSED = "REFUSED"
 """What comes of a decision to terminate when something speaks against it at the last look: no event has this status."""
@@ -21,8 +30,18 @@ none of them under the workflow's own ARN.
 """
 
 
+class Repair(StrEnum):
+    """What is mended without anybody's help: values of the dimension ``kind`` of ``Repairs``."""
+
+    DEAD_LETTER = "dead-letter-dropped"
+    NOTIFICATION = "notification-sent-late"
+    EVENT = "event-swept"
+    TEARDOWN = "teardown-started"
+    LEFTOVER = "leftover-removed"
+
+
 class Metric(StrEnum):
-    """Every metric there is. All are counts, but ``RecoverySeconds``."""
+    """Every metric there is. All are counts, but ``RecoverySeconds`` and ``RunCost``."""
 
     # of the watchdog, every quarter of an hour: how things stand
     UNITS_UNRECOVERED = "UnitsUnrecovered"
@@ -36,8 +55,19 @@ class Metric(StrEnum):
     RECOVERY_SECONDS = "RecoverySeconds"
     UNRECOVERED = "Unrecovered"
     OUTCOMES = "Outcomes"
+    UNITS_TAKING_PART = "UnitsTakingPart"
+    UNITS_OPTED_OUT = "UnitsOptedOut"
     # of the reaper, every quarter of an hour: what runs had left behind, or should have ended long ago
     REAPER_FINDS = "ReaperFinds"
+    RUNS_OPEN = "RunsOpen"
+    NODES_ALIVE = "NodesAlive"
+    # of teardowns: what became of a run, and what it has cost
+    RUNS_ENDED = "RunsEnded"
+    RUN_COST = "RunCost"
     # of what others are told
     NOTIFICATIONS = "Notifications"
     NOTIFICATIONS_FAILED = "NotificationsFailed"
+    SLOW_RECOVERIES = "SlowRecoveries"
+    # of any function
+    STEPS_FAILED = "StepsFailed"
+    REPAIRS = "Repairs"

@@ -10,6 +10,9 @@ from troop.aws.health_reads import HealthReads
 from troop.chaos.health import Digest, digest
 from troop.settings import Settings
 
+OTHERS = 3
+"""Schedules besides those of calendars: the watchdog's, the sweep's and the redrive's; the reaper's comes on top."""
+
 
 @dataclass(frozen=True)
 class Health:
@@ -23,5 +26,5 @@ class Health:
     def look(self) -> Digest:
         """Every check, as of now."""
         now = self.clock()
-        others = 3 if self.settings.benchmarks else 2
+        others = OTHERS + self.settings.benchmarks
         return digest(self.reads.observe(now), self.settings.calendars, self.tick_minutes, now, others)

@@ -47,8 +47,8 @@ class Notifier:
     bus: Bus
     topic: Topic
 
-    def tell(self, record: Record) -> int:
-        """Sends what the record is to others; how many notifications that were.
+    def tell(self, record: Record) -> list[Notification]:
+        """Sends what the record is to others, and returns it.
 
         The topic gets them even if the bus fails. After an error both get them again: receivers go by their ``id``.
 
@@ -61,7 +61,7 @@ class Notifier:
             self.bus.send(news)
         finally:
             self.topic.send(news)
-        return len(news)
+        return news
 
     def _news(self, record: Record) -> list[Notification]:
         makers: dict[str, Callable[[Record], Iterable[Notification]]] = {

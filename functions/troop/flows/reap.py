@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,8 +16,9 @@ from troop.aws.runs import RunTable
 from troop.bench import reaping, teardown
 from troop.bench.names import RUN
 from troop.bench.reaping import Start
-from troop.bench.record import Run, RunStatus
+from troop.bench.record import Kind, Run, RunStatus
 from troop.bench.teardown import Seen
+from troop.chaos.metrics import OF_A_BENCHMARK, OF_A_FLEET
 from troop.errors import MissingRunError
 from troop.flows.teardown import remove_all
 
@@ -31,11 +33,14 @@ class Reaped:
         started: names of the teardowns that were started.
         removed: what was left behind, in words; each was asked to go.
         failed: what could not be looked at or done; the rest was.
+        runs_open, nodes_alive: how many there are, by kind; of a sweep alone.
     """
 
     started: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    runs_open: Counter[str] = field(default_factory=Counter)
+    nodes_alive: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True)
@@ -74,12 +79,16 @@ class Reaper:
 
     def _look_at_runs(self, now: datetime, reaped: Reaped) -> None:
         teardowns = self.executions.teardowns()
-        for run in self.runs.open_runs():
+        open_runs = self.runs.open_runs()
+        reaped.runs_open.update(map(_kind, open_runs))
+        for run in open_runs:
             self._attempt(reaped, run.run, partial(self._overdue, run.run, teardowns, now, reaped))
 
     def _look_at_all(self, now: datetime, reaped: Reaped) -> None:
         seen = self.leftovers.find()
         runs = {run: self._run(run) for run in sorted({one.run for one in seen})}
+        nodes = [one for one in seen if one.kind is Kind.INSTANCE and not one.going]
+        reaped.nodes_alive.update(_kind(runs[one.run]) for one in nodes)
         # What has been asked to go, though by whom does not matter, was not left behind.
         stray = [one for one in reaping.strays(seen, runs, now) if not one.going]
         if stray:
@@ -145,6 +154,10 @@ class Reaper:
             do()
         except Exception as error:  # noqa: BLE001 - whatever it is, the others must be looked at
             reaped.failed.append(f"{what}: {type(error).__name__}: {error}")
+
+
+def _kind(run: Run | None) -> str:
+    return OF_A_FLEET if run is not None and run.standing is not None else OF_A_BENCHMARK
 
 
 def _input(detail: Mapping[str, Any]) -> dict[str, Any]:

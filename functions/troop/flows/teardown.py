@@ -10,7 +10,7 @@ from typing import Any
 from troop.aws.leftovers import Leftovers, Refusals, described
 from troop.aws.runs import RunTable
 from troop.bench import names, teardown
-from troop.bench.record import FINAL, CellStatus, RunStatus
+from troop.bench.record import FINAL, CellStatus, Run, RunStatus
 from troop.bench.teardown import Look, Seen, TeardownIncompleteError, removable
 from troop.flows.reckoning import reckon
 
@@ -53,6 +53,19 @@ class Work:
 
 
 @dataclass(frozen=True)
+class Concluded:
+    """What follows from a conclusion; of a single cell nothing does.
+
+    Attributes:
+        ended: the run, if it has ended by this; None when it had ended before.
+        report: whether a report is to be made: of a benchmark's run, and not of a standing fleet.
+    """
+
+    ended: Run | None = None
+    report: bool = False
+
+
+@dataclass(frozen=True)
 class Teardown:
     """Tears down runs and cells of this deployment."""
 
@@ -92,9 +105,8 @@ class Teardown:
         remaining = described(seen, refused) + [f"the launch of cell {launch.cell}" for launch in launching]
         return teardown.after(work.looks, work.quiet, remaining)
 
-    def conclude(self, work: Work) -> bool:
-        """Nothing is left: says so of the cell, or of the run and all its cells. Whether a report is due then: of a
-        benchmark's run it is, of a single cell and of a standing fleet it is not.
+    def conclude(self, work: Work) -> Concluded:
+        """Nothing is left: says so of the cell, or of the run and all its cells.
 
         Raises:
             TeardownIncompleteError: something on record is not known to be gone.
@@ -108,7 +120,7 @@ class Teardown:
         if work.cell is not None:
             self.runs.set_cell(work.run, work.cell, phase=names.OVER, at=now)
             reckon(self.runs, work.run, work.cell, resources, now)
-            return False
+            return Concluded()
         run = self.runs.get(work.run)
         for cell in self.runs.cells(work.run):
             if cell.status not in FINAL:
@@ -118,8 +130,8 @@ class Teardown:
         for launch in self.runs.launches(work.run):
             self.runs.end_launch(launch)
         reckon(self.runs, work.run, None, resources, now)
-        self.runs.conclude(work.run, now)
-        return run.standing is None
+        ended = self.runs.conclude(work.run, now)
+        return Concluded(ended if run.ended_at is None else None, report=run.standing is None)
 
 
 def remove_all(leftovers: Leftovers, seen: Iterable[Seen]) -> Refusals:

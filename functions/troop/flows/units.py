@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -31,12 +31,15 @@ LATEST = 5
 
 @dataclass(frozen=True)
 class GroupRow:
-    """A group in a listing. ``policy`` is what this group brings to its unit, whose other groups can be stricter."""
+    """A group in a listing. ``policy`` is what this group brings to its unit, whose other groups can be stricter.
+    ``item``: the unit's, in plain values, empty when there is none.
+    """
 
     group: Group
     unit: str
     policy: Policy
     state: UnitState
+    item: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,7 @@ class Units:
                 unit=units[group.name],
                 policy=policy_at([group], items.get(units[group.name], {}), self.settings, now),
                 state=states.get(units[group.name], UnitState()),
+                item=items.get(units[group.name], {}),
             )
             for group in groups
         ]

@@ -57,7 +57,8 @@ class Running:
         head, _, content = answer.partition(b"\r\n\r\n")
         first, *lines = head.decode().split("\r\n")
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
-        return Reply(int(first.split()[1]), headers, json.loads(content) if content else None)
+        is_json = headers.get("content-type") == "application/json"
+        return Reply(int(first.split()[1]), headers, json.loads(content) if content and is_json else content or None)
 
     def ask(
         self, method: str = "GET", target: str = "/events", body: bytes = b"", token: str | None = "", **headers: str

@@ -41,7 +41,7 @@ NAMES = (
 
 def look(calendars: Mapping[str, Calendar] = ONE, now: datetime = NOW, **read: Any) -> Digest:
     """The digest of a deployment that does well, but for what is given."""
-    return digest(replace(WELL, **read), calendars, 15, now)
+    return digest(replace(WELL, **read), calendars, 15, now, others=2)
 
 
 def check(name: str, *args: Any, **read: Any) -> Check:
@@ -219,7 +219,7 @@ observed = st.builds(
 
 @given(observed)
 def test_whatever_was_read_every_check_is_made_and_says_what_to_do(read: Observed) -> None:
-    found = digest(read, TWO, 15, NOW)
+    found = digest(read, TWO, 15, NOW, others=2)
     assert tuple(c.name for c in found.checks) == NAMES
     assert all(bool(c.todo) == (c.status is not Grade.OK) for c in found.checks)
     assert all(c.value is not None or c.status is Grade.FAIL for c in found.checks)

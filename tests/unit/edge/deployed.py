@@ -69,6 +69,7 @@ def deploy(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
     }
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setattr("troop.aws.queue.WAIT", 0)
     for table, key in {"Changes": "subject", "Runs": "run"}.items():
         if table not in account.dynamodb.list_tables()["TableNames"]:
             account.dynamodb.create_table(
@@ -82,6 +83,7 @@ def deploy(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
         made.schedule(calendar, machine)
     made.schedule("watchdog", f"arn:aws:lambda:{REGION}:123456789012:function:watchdog")
     made.schedule("sweep", f"arn:aws:lambda:{REGION}:123456789012:function:sweep")
+    made.schedule("redrive", f"arn:aws:lambda:{REGION}:123456789012:function:notify")
     made.schedule("reaper", f"arn:aws:lambda:{REGION}:123456789012:function:reaper")
     made.run(OVERDUE - timedelta(minutes=1))
     return made

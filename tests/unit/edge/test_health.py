@@ -54,9 +54,9 @@ def test_all_is_well(deployed: Deployed) -> None:
     assert body["checks"][0] == {
         "name": "schedules",
         "status": "ok",
-        "value": 5,
-        "threshold": 5,
-        "detail": "5 of 5 schedules are enabled",
+        "value": 6,
+        "threshold": 6,
+        "detail": "6 of 6 schedules are enabled",
         "todo": "",
     }
     found = {c["name"]: (c["value"], c["threshold"]) for c in body["checks"]}
@@ -71,7 +71,7 @@ def test_a_disabled_schedule(deployed: Deployed) -> None:
     scheduler.update_schedule(**{key: made[key] for key in kept}, State="DISABLED")
     body = get_health()
     assert body["status"] == "fail"
-    assert failing(body) == {"schedules": "4 of 5 schedules are enabled; disabled: night"}
+    assert failing(body) == {"schedules": "5 of 6 schedules are enabled; disabled: night"}
 
 
 def test_only_schedules_that_start_the_workflow_say_since_when_ticks_are_due(deployed: Deployed) -> None:
@@ -231,4 +231,4 @@ def test_a_deployment_without_benchmarks_has_no_reaper_and_no_runs(
     body = get_health()
     assert body["status"] == "ok", failing(body)
     found = {c["name"]: (c["value"], c["threshold"]) for c in body["checks"]}
-    assert (found["schedules"], found["tables"]) == ((4, 4), (5, 5))
+    assert (found["schedules"], found["tables"]) == ((5, 5), (5, 5))

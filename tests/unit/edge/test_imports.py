@@ -13,7 +13,20 @@ FUNCTIONS = Path(__file__).parents[3] / "functions"
 
 
 @pytest.mark.parametrize(
-    "name", ["decide", "terminate", "recovery", "sweep", "watchdog", "launch", "cell", "fleet", "teardown", "reaper"]
+    "name",
+    [
+        "decide",
+        "terminate",
+        "recovery",
+        "sweep",
+        "watchdog",
+        "launch",
+        "cell",
+        "fleet",
+        "teardown",
+        "reaper",
+        "widgets",
+    ],
 )
 def test_workflow_functions_import_neither_pydantic_nor_the_x_ray_sdk(name: str) -> None:
     program = f"import json, sys, handlers.{name}; print(json.dumps(sorted(sys.modules)))"

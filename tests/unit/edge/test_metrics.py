@@ -7,12 +7,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics
+from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from tests.unit.edge.account import FRIDAY, Account, calls
+from tests.unit.edge.account import CONTEXT, FRIDAY, Account, calls
 from tests.unit.edge.test_recovery import WEB, never_whole
+from troop.aws.logs import step
 from troop.aws.metrics import emit
 from troop.chaos.metrics import Metric
+from troop.errors import RunClosedError
 
 
 def written(capsys: pytest.CaptureFixture[str]) -> list[tuple[dict[str, str], dict[str, list[float]]]]:
@@ -42,11 +46,14 @@ def outcome(status: str, count: int = 1) -> tuple[dict[str, str], dict[str, list
 def test_a_tick_and_its_decisions_by_reason(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
     for name, size in (("web", 3), ("db", 3), ("tiny", 1)):
         account.group(name, size)
+    account.group("out", tags={"troop:opt_out": "true"})
     account.decide()
-    lines = written(capsys)
-    assert lines[0] == (HERE, {"Ticks": [1]})
-    assert sorted((d["reason"], v["Decisions"]) for d, v in lines[1:]) == [("terminate", [2]), ("too-small", [1])]
-    assert all(set(d) == {"deployment", "reason"} for d, _ in lines[1:])
+    first, *decided, units = written(capsys)
+    assert first == (HERE, {"Ticks": [1]})
+    expected = [("opted-out", [1]), ("terminate", [2]), ("too-small", [1])]
+    assert sorted((d["reason"], v["Decisions"]) for d, v in decided) == expected
+    assert all(set(d) == {"deployment", "reason"} for d, _ in decided)
+    assert units == (HERE | {"calendar": "default"}, {"UnitsTakingPart": [3], "UnitsOptedOut": [1]})
 
 
 def test_a_termination_and_a_refusal(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,7 +102,9 @@ def test_what_a_sweep_brings_to_an_end(account: Account, capsys: pytest.CaptureF
     assert account.event(f"{FRIDAY}#db").status == "GROUP_DELETED"
     told = written(capsys)
     assert told[0] == (HERE, {"Recoveries": [1]})
-    assert sorted(told[1:], key=str) == [outcome("GROUP_DELETED"), outcome("RECOVERED")]
+    *outcomes, repaired = told[1:]
+    assert sorted(outcomes, key=str) == [outcome("GROUP_DELETED"), outcome("RECOVERED")]
+    assert repaired == (HERE | {"kind": "event-swept"}, {"Repairs": [2]})
     account.clock.moment += timedelta(minutes=10)
     account.sweep()
     assert written(capsys) == []
@@ -133,3 +142,19 @@ def test_metrics_that_cannot_be_written_stop_nothing(
     monkeypatch.setattr(EphemeralMetrics, "flush_metrics", broken)
     assert account.terminate(account.item("web"))["status"] == "TERMINATED"
     assert "metrics were not written" in caplog.messages
+
+
+def test_a_step_that_fails_is_counted_and_one_whose_run_was_closed_is_not(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TROOP_DEPLOYMENT", "Blue")
+    failed = ({"deployment": "Blue"}, {"StepsFailed": [1]})
+    for error, counted in ((ValueError("x"), [failed]), (RunClosedError("r"), [])):
+
+        @step(Logger(), "run")
+        def handler(event: dict[str, Any], context: LambdaContext, error: Exception = error) -> dict[str, Any]:
+            raise error
+
+        with pytest.raises(type(error)):
+            handler({"run": "r"}, CONTEXT)
+        assert written(capsys) == counted

@@ -185,7 +185,12 @@ def _claimed() -> Event:
     ],
 )
 def test_slow_by_the_units_own_history(
-    account: Account, listeners: Listeners, earlier: int, method: str, kinds: list[str]
+    account: Account,
+    listeners: Listeners,
+    capsys: pytest.CaptureFixture[str],
+    earlier: int,
+    method: str,
+    kinds: list[str],
 ) -> None:
     for number in range(earlier):
         _recovered(account, f"2026-10-{number + 1:02}#web", OVERDUE - timedelta(days=30 - number), 20, method)
@@ -197,6 +202,8 @@ def test_slow_by_the_units_own_history(
     heard = listeners.heard()
     assert [detail["kind"] for detail in heard] == ["terminated", *kinds]
     assert heard[-1].get("usual_seconds") == (20.0 if len(kinds) == 2 else None)
+    counted = [values["SlowRecoveries"] for _, values in written(capsys) if "SlowRecoveries" in values]
+    assert counted == ([[1]] if len(kinds) == 2 else [])
 
 
 def _recovered(account: Account, event_id: str, at: Any, seconds: float, method: str) -> None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from handlers import cell, launch, notify, reaper, report, teardown, watchdog
+from handlers import cell, fleet, launch, notify, reaper, report, teardown, watchdog, widgets
 from infra.queries import FUNCTIONS, OF_BENCHMARKS, QUERIES, Query
 from tests.unit.edge.account import CONTEXT, FRIDAY, Account, Cut, calls, cut_at
 from tests.unit.edge.asking import get
@@ -17,6 +17,7 @@ from troop.wiring import EnvironmentIncompleteError
 BENCHMARKS = {
     "launch": launch.handler,
     "cell": cell.handler,
+    "fleet": fleet.handler,
     "teardown": teardown.handler,
     "report": report.handler,
     "reaper": reaper.handler,
@@ -80,6 +81,8 @@ def written(account: Account, log: Log, monkeypatch: pytest.MonkeyPatch) -> dict
     with suppress(Exception):
         notify.handler({"Records": [{"eventID": "none that can be read"}]}, CONTEXT)
     of("notify")
+    widgets.handler({"widget": "runs"}, CONTEXT)
+    of("widgets")
     for function, handler in BENCHMARKS.items():
         with pytest.raises(EnvironmentIncompleteError):
             handler({"id": "an event's", "step": "open", "run": "r", "cell": "c001", "work": {"run": "r"}}, CONTEXT)

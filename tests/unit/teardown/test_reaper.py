@@ -281,3 +281,34 @@ def test_one_that_cannot_be_looked_at_stops_no_other(world: World, monkeypatch: 
     with calls(monkeypatch, throttled_too), pytest.raises(ReapingIncompleteError, match="what is left: "):
         world.reap()
     assert list(world.teardowns()) == [f"{RUN}-20361120T1220"]
+
+
+def test_what_runs_and_what_it_has_cost_is_counted(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is open and alive at every look; how a run ended, and its cost, once."""
+    world.admit()
+    world.launch_by_the_rules()
+    world.start_workflow()
+    world.admit_fleet(OTHER)
+    world.start_workflow(OTHER, "FLEET")
+    world.launch_by_the_rules(OTHER)
+    world.reap()
+    kinds = {"RunsOpen": [("benchmark", 1), ("fleet", 1)], "NodesAlive": [("benchmark", 2), ("fleet", 2)]}
+    assert counted(capsys, "kind") == kinds
+    world.tear_down(status="SUCCEEDED")
+    assert counted(capsys, "status") == {"RunsEnded": [("SUCCEEDED", 1)]}
+    world.tear_down(status="FAILED")
+    assert counted(capsys, "status") == {}, "it had ended before"
+    world.forward(hours=3)
+    world.reap()
+    assert ("teardown-started", 1) in counted(capsys, "kind")["Repairs"], "the fleet has expired"
+
+
+def counted(capsys: pytest.CaptureFixture[str], dimension: str) -> dict[str, list[tuple[str, float]]]:
+    """What was counted by the values of a dimension since this was last asked."""
+    found: dict[str, list[tuple[str, float]]] = {}
+    for line in (json.loads(line) for line in capsys.readouterr().out.splitlines() if '"_aws"' in line):
+        (directive,) = line["_aws"]["CloudWatchMetrics"]
+        for metric in directive["Metrics"]:
+            if dimension in line:
+                found.setdefault(metric["Name"], []).append((line[dimension], line[metric["Name"]][0]))
+    return {name: sorted(values) for name, values in found.items()}

@@ -1,0 +1,63 @@
+// Runs of benchmarks, newest first.
+
+import { get } from "./api.js";
+import { badge, fill, h, heading, link, loading, name, problem, table } from "./dom.js";
+import { count, duration, kind, moment, money, who, words } from "./format.js";
+
+const PAGE = 50;
+
+/** What a run has cost, or was expected to. */
+export function cost(run) {
+  if (run.cost) return [money(run.cost.amount, run.cost.currency), run.cost.unknown.length > 0 && h("small", { class: "source" }, "without what has no price")];
+  return run.estimate ? [h("span", { class: "muted" }, `expected ${money(run.estimate.expected, run.estimate.currency)}`)] : null;
+}
+
+export const took = (run) => duration(Math.max(0, (run.ended_at ? new Date(run.ended_at) : new Date()) - new Date(run.at)) / 1000);
+
+/** The report, in a tab of its own. */
+export const report = (run, text = "Report") =>
+  h("a", { href: `#/runs/${encodeURIComponent(run)}/report`, target: "_blank", rel: "noopener" }, text, h("span", { class: "unseen" }, " (opens in a new tab)"), h("span", { "aria-hidden": "true" }, " ↗"));
+
+const COLUMNS = [
+  { label: "Run", cell: (run) => link(`#/runs/${encodeURIComponent(run.run)}`, h("code", {}, run.run)) },
+  { label: "Benchmark", cell: (run) => name(run.name) },
+  { label: "Status", cell: (run) => badge(words(run.status), kind(run.status)) },
+  { label: "Began", cell: (run) => moment(run.at) },
+  { label: "Took", number: true, cell: took },
+  { label: "Cells", number: true, cell: (run) => count(run.cells) },
+  { label: "Nodes", number: true, cell: (run) => count(run.nodes) },
+  { label: "Cost", number: true, cell: cost },
+  { label: "By", cell: (run) => h("span", { title: run.requested_by }, name(who(run.requested_by))) },
+  { label: "Report", cell: (run) => (run.ended_at ? report(run.run) : null) },
+];
+
+export async function show(main, signal) {
+  let runs = [];
+  let cursor = "";
+  let round = 0; // of loading: answers to earlier rounds are dropped
+  const list = h("div", {});
+  const more = h("div", { class: "buttons" });
+  const summary = h("p", { class: "muted", role: "status" });
+  fill(main, h("div", { class: "headline" }, heading("Benchmarks"), h("button", { type: "button", onclick: () => load(true) }, "Load anew")), summary, list, more);
+
+  async function load(anew = false) {
+    const mine = ++round;
+    if (anew) [runs, cursor] = [[], ""];
+    if (!runs.length) fill(list, loading("runs"));
+    fill(more);
+    try {
+      const page = await get("benchmarks", { limit: PAGE, cursor }, signal);
+      if (mine !== round) return;
+      runs = [...runs, ...page.runs];
+      cursor = page.cursor;
+      fill(summary, runs.length ? `${count(runs.length)} runs${cursor ? " loaded so far" : ""}` : ["There are no runs. ", h("code", {}, "troop bench run FILE"), " starts one."]);
+      fill(list, runs.length ? table("Runs of benchmarks, newest first", COLUMNS, runs) : null);
+      fill(more, cursor && h("button", { type: "button", onclick: () => load() }, "Load more"));
+    } catch (error) {
+      if (signal.aborted || mine !== round) return;
+      if (!runs.length) fill(list);
+      fill(more, problem(error, () => load()));
+    }
+  }
+  await load(true);
+}

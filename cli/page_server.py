@@ -1,0 +1,268 @@
+"""The page of `troop ui` beside the signed proxy: its files, and what only this command can work out.
+
+Who may use it is said in :mod:`cli.proxy_guard`. The files hold no secret. A browser is let in by a ticket: the part of
+the link after ``#``, which no browser sends to anybody; the page brings it once, and is given the token for it. Other
+users of the machine do not see it either: the command that opens the browser is given the address of a file that leads
+there (:mod:`cli.doorway`).
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import date
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Protocol
+
+from cli import aws, times, why
+from cli.api import Answer, UnreachableError
+from cli.client import TroopClient
+from cli.errors import CliError, Exit
+from cli.proxy import Handler, Proxy, said
+from cli.proxy_guard import Admitted, Refusal, Routes
+from troop import values
+
+FOLDER = Path(__file__).parent / "page"
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+MOST_WEEKS = 12
+_TICKETS = 8
+"""So many links, and reports that are served here, are good at a time."""
+
+_TICKET_BYTES = 32
+
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    ]
+)
+"""Content-Security-Policy: nothing from elsewhere, nothing in line, and no text that becomes HTML or a script."""
+
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+}
+
+_ALONE = {
+    "Content-Security-Policy": "sandbox allow-scripts allow-downloads; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "Content-Type": TYPES[".html"],
+}
+"""A report has scripts of its own, in line: it gets an origin of its own, which is nothing to this server."""
+
+_SESSION, _GET = "/ui/session", frozenset({"GET"})
+_SERVED = "/ui/served/"
+_REPORT = re.compile("/ui/report/(?P<run>[0-9][0-9a-f-]+)")
+_ENTRANCE: Routes = ((re.compile(_SESSION), frozenset({"POST"})),)
+_ROUTES: Routes = (
+    (re.compile("/ui/about"), _GET),
+    (re.compile("/ui/why"), _GET),
+    (re.compile("/ui/calendar"), _GET),
+    (_REPORT, _GET),
+)
+
+_STATUS = {
+    Exit.USAGE: HTTPStatus.BAD_REQUEST,
+    Exit.REFUSED: HTTPStatus.BAD_REQUEST,
+    Exit.NO_SUCH_UNIT: HTTPStatus.NOT_FOUND,
+    Exit.FORBIDDEN: HTTPStatus.FORBIDDEN,
+    Exit.CONFLICT: HTTPStatus.CONFLICT,
+}
+"""Of what the command itself has failed at; 502 else."""
+
+
+class Ahead(Protocol):
+    """Looks ahead."""
+
+    def __call__(self, weeks: int, *, unleashed: bool) -> Mapping[str, Any]:
+        """The document of :mod:`cli.calendar_ahead`."""
+
+    def forget(self) -> None:
+        """Something has been changed: what was read before holds no more."""
+
+
+class PageServer(Proxy):
+    """The proxy, with the page.
+
+    Args:
+        client: of the deployment.
+        about: what the page says of it, in JSON's types.
+        ahead: looks ahead.
+        port, log: as for the proxy.
+        fetch: gets what is at an address, for reports that no browser could get itself: it does not trust the
+            certificate of AWS on this machine. None where it can. Raises CliError.
+    """
+
+    command = "troop ui"
+
+    def __init__(
+        self,
+        client: TroopClient,
+        about: Mapping[str, Any],
+        ahead: Ahead,
+        port: int,
+        log: Callable[[str], None],
+        fetch: Callable[[str], bytes] | None = None,
+    ) -> None:
+        super().__init__(client.api, port, log)
+        self.client, self.about, self.ahead, self.fetch = client, about, ahead, fetch
+        self.files = {f"/{path.relative_to(FOLDER)}": path for path in FOLDER.rglob("*") if path.suffix in TYPES}
+        self.files["/"] = self.files["/index.html"]
+        self.used: Callable[[str], object] = lambda _link: None
+        """Is told each link that has been used."""
+        self._tickets: list[str] = []
+        self._served: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    @staticmethod
+    def handler() -> type[Handler]:
+        return _PageHandler
+
+    def link(self) -> str:
+        """A new link to the page, good for one browser, once."""
+        ticket = secrets.token_urlsafe(_TICKET_BYTES)
+        with self._lock:
+            self._tickets = [*self._tickets, ticket][-_TICKETS:]
+        return self._link(ticket)
+
+    def _link(self, ticket: str) -> str:
+        return f"{self.address}/#ticket={ticket}"
+
+    def redeem(self, given: Any) -> bool:
+        """Whether that is a ticket, which then is one no more."""
+        asked = str(given).encode(errors="replace")
+        with self._lock:
+            found = [ticket for ticket in self._tickets if hmac.compare_digest(ticket.encode(), asked)]
+            self._tickets = [ticket for ticket in self._tickets if ticket not in found]
+        for ticket in found:
+            self.used(self._link(ticket))
+        return bool(found)
+
+    def address_of(self, report: str) -> str:
+        """Where a browser gets what is at that address: there, or from here."""
+        if self.fetch is None:
+            return report
+        ticket = secrets.token_urlsafe(_TICKET_BYTES)
+        with self._lock:
+            self._served = dict([*self._served.items(), (ticket, report)][-_TICKETS:])
+        return _SERVED + ticket
+
+    def served(self, path: str) -> bytes | None:
+        """What is served at a path of that kind; None when nothing is."""
+        report = self._served.get(path.removeprefix(_SERVED))
+        return self.fetch(report) if report and self.fetch else None
+
+
+class _PageHandler(Handler):
+    server: PageServer
+
+    def reply(self) -> Answer:
+        path = self.path.partition("?")[0]
+        if file := self.server.files.get(path):
+            return self._file(path, file)
+        try:
+            with aws.told():
+                if path.startswith(_SERVED):
+                    return self._served_report(path)
+                return self._session() if path == _SESSION else self._told(path)
+        except UnreachableError as error:
+            where = self.server.client.where
+            return said(HTTPStatus.BAD_GATEWAY, f"the API of {where} cannot be reached: {error}")
+        except CliError as error:
+            return said(_STATUS.get(error.code, HTTPStatus.BAD_GATEWAY), str(error))
+
+    def _file(self, path: str, file: Path) -> Answer:
+        self.server.guard.look(self.headers, site=path != "/")
+        if self.command not in ("GET", "HEAD"):
+            raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this is a file", _GET)
+        return Answer(HTTPStatus.OK, file.read_bytes(), headers={**_HEADERS, "Content-Type": TYPES[file.suffix]})
+
+    def _served_report(self, path: str) -> Answer:
+        self.server.guard.look(self.headers, site=False)  # a report's own page may be loaded again
+        if self.command != "GET" or (page := self.server.served(path)) is None:
+            raise Refusal(HTTPStatus.NOT_FOUND, "this address of a report is good no more: open it from the run again")
+        return Answer(HTTPStatus.OK, page, headers=_ALONE)
+
+    def _session(self) -> Answer:
+        admitted = self.server.guard.enter(self.command, self.path, self.headers, _ENTRANCE)
+        if not self.server.redeem((self.body(admitted) or {}).get("ticket")):
+            raise Refusal(
+                HTTPStatus.UNAUTHORIZED,
+                "this link has been used before, or is of another start of `troop ui`: press Enter in its terminal "
+                "for a new one",
+            )
+        return Answer(HTTPStatus.OK, {"token": self.server.token})
+
+    def _told(self, path: str) -> Answer:
+        if not path.startswith("/ui/"):
+            return self._passed_on(self.server.guard.admit(self.command, self.path, self.headers))
+        query = self.server.guard.admit(self.command, self.path, self.headers, _ROUTES).query
+        if found := _REPORT.fullmatch(path):
+            return self._report(found["run"])
+        if path == "/ui/why":
+            return Answer(HTTPStatus.OK, self._why(query))
+        if path == "/ui/calendar":
+            weeks = _number(query.get("weeks", "4"), MOST_WEEKS)
+            return Answer(HTTPStatus.OK, self.server.ahead(weeks, unleashed=query.get("unleashed") == "true"))
+        return Answer(HTTPStatus.OK, self.server.about)
+
+    def _passed_on(self, admitted: Admitted) -> Answer:
+        """The API's answer; a refusal that is not its own, such as IAM's, in this command's words."""
+        answer = self.server.api.request(admitted.method, admitted.path, admitted.query, self.body(admitted))
+        if admitted.method != "GET":
+            self.server.ahead.forget()
+        own = isinstance(answer.body, Mapping) and "statusCode" in answer.body
+        if answer.status < HTTPStatus.BAD_REQUEST or own:
+            return answer
+        return said(HTTPStatus(answer.status), str(self.server.client.refusal(answer, admitted.method, admitted.path)))
+
+    def _why(self, query: Mapping[str, str]) -> dict[str, Any]:
+        day: date | None = None
+        if text := query.get("day"):
+            try:
+                day = values.day(text)
+            except values.BadValue as error:
+                raise Refusal(HTTPStatus.BAD_REQUEST, f"day is {text!r}: must be {error}") from None
+        told = why.told(self.server.client, query.get("unit", ""), day, times.now())
+        stretches = [dict(zip(("time", "ticks", "reason", "detail"), row, strict=True)) for row in told.rows()]
+        found = told.document()
+        return {key: found[key] for key in ("unit", "day", "time_zone", "answer")} | {"stretches": stretches}
+
+    def _report(self, run: str) -> Answer:
+        """Where a report is: a link may be opened without the token, and so cannot lead through this proxy."""
+        path = f"benchmarks/{run}/report"
+        answer = self.server.api.request("GET", path)
+        location = {name.lower(): value for name, value in answer.headers.items()}.get("location")
+        if location:
+            return Answer(HTTPStatus.OK, {"url": self.server.address_of(location)})
+        if answer.status < HTTPStatus.BAD_REQUEST:
+            return said(HTTPStatus.BAD_GATEWAY, "the API does not tell where the report is")
+        if isinstance(answer.body, Mapping) and "statusCode" in answer.body:
+            return answer
+        raise self.server.client.refusal(answer, "GET", path)
+
+
+def _number(text: str, most: int) -> int:
+    with suppress(ValueError):
+        if 1 <= (number := int(text)) <= most:
+            return number
+    raise Refusal(HTTPStatus.BAD_REQUEST, f"weeks is {text!r}: must be 1 to {most}")

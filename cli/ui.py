@@ -1,0 +1,156 @@
+"""`troop ui`: the deployment as a page in a browser, on this machine alone."""
+
+from __future__ import annotations
+
+import signal
+import ssl
+import sys
+import threading
+import time
+import urllib.request
+import webbrowser
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, Any
+
+import boto3
+import typer
+
+from cli import aws, calendar_ahead, context, live_account, show, times
+from cli.calendar_ahead import Basis
+from cli.context import connection
+from cli.deployment import Deployment
+from cli.doorway import Doorway
+from cli.errors import CliError, Exit
+from cli.page_server import PageServer
+from cli.proxy_command import stop_on_signals
+
+_FETCH_SECONDS = 30
+_KEPT_SECONDS = 60.0
+"""For so long what was read of the account is good enough to look ahead with: a large one takes many calls."""
+
+
+def ui(
+    ctx: typer.Context,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Only print the link, open no browser.")] = False,
+) -> None:
+    """Show units, events, the calendar and benchmarks in your browser, for you alone, until Ctrl-C."""
+    options: context.Options = ctx.obj
+    found = connection(ctx)
+    session = aws.make_session(options.profile, options.region)
+    ahead = LookAhead(lambda: read(session, found.deployment))
+    try:
+        fetch = fetched if aws.is_local() else None
+        server = PageServer(found.client, about(found.deployment), ahead, port, _quiet, fetch)
+    except OSError as error:
+        raise CliError(Exit.FAILED, f"127.0.0.1:{port} cannot be listened on: {error.strerror}") from None
+    stop_on_signals()
+    try:
+        with server, Doorway() as doorway:
+            server.used, door = doorway.used, None if no_open else doorway
+            show.say(f"{found.deployment}, for you alone, until Ctrl-C. The link is good for one browser, once:")
+            _show(server, door)
+            if sys.stdin.isatty():
+                signal.signal(signal.SIGTTIN, signal.SIG_IGN)  # else a shell would stop it where it reads in vain
+                show.say("Enter makes another.")
+                threading.Thread(target=_links, args=(server, door), daemon=True).start()
+            server.serve_forever(poll_interval=0.2)
+    except KeyboardInterrupt:
+        show.note("stopped")
+
+
+def _show(server: PageServer, door: Doorway | None) -> None:
+    show.say(f"  {server.link()}")
+    if door is None:
+        return
+    try:
+        address = door.address(server.link())
+    except OSError as error:
+        show.note(f"no browser is opened: {error}")
+        return
+    # Beside: what opens a browser may wait for it, and the browser for this server.
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+
+def _links(server: PageServer, door: Doorway | None) -> None:
+    with suppress(OSError):  # a command in the background has no terminal to read
+        for _ in sys.stdin:
+            _show(server, door)
+
+
+def _quiet(_line: str) -> None:
+    """A page that looks for news every few seconds would bury the link."""
+
+
+def about(deployment: Deployment) -> dict[str, Any]:
+    """What the page says of a deployment."""
+    return {
+        "deployment": deployment.name,
+        "account": deployment.account,
+        "region": deployment.region,
+        "local": aws.is_local(),
+    }
+
+
+def fetched(url: str) -> bytes:
+    """What AWS on this machine has at an address.
+
+    Raises:
+        CliError: UNREACHABLE.
+    """
+    trusted = ssl.create_default_context(cafile=aws.ca_bundle())
+    try:
+        with urllib.request.urlopen(url, timeout=_FETCH_SECONDS, context=trusted) as answer:
+            return bytes(answer.read())
+    except OSError as error:
+        raise CliError(Exit.UNREACHABLE, f"the report cannot be had: {error}") from None
+
+
+def read(session: boto3.Session, deployment: Deployment) -> Basis:
+    """What is looked ahead with, read with the caller's own credentials.
+
+    Raises:
+        CliError: why it cannot be; but for the salt, without which days can be told.
+    """
+    settings = live_account.deployed_settings(session, deployment)
+    account = live_account.account(session, deployment, settings.chaos.leashed)
+    try:
+        return Basis(account, settings, live_account.salt(session, deployment))
+    except CliError as error:
+        if error.code is not Exit.FORBIDDEN:
+            raise
+        return Basis(account, settings, None, str(error))
+
+
+@dataclass
+class LookAhead:
+    """Looks ahead with what was read up to a minute ago; one request at a time."""
+
+    read: Callable[[], Basis]
+    now: Callable[[], datetime] = times.now
+    clock: Callable[[], float] = time.monotonic
+    _kept: tuple[float, int, Basis] | None = None
+    _changes: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, weeks: int, *, unleashed: bool) -> Mapping[str, Any]:
+        with self._lock:
+            basis = self._basis()
+            return calendar_ahead.document(basis, self.now(), weeks, unleashed=unleashed)
+
+    def _basis(self) -> Basis:
+        changes = self._changes
+        if self._kept is not None:
+            at, known, basis = self._kept
+            if known == changes and self.clock() - at <= _KEPT_SECONDS:
+                return basis
+        at, basis = self.clock(), self.read()
+        self._kept = at, changes, basis
+        return basis
+
+    def forget(self) -> None:
+        """Something has been changed: what was read before holds no more, nor what is being read just now."""
+        self._changes += 1

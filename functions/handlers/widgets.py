@@ -1,0 +1,61 @@
+"""What CloudWatch dashboards show: called with a widget's parameters, answers HTML. It is not told who looks."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from botocore.exceptions import ClientError
+
+from troop import wiring
+from troop.aws import decision_queries, event_queries
+from troop.aws.groups import BadToken
+from troop.aws.runs import BadCursor
+from troop.errors import TroopError
+from troop.widgets import asked, page
+from troop.widgets.commands import Shell
+from troop.widgets.console import Console
+from troop.widgets.describe import describe
+
+logger = Logger()
+
+_LOST = (BadToken, BadCursor, decision_queries.BadPosition, event_queries.BadPosition)
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: LambdaContext) -> str:
+    """``{"widget", ..., "widgetContext"}`` -> HTML; with ``describe`` Markdown. A failure is a sentence in the widget,
+    and a line in the log.
+    """
+    if event.get("describe"):
+        return describe(event.get("widget"))
+    began, viewer = perf_counter(), asked.viewer(event)
+    try:
+        wanted = asked.parse(event)
+        console = Console.of(context.invoked_function_arn)
+        shell = Shell(wiring.settings().deployment, console.region)
+        now = wiring.now()
+        frame = page.Frame(context.invoked_function_arn, viewer, console, shell, now)
+        html = page.page(wiring.widgets().view(wanted, now), frame)
+    except asked.BadParameter as bad:
+        return page.message(str(bad), viewer)
+    except _LOST:
+        return page.message("This page of the listing is not there any more: refresh the widget.", viewer)
+    except Exception as error:  # whatever it is, it should not be a stack trace in a dashboard
+        logger.exception("the widget failed", widget=event.get("widget"))
+        return page.message(_sentence(error, context.aws_request_id), viewer)
+    took = round((perf_counter() - began) * 1000)
+    logger.info("widget", widget=wanted.widget.value, duration_ms=took, size=len(html))
+    return html
+
+
+def _sentence(error: Exception, request: str) -> str:
+    if isinstance(error, TroopError):
+        return f"This cannot be shown: {error}."
+    where = f"refresh the widget, or look for request {request} in the function's log"
+    if isinstance(error, ClientError):
+        code, operation = error.response["Error"].get("Code", "an error"), error.operation_name
+        return f"This cannot be shown, for AWS answered {operation} with {code}: {where}."
+    return f"This cannot be shown, for something went wrong: {where}."

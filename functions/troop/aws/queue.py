@@ -1,0 +1,59 @@
+"""Queues of dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from troop.chaos.letters import Letter
+
+_AT_A_TIME = 10
+WAIT = 1
+"""Seconds: a call that waits asks all of SQS's servers, and one that does not may miss messages that are there."""
+
+HIDDEN = 240
+"""Seconds for which what was received is not received again. A look that takes longer knows what it has seen. It is
+less than the five minutes an alarm about a queue looks at, or that alarm would end with every look, and begin again."""
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A queue, by its URL."""
+
+    client: Any
+    url: str
+
+    def letters(self, most: int) -> Iterator[Letter]:
+        """At most so many messages, each once. They stay in the queue until they are removed.
+
+        A call may have fewer than there are, so only one that has nothing new tells that these were all.
+        """
+        seen: set[str] = set()
+        while len(seen) < most:
+            answer = self.client.receive_message(
+                QueueUrl=self.url,
+                MaxNumberOfMessages=min(_AT_A_TIME, most - len(seen)),
+                WaitTimeSeconds=WAIT,
+                VisibilityTimeout=HIDDEN,
+                MessageSystemAttributeNames=["SentTimestamp"],
+                MessageAttributeNames=["All"],
+            )
+            new = {one["MessageId"]: one for one in answer.get("Messages", []) if one["MessageId"] not in seen}
+            if not new:
+                return
+            seen |= new.keys()
+            yield from map(_letter, new.values())
+
+    def remove(self, letter: Letter) -> None:
+        self.client.delete_message(QueueUrl=self.url, ReceiptHandle=letter.receipt)
+
+
+def _letter(message: dict[str, Any]) -> Letter:
+    return Letter(
+        receipt=message["ReceiptHandle"],
+        body=message["Body"],
+        sent=datetime.fromtimestamp(int(message["Attributes"]["SentTimestamp"]) / 1000, UTC),
+        attributes={name: value.get("StringValue", "") for name, value in message.get("MessageAttributes", {}).items()},
+    )

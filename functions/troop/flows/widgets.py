@@ -1,0 +1,222 @@
+"""What dashboards ask for, read: by the adapters and steps that the API reads with. Every read is bounded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import groupby
+
+from troop.aws.decision_queries import Decided, DecisionQueries
+from troop.aws.event_queries import EventFilter, EventQueries
+from troop.aws.run_items import BENCHMARK, FLEET
+from troop.aws.runs import RunTable
+from troop.aws.state import StateTable
+from troop.bench.record import Kind, Run
+from troop.chaos.outlook import policy_at
+from troop.flows.units import GroupRow, Units
+from troop.settings import Settings
+from troop.widgets.asked import Asked, Widget
+from troop.widgets.views import (
+    DecisionRow,
+    DecisionsView,
+    EventsView,
+    RunRow,
+    RunsView,
+    Today,
+    UnitDecisionsView,
+    UnitRow,
+    UnitsView,
+    UnitView,
+    View,
+    latest,
+)
+
+PAGE = 200
+"""Decisions that one page of a day has; it examines up to eight times as many."""
+
+PAGES = 5
+"""Of these, most that are read for a widget, all days together."""
+
+GROUPS = 50
+"""Groups that one call to Auto Scaling tells of, where only some are wanted; it is the most of a page."""
+
+CALLS = 4
+"""Most of these calls."""
+
+COUNTED = 5
+"""Most runs of a page whose nodes are counted: those that have not ended, the newest first."""
+
+
+@dataclass(frozen=True)
+class Widgets:
+    """Reads what a widget shows. ``runs``: None where the deployment runs no benchmarks."""
+
+    settings: Settings
+    events: EventQueries
+    decisions: DecisionQueries
+    units: Units
+    state: StateTable
+    runs: RunTable | None
+
+    def view(self, asked: Asked, now: datetime) -> View:
+        """What was asked for.
+
+        Raises:
+            BadPosition, BadToken, BadCursor: a position that no page has ended with, or that has expired.
+            ClientError: AWS refused.
+        """
+        match asked.widget:
+            case Widget.EVENTS:
+                return self._events(asked)
+            case Widget.DECISIONS:
+                return self._unit_decisions(asked, now) if asked["unit"] else self._decisions(asked, now)
+            case Widget.UNITS:
+                return self._unit(asked, now) if asked["unit"] else self._units(asked, now)
+            case Widget.RUNS:
+                return self._runs(asked)
+
+    def _events(self, asked: Asked) -> EventsView:
+        wanted = EventFilter(unit=asked["unit"], status=asked["status"])
+        page = self.events.page(wanted, asked["limit"], asked["position"])
+        return EventsView(asked, self.state.switch(), page.events, page.position)
+
+    # Decisions
+
+    def _decisions(self, asked: Asked, now: datetime) -> DecisionsView:
+        days = self._days(asked["day"], now)
+        rows: list[DecisionRow] = []
+        examined, complete = 0, True
+        for today in days:
+            # Whose today it is not may have decided on that day, too: a calendar that is a day behind, for one.
+            calendars = {name for name, _ in today.calendars} if len(days) > 1 else None
+            position = None
+            for _ in range(max(1, PAGES // len(days))):
+                page = self.decisions.of_day(today.day, PAGE, position)
+                examined += len(page.decisions)
+                rows += [_row(one) for one in page.decisions if calendars is None or one.calendar in calendars]
+                position = page.position
+                if position is None:
+                    break
+            complete = complete and position is None
+        kept = latest(sorted(rows, key=lambda row: row.tick, reverse=True))
+        counts = Counter(row.reason for row in kept)
+        wanted = [row for row in kept if asked["reason"] in (None, row.reason)]
+        limit = asked["limit"]
+        return DecisionsView(
+            asked=asked,
+            switch=self.state.switch(),
+            days=days,
+            counts=sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])),
+            rows=wanted[(asked["page"] - 1) * limit : asked["page"] * limit],
+            pages=-(-len(wanted) // limit),
+            examined=examined,
+            complete=complete,
+        )
+
+    def _unit_decisions(self, asked: Asked, now: datetime) -> UnitDecisionsView:
+        unit, days = asked["unit"], self._days(asked["day"], now)
+        day = asked["day"] or self._today_of(unit, days)
+        page = self.decisions.of_unit(unit, day, asked["limit"], asked["position"])
+        shown = [today for today in days if today.day == day]
+        return UnitDecisionsView(
+            asked, self.state.switch(), shown, [_row(one) for one in page.decisions], page.position
+        )
+
+    def _today_of(self, unit: str, days: list[Today]) -> date:
+        """On the calendar that has decided about it last."""
+        last = self.decisions.latest(unit) if len(days) > 1 else None
+        of = {name: today.day for today in days for name, _ in today.calendars}
+        return of.get(last.calendar if last else "default", days[0].day)
+
+    def _days(self, day: date | None, now: datetime) -> list[Today]:
+        """The local days that are shown, the latest first; calendars do not all have the same today."""
+        every = [(day or one.at(now).day, name, one.time_zone) for name, one in sorted(self.settings.calendars.items())]
+        by_day = groupby(sorted(every, key=lambda one: one[0], reverse=True), key=lambda one: one[0])
+        return [Today(one, [(name, zone) for _, name, zone in those]) for one, those in by_day]
+
+    # Units
+
+    def _units(self, asked: Asked, now: datetime) -> UnitsView:
+        some = asked["show"] != "all"
+        position, examined = asked["position"], 0
+        rows: list[UnitRow] = []
+        for _ in range(CALLS if some else 1):
+            page, position = self.units.page(GROUPS if some else asked["limit"], position, now)
+            examined += len(page)
+            rows += [row for row in self._merged(page, now) if row.is_left_out or not some]
+            if position is None or len(rows) >= asked["limit"]:
+                break
+        return UnitsView(asked, self.state.switch(), rows, examined, position)
+
+    def _merged(self, page: list[GroupRow], now: datetime) -> list[UnitRow]:
+        """Groups of one page by their unit, in the order of the first of each."""
+        found: dict[str, list[GroupRow]] = {}
+        for row in page:
+            found.setdefault(row.unit, []).append(row)
+        return [
+            UnitRow(
+                unit,
+                groups := [row.group for row in rows],
+                policy_at(groups, rows[0].item, self.settings, now),
+                rows[0].state,
+            )
+            for unit, rows in found.items()
+        ]
+
+    def _unit(self, asked: Asked, now: datetime) -> UnitView:
+        view = self.units.look(asked["unit"], now)
+        if not view.known and not view.item and (owner := self.units.owner(asked["unit"])):
+            view = self.units.look(owner, now)
+        return UnitView(
+            asked=asked,
+            switch=self.state.switch(),
+            unit=view.unit,
+            known=bool(view.known or view.item),
+            groups=view.groups,
+            policy=view.policy,
+            state=view.state,
+            next_possible=view.next_possible,
+            decision=_row(view.decision) if view.decision else None,
+            events=view.events,
+            changes=view.changes,
+        )
+
+    # Runs
+
+    def _runs(self, asked: Asked) -> RunsView:
+        if self.runs is None:
+            return RunsView(asked, on=False)
+        kind = FLEET if asked["kind"] == "fleets" else BENCHMARK
+        found, position = self.runs.page(asked["limit"], asked["position"], kind)
+        alive = self._alive(self.runs, found)
+        return RunsView(asked, True, [RunRow(run, alive.get(run.run)) for run in found], position)
+
+    def _alive(self, table: RunTable, runs: list[Run]) -> Mapping[str, int]:
+        """Nodes by run, where they are known: none of what has ended, of a standing fleet those last seen, else those
+        on record.
+        """
+        alive = {run.run: 0 for run in runs if run.ended_at}
+        alive |= {run.run: _seen(run) for run in runs if run.standing and not run.ended_at}
+        for run in [run for run in runs if run.run not in alive][:COUNTED]:
+            nodes = (one for one in table.resources(run.run) if one.kind is Kind.INSTANCE)
+            alive[run.run] = sum(one.created_at is not None and one.gone_at is None for one in nodes)
+        return alive
+
+
+def _seen(run: Run) -> int:
+    return sum(counts.in_service for counts in run.standing.seen.values()) if run.standing else 0
+
+
+def _row(decided: Decided) -> DecisionRow:
+    return DecisionRow(
+        unit=decided.unit,
+        tick=decided.tick,
+        reason=decided.reason,
+        detail=decided.detail,
+        rolled=decided.rolled,
+        probability=decided.probability,
+        group=decided.group,
+        instance_id=decided.instance_id,
+    )

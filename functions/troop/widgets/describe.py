@@ -1,0 +1,47 @@
+"""What a widget is and which parameters it takes, as Markdown: CloudWatch asks for it with ``describe``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from troop.widgets.asked import PARAMETERS, Parameter, Widget
+
+_TITLES: Mapping[Widget, tuple[str, str]] = {
+    Widget.EVENTS: (
+        "Latest events",
+        "Terminations on record, newest first, and how long groups took to recover.",
+    ),
+    Widget.DECISIONS: ("Today's decisions", "What was decided about each unit today, on its own calendar, and why."),
+    Widget.UNITS: (
+        "Units and their policy",
+        "What holds for each unit, where values come from, what is left out.",
+    ),
+    Widget.RUNS: ("Benchmark runs", "Runs of benchmarks or standing fleets: how far, nodes alive, cost."),
+}
+_EXAMPLES: Mapping[Widget, Mapping[str, Any]] = {
+    Widget.EVENTS: {"limit": 10},
+    Widget.DECISIONS: {"reason": "not-rolled"},
+    Widget.UNITS: {"show": "left-out"},
+    Widget.RUNS: {"limit": 5},
+}
+
+
+def describe(widget: Any) -> str:
+    """Markdown about one widget, or, for what is none, about all."""
+    asked = [one for one in Widget if one == widget] or list(Widget)
+    about = "It reads and shows, and changes nothing: changes are made with the commands that it shows."
+    return "\n\n".join([*(part for one in asked for part in _of(one)), about]) + "\n"
+
+
+def _of(widget: Widget) -> Iterator[str]:
+    title, about = _TITLES[widget]
+    yield f"## {title}\n\n{about}"
+    rows = [f"**{name}** | {_what(one)}" for name, one in PARAMETERS[widget].items() if not one.is_place]
+    yield "\n".join(["### Parameters", "", "Parameter | Description", "---|---", f"**widget** | `{widget}`", *rows])
+    lines = [f"widget: {widget}", *(f"{name}: {value}" for name, value in _EXAMPLES[widget].items())]
+    yield "\n".join(["### Example", "", "``` yaml", *lines, "```"])
+
+
+def _what(parameter: Parameter) -> str:
+    return parameter.what + (f"; else {parameter.default}" if parameter.default is not None else "")

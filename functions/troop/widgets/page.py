@@ -1,0 +1,188 @@
+"""Views as HTML for a CloudWatch dashboard: no script, which CloudWatch would take out, and everything escaped.
+
+What is printed comes from people, tags and tables. Characters that a screen does not show are replaced, long text is
+cut, and clicks call the same function again with parameters in a ``cwdb-action``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from troop.bench.money import shown
+from troop.bench.record import RunStatus
+from troop.chaos.decisions import TERMINATE
+from troop.chaos.events import OPEN, Event, Status, is_on_demand
+from troop.chaos.policy import PARSERS, Policy
+from troop.errors import TroopError
+from troop.widgets.asked import KINDS, SHOWS, Viewer
+from troop.widgets.commands import Command, Shell
+from troop.widgets.console import Console
+from troop.widgets.views import DecisionsView, EventsView, RunsView, UnitDecisionsView, UnitsView, UnitView, View
+
+LARGEST = 2_500_000
+"""Bytes of an answer. CloudWatch names no limit of its own; Lambda's is 6 MB of JSON, where a quotation mark takes two.
+"""
+
+LONGEST = 300
+"""Characters of anything that is printed, commands aside."""
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+_TEMPLATES: Mapping[type[Any], tuple[str, int]] = {
+    EventsView: ("events.html", 800),
+    DecisionsView: ("decisions.html", 600),
+    UnitDecisionsView: ("unit_decisions.html", 480),
+    UnitsView: ("units.html", 960),
+    UnitView: ("unit.html", 720),
+    RunsView: ("runs.html", 640),
+}
+"""Name, and the pixels that its table needs: in less, rows are shown as blocks below one another."""
+
+_TONES = {
+    "good": {Status.RECOVERED, RunStatus.SUCCEEDED},
+    "bad": {Status.UNRECOVERED, RunStatus.FAILED},
+    "busy": {*OPEN, RunStatus.ADMITTED, RunStatus.RUNNING, RunStatus.STOPPING},
+    "odd": {Status.ABANDONED, RunStatus.PARTIAL},
+}
+
+
+class TooLargeError(TroopError):
+    """The widget would be too large to be shown."""
+
+    def __init__(self) -> None:
+        super().__init__("there is too much to be shown at once: give the widget a smaller limit")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What stands around every view.
+
+    Attributes:
+        endpoint: ARN of the function, for clicks.
+        now: aware.
+    """
+
+    endpoint: str
+    viewer: Viewer
+    console: Console
+    shell: Shell
+    now: datetime
+
+    def when(self, moment: datetime) -> str:
+        """On the dashboard's clock."""
+        return f"{moment.astimezone(self.viewer.zone):%Y-%m-%d %H:%M}"
+
+    def clock(self, moment: datetime) -> str:
+        return f"{moment.astimezone(self.viewer.zone):%H:%M}"
+
+    @property
+    def soon(self) -> date:
+        """A day for examples."""
+        return (self.now + timedelta(days=7)).date()
+
+    def recovery(self, event: Event) -> str:
+        """Seconds until the group was whole again, or how long it has taken so far."""
+        if event.recovery_seconds is not None:
+            return f"{event.recovery_seconds:,.0f} s"
+        if event.status is Status.TERMINATED and event.terminated_at:
+            return f"{max(0.0, (self.now - event.terminated_at).total_seconds()):,.0f} s so far"
+        return ""
+
+
+def page(view: View, frame: Frame) -> str:
+    """A view as HTML.
+
+    Raises:
+        TooLargeError: it would have more than :data:`LARGEST` bytes.
+    """
+    name, needed = _TEMPLATES[type(view)]
+    narrow = frame.viewer.width is not None and frame.viewer.width < needed
+    html = _render(name, frame.viewer, narrow, view=view, asked=view.asked, frame=frame, shell=frame.shell)
+    if len(html.encode(errors="replace")) > LARGEST:
+        raise TooLargeError
+    return html
+
+
+def message(text: str, viewer: Viewer) -> str:
+    """A sentence in place of a widget."""
+    return _render("message.html", viewer, narrow=False, text=text)
+
+
+def _render(name: str, viewer: Viewer, narrow: bool, **context: Any) -> str:
+    return _templates().get_template(name).render(viewer=viewer, narrow=narrow, **context)
+
+
+@cache
+def _templates() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_legible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=False,
+    )
+    environment.filters |= {"tone": _tone, "span": _span, "value": _value, "money": shown}
+    environment.globals |= {
+        "TERMINATE": TERMINATE,
+        "SHOWS": SHOWS,
+        "KINDS": KINDS,
+        "STATUSES": [status.value for status in Status],
+        "is_on_demand": is_on_demand,
+        "settable": _settable,
+    }
+    return environment
+
+
+def _legible(value: Any) -> Any:
+    """Text that a screen shows as it is, cut; what is HTML already, and commands, stay as they are."""
+    if not isinstance(value, str) or isinstance(value, Command) or hasattr(value, "__html__"):
+        return value
+    cut = value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…"
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in cut)
+
+
+def _tone(status: Any) -> str:
+    return next((tone for tone, statuses in _TONES.items() if status in statuses), "plain")
+
+
+def _span(begun: datetime, ended: datetime) -> str:
+    """``1h 05m``, or ``2d 22h``."""
+    minutes = max(0, int((ended.astimezone(UTC) - begun.astimezone(UTC)).total_seconds())) // 60
+    hours, minutes = divmod(minutes, 60)
+    if hours >= 48:
+        return f"{hours // 24}d {hours % 24:02d}h"
+    return f"{hours}h {minutes:02d}m" if hours else f"{minutes}m"
+
+
+def _value(value: Any) -> str:
+    """A policy's value, as people would write it; a dash for none."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, (tuple, list)):
+        return ", ".join(map(str, value)) or "—"
+    return "—" if value is None or value == "" else str(value)
+
+
+_EXAMPLES = {"stop_alarms": ("ALARM",), "owner": "OWNER", "reason": "REASON"}
+"""For values that are not set: what to put in their place."""
+
+
+def _settable(policy: Policy) -> list[tuple[str, Any, str, Any]]:
+    """(key, value, source, what to set as an example) of each value; None for those with commands of their own."""
+    rows = []
+    for key in policy.as_dict():
+        sourced = getattr(policy, key)
+        example = (sourced.value or _EXAMPLES.get(key, sourced.value)) if key in PARSERS and key != "until" else None
+        rows.append((key, sourced.value, sourced.source, example))
+    return rows

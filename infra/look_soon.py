@@ -1,0 +1,119 @@
+"""Alarms of the class "look when you can": nothing of it gets worse over night.
+
+None of them has a threshold that somebody felt was right for all: slow is what is slow by the unit's own history, what
+benchmarks may cost is a setting, and the rest counts what should not happen at all, with room for what a repetition
+mends by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import aws_cdk as cdk
+from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from infra.alarms import IGNORED, Told
+from infra.measured import ours, throttled
+from troop.chaos.metrics import CURRENCY, Metric
+
+_SUM = cloudwatch.Stats.SUM
+_QUARTER, _HOUR, _DAY = cdk.Duration.minutes(15), cdk.Duration.hours(1), cdk.Duration.days(1)
+
+SOME, MANY = 3, 5
+"""So many failures are no accident: within a quarter of an hour, and of steps, which are repeated, within an hour."""
+
+MANY_THROTTLED = 100
+"""Requests within an hour. A few are put off whenever there is much to do at once, and are made again."""
+
+
+def look_soon(
+    api: apigateway.RestApi, busy: Mapping[str, lambda_.IFunction], written: Mapping[str, dynamodb.ITable]
+) -> Iterator[Told]:
+    """Those of every deployment.
+
+    Args:
+        busy: functions of which many run at once, by name. All share the account's concurrency, so few will do.
+        written: tables into which many write at once, by name.
+    """
+    yield Told(
+        "SlowRecoveries",
+        "A unit took more than twice as long to recover as it usually does.",
+        "slow-recoveries",
+        ours(Metric.SLOW_RECOVERIES, _SUM, _HOUR),
+    )
+    yield Told(
+        "ApiErrors",
+        f"The API has failed to answer {SOME} requests or more within a quarter of an hour.",
+        "api-errors",
+        api.deployment_stage.metric_server_error(period=_QUARTER, statistic=_SUM),
+        threshold=SOME,
+    )
+    yield Told(
+        "StepsFailing",
+        f"Functions have failed {MANY} times or more within an hour; what is repeated may have succeeded since.",
+        "steps-failing",
+        ours(Metric.STEPS_FAILED, _SUM, _HOUR),
+        threshold=MANY,
+    )
+    yield Told(
+        "NotificationsFailing",
+        f"{SOME} tries or more to tell others something have failed within a quarter of an hour; they are repeated.",
+        "notifications-failing",
+        ours(Metric.NOTIFICATIONS_FAILED, _SUM, _QUARTER),
+        threshold=SOME,
+    )
+    for name, function in busy.items():
+        yield Told(
+            f"Throttled{name}",
+            f"AWS has put off {MANY_THROTTLED} calls or more of the function {name} within an hour.",
+            "throttled",
+            function.metric_throttles(period=_HOUR, statistic=_SUM),
+            threshold=MANY_THROTTLED,
+        )
+    for name, table in written.items():
+        yield Told(
+            f"Throttled{name}",
+            f"DynamoDB has put off {MANY_THROTTLED} writes or more to the table {name} within an hour.",
+            "throttled",
+            throttled(table, "Write", _HOUR),
+            threshold=MANY_THROTTLED,
+        )
+
+
+def look_soon_at_benchmarks(scope: Construct, daily_cost: float, report: lambda_.IFunction) -> Iterator[Told]:
+    """Those of the half that runs benchmarks.
+
+    Args:
+        scope: where the condition on the partition belongs, on which the currency of the prices depends.
+        daily_cost: from which on a day's benchmarks are an alarm.
+        report: the function that makes reports.
+    """
+    yield Told(
+        "ReaperFound",
+        "A benchmark had left something behind, or had not ended in its time, and the reaper had to see to it.",
+        "reaper-found",
+        ours(Metric.REAPER_FINDS),
+        IGNORED,  # it speaks every quarter of an hour, as the watchdog does
+    )
+    # Whoever waits for a report hears of nothing: the teardown passes over its failure, and the API does not wait. In
+    # the end both leave it to Lambda's queue; what that gives up was throttled, or failed, at every try.
+    yield Told(
+        "ReportFailed",
+        "The report of a benchmark's run could not be made.",
+        "report-failed",
+        report.metric("AsyncEventsDropped", period=_QUARTER, statistic=_SUM),
+    )
+    equals = cdk.Fn.condition_equals(cdk.Aws.PARTITION, "aws-cn")
+    china = cdk.CfnCondition(scope, "PricesInYuan", expression=equals)
+    currency = cdk.Fn.condition_if(china.logical_id, "CNY", "USD").to_string()
+    yield Told(
+        "BenchmarkCost",
+        f"Benchmarks and fleets that ended within a day have cost {daily_cost:g} or more.",
+        "benchmark-cost",
+        ours(Metric.RUN_COST, _SUM, _DAY, **{CURRENCY: currency}),
+        threshold=daily_cost,
+    )

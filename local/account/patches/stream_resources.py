@@ -1,0 +1,40 @@
+"""Reading a table's stream is a permission on that stream; MiniStack asks roles for all streams there are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ministack.core import iam_actions
+from ministack.services import dynamodb_streams
+
+from ._wrap import wrap
+
+
+def apply() -> None:
+    @wrap(iam_actions, "extract_resource_arn")
+    def extract(
+        original: Callable[..., str],
+        service: str,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        *request: Any,
+        **more: Any,
+    ) -> str:
+        arn = original(service, method, path, headers, body, *request, **more)
+        return (_stream(body) or arn) if service == "dynamodbstreams" else arn
+
+
+def _stream(body: bytes) -> str | None:
+    """The ARN that a request names, or that the iterator in it is of."""
+    try:
+        request = json.loads(body)
+        token = request.get("ShardIterator")
+        within = dynamodb_streams._decode_iterator(token) if token else None
+    except (ValueError, AttributeError):
+        return None
+    arn = (within or {}).get("arn") or request.get("StreamArn")
+    return str(arn) if arn else None

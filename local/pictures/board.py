@@ -1,0 +1,148 @@
+"""A dashboard as one page: each widget of its definition at the place and in the size that it has there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from local.pictures.curves import Curve, Look, curves
+from local.pictures.points import Point
+from troop.report.assets import chart_script
+
+COLUMN, ROW, GAP = 52, 50, 10
+"""Pixels: of CloudWatch's units, and between two widgets."""
+
+_COLUMNS = 24
+_STATES = {"OK": "ok", "ALARM": "alarm"}
+_DEFAULT = {"width": 6, "height": 6}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a widget is, in pixels."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a dashboard refers to.
+
+    Attributes:
+        custom: HTML of its custom widgets, in their order.
+        alarms: state (OK, ALARM, INSUFFICIENT_DATA) by ARN.
+    """
+
+    points: Sequence[Point]
+    custom: Sequence[str]
+    alarms: Mapping[str, str]
+    look: Look
+    theme: str
+
+
+def place(widget: Mapping[str, Any]) -> Place:
+    """Of a widget of a dashboard's body."""
+    at = {**_DEFAULT, "x": 0, "y": 0, **widget}
+    return Place(at["x"] * COLUMN, at["y"] * ROW, at["width"] * COLUMN - GAP, at["height"] * ROW - GAP)
+
+
+def size(body: Mapping[str, Any]) -> tuple[int, int]:
+    """Width and height of all widgets together, in pixels."""
+    places = [place(widget) for widget in body["widgets"]]
+    return _COLUMNS * COLUMN - GAP, max((one.top + one.height for one in places), default=0)
+
+
+def page(name: str, body: Mapping[str, Any], seen: Seen) -> str:
+    """The page, with all that it needs in it.
+
+    Args:
+        name: of the dashboard.
+        body: of the dashboard, as CloudWatch keeps it.
+
+    Raises:
+        NotUnderstoodError: a metric widget has something that :mod:`curves` does not know.
+        ValueError: a widget is of a kind that is not known.
+    """
+    custom = iter(seen.custom)
+    widgets = [
+        {"place": place(widget), "title": widget["properties"].get("title", ""), **_drawn(widget, seen, custom)}
+        for widget in body["widgets"]
+    ]
+    width, height = size(body)
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=select_autoescape(), undefined=StrictUndefined
+    )
+    return environment.get_template("board.html").render(
+        name=name,
+        looked=_told(seen.look),
+        theme=seen.theme,
+        widgets=widgets,
+        width=width,
+        height=height,
+        script=Markup(chart_script()),
+        drawing=Markup((Path(__file__).parent / "board.js").read_text(encoding="utf-8")),
+    )
+
+
+def _drawn(widget: Mapping[str, Any], seen: Seen, custom: Any) -> dict[str, Any]:
+    """``kind``, and what the template shows of that kind."""
+    kind, properties = widget["type"], widget["properties"]
+    if kind == "text":
+        return {"kind": kind, "html": Markup(MarkdownIt().render(properties["markdown"]))}
+    if kind == "custom":
+        return {"kind": kind, "html": Markup(next(custom))}
+    if kind == "alarm":
+        states = [(arn.rpartition(":")[2], seen.alarms.get(arn, "INSUFFICIENT_DATA")) for arn in properties["alarms"]]
+        return {"kind": kind, "alarms": [(name, _STATES.get(state, "unknown")) for name, state in states]}
+    if kind != "metric":
+        raise ValueError(f"a widget of the kind {kind!r} is not known")
+    found = curves(properties, seen.points, seen.look)
+    if properties.get("view") == "singleValue":
+        return {
+            "kind": "number",
+            "numbers": [(one.label, number(one.values[-1][1]) if one.values else "--") for one in found],
+        }
+    return {
+        "kind": "graph",
+        "empty": not any(one.values for one in found),
+        "graph": _graph(properties, found, seen.look),
+    }
+
+
+def _graph(properties: Mapping[str, Any], found: Sequence[Curve], look: Look) -> str:
+    axes = properties.get("yAxis", {})
+    graph = {
+        "stacked": bool(properties.get("stacked")),
+        "start": look.start * 1000,
+        "end": look.end * 1000,
+        "axes": [axes.get("left", {}).get("label", ""), axes["right"].get("label", "") if "right" in axes else None],
+        "curves": [
+            {"name": one.label, "right": one.right, "values": [[at * 1000, value] for at, value in one.values]}
+            for one in found
+        ],
+    }
+    return json.dumps(graph)
+
+
+def number(value: float) -> str:
+    """At most two digits after the point."""
+    return f"{value:,.2f}".rstrip("0").rstrip(".")
+
+
+def _told(look: Look) -> str:
+    def clock(seconds: float) -> str:
+        return f"{datetime.fromtimestamp(seconds, UTC):%H:%M}"
+
+    period = "" if look.period is None else f" · period {look.period} s"
+    return f"{datetime.fromtimestamp(look.start, UTC):%Y-%m-%d} {clock(look.start)}-{clock(look.end)} UTC{period}"

@@ -1,0 +1,77 @@
+"""Looks at pages in Chromium, and keeps what it sees."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+_PATIENCE_MS = 60_000
+
+
+class NoBrowserError(RuntimeError):
+    """Chromium is missing."""
+
+
+def found() -> str | None:
+    """Where Chromium is; the variable TROOP_CHROMIUM names another one."""
+    named = os.environ.get("TROOP_CHROMIUM") or _NAMES[0]
+    return next(filter(None, map(shutil.which, (named, *_NAMES))), None)
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """One, until the block ends.
+
+    Raises:
+        NoBrowserError
+    """
+    path = found()
+    if path is None:
+        raise NoBrowserError("Chromium is missing: scripts/browser installs it")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=list(_FLAGS))
+        try:
+            yield started
+        finally:
+            started.close()
+
+
+def page(browser: Browser, theme: str, width: int, height: int, *, scale: float = 1) -> Page:
+    """A page of that size in pixels, whose viewer likes that theme; closing its context is the caller's.
+
+    Args:
+        scale: device pixels for each pixel.
+    """
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if theme == "dark" else "light",
+        device_scale_factor=scale,
+        timezone_id="UTC",
+        reduced_motion="reduce",
+    )
+    context.set_default_timeout(_PATIENCE_MS)
+    return context.new_page()
+
+
+def keep(page: Page, path: Path, *, whole: bool = False) -> None:
+    """What the page shows now.
+
+    Args:
+        whole: also what is below.
+    """
+    page.screenshot(path=path, full_page=whole, animations="disabled")

@@ -1,0 +1,58 @@
+"""Metrics of functions, from lines of their logs: those that CloudWatch takes from there (embedded metric format), and
+how long each call has taken, which Lambda writes there as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_REPORT = re.compile(r"REPORT RequestId: \S+\s+Duration: (?P<milliseconds>[\d.]+) ms")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value that was measured.
+
+    Attributes:
+        seconds: since 1970.
+        dimensions: (name, value), in the order of the names.
+    """
+
+    seconds: float
+    namespace: str
+    metric: str
+    dimensions: tuple[tuple[str, str], ...]
+    value: float
+
+
+def dimensions_of(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """As points have them."""
+    return tuple(sorted(given.items()))
+
+
+def points(lines: Iterable[Mapping[str, Any]]) -> list[Point]:
+    """Every value of every line, once for each of its sets of dimensions."""
+    return [point for line in lines for point in _of(line)]
+
+
+def duration(seconds: float, line: str, function: str) -> Point | None:
+    """Of Lambda's report on one call of a function; None for any other line."""
+    found = _REPORT.match(line)
+    if found is None:
+        return None
+    dimensions = dimensions_of({"FunctionName": function})
+    return Point(seconds, "AWS/Lambda", "Duration", dimensions, float(found["milliseconds"]))
+
+
+def _of(line: Mapping[str, Any]) -> Iterator[Point]:
+    seconds = line["_aws"]["Timestamp"] / 1000
+    for directive in line["_aws"]["CloudWatchMetrics"]:
+        for names in directive["Dimensions"]:
+            dimensions = dimensions_of({name: str(line[name]) for name in names})
+            for metric in directive["Metrics"]:
+                written = line[metric["Name"]]
+                for value in written if isinstance(written, list) else [written]:
+                    yield Point(seconds, directive["Namespace"], metric["Name"], dimensions, float(value))

@@ -1,0 +1,153 @@
+"""The page of `troop ui` in a browser, against a deployment on local AWS, started as a person starts it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from local.project import ROOT
+from tests.e2e.benches import LONG, Bench
+
+WEB, LEDGER = "ui-web", "ui/ledger"
+
+
+@pytest.fixture(scope="module")
+def groups(bench: Bench) -> Iterator[None]:
+    for name in (WEB, LEDGER):
+        bench.deployment.group(name)
+    yield
+    for name in (WEB, LEDGER):
+        bench.deployment.groups.delete(name)
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, bench: Bench, groups: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path_factory.mktemp("ui")),
+        "TROOP_DEPLOYMENT": bench.deployment.name,
+        **bench.account.exports,
+    }
+    command = [sys.executable, str(ROOT / "cli"), "ui", "--no-open"]
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        assert bench.deployment.name in said
+        link = process.stdout.readline().strip()
+        page = browser.new_context(viewport={"width": 1280, "height": 900}, timezone_id="UTC").new_page()
+        expect.set_options(timeout=LONG * 1000)
+        page.set_default_timeout(LONG * 1000)
+        page.goto(link)
+        yield page
+        if os.environ.get("TROOP_SHOTS"):
+            shoot(page, Path(os.environ["TROOP_SHOTS"]))
+        page.context.close()
+    finally:
+        expect.set_options(timeout=5_000)
+        process.terminate()
+        process.wait(timeout=10)
+        process.communicate()
+
+
+def shoot(page: Page, folder: Path) -> None:
+    """Pictures of what there is to be seen, for those who want to look."""
+    for view in ("units", "events", "calendar", "runs"):
+        go(page, view)
+        expect(page.locator("main table, main .days").first).to_be_visible()
+        expect(page.locator(".loading")).to_have_count(0)
+        page.screenshot(path=folder / f"local-{view}.png")
+
+
+def go(page: Page, view: str) -> None:
+    page.goto(re.sub("#.*", f"#/{view}", page.url))
+
+
+def test_units_and_where_their_values_come_from(page: Page, bench: Bench) -> None:
+    expect(page.locator("#where")).to_have_text(f"{bench.deployment.name} on this machine")
+    expect(page.locator("#switch")).to_contain_text("unleashed")
+    page.get_by_label("Search").fill("ui")
+    expect(page.locator("tbody tr")).to_have_count(2)
+    expect(page.get_by_role("row", name=re.compile(f"^{WEB}"))).to_contain_text("settings")
+    page.get_by_role("link", name=LEDGER).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(LEDGER)
+    expect(page.get_by_role("row", name=re.compile("^Probability"))).to_contain_text("settings")
+
+
+def test_opting_out_and_in(page: Page, bench: Bench) -> None:
+    go(page, "units/ui~2Fledger")
+    page.get_by_role("button", name="Opt out").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Why").fill("month-end closing")
+    dialog.get_by_role("button", name="Opt out").click()
+    expect(page.locator("#flash")).to_have_text(f"{LEDGER} is left alone.")
+    expect(page.get_by_role("row", name=re.compile("^Takes part"))).to_contain_text("item in GroupTags")
+    told = bench.deployment.view.api.get("groups/ui~2Fledger").body
+    assert told["policy"]["reason"] == {"value": "month-end closing", "source": "item"}
+    assert bench.deployment.tick()["status"] == "SUCCEEDED"
+    page.reload()
+    expect(page.locator(".answer")).to_contain_text(LEDGER)
+    expect(page.locator(".answer")).to_contain_text(re.compile("opted out by item|outside"))
+    page.get_by_text("Every tick of").click()
+    expect(page.get_by_role("table", name="What each tick decided")).to_be_visible()
+    page.get_by_role("button", name="Opt in").click()
+    dialog.get_by_role("button", name="Opt in").click()
+    expect(page.locator("#flash")).to_have_text(f"{LEDGER} takes part.")
+
+
+def test_events_are_seen_as_they_happen(page: Page, bench: Bench) -> None:
+    go(page, "events")
+    expect(page.locator("#liveness")).to_contain_text("Live")
+    page.get_by_label("Search").fill(WEB)
+    request = {"group": WEB, "idempotency_key": f"ui-{datetime.now(UTC).timestamp()}"}
+    answer = bench.deployment.view.api.request("POST", "terminations", body=request)
+    assert answer.status == 202, answer
+    expect(page.locator("tbody tr").first).to_contain_text(answer.body["instance_id"])
+    expect(page.locator("tbody tr").first).to_contain_text("recovered")
+    expect(page.locator("#news")).to_contain_text(WEB)
+
+
+def test_the_calendar_tells_what_is_to_be_expected(page: Page) -> None:
+    go(page, "calendar")
+    page.get_by_label("Ahead").select_option("2")
+    expect(page.locator(".days > li")).to_have_count(14)
+    expect(page.locator(".day.today")).to_have_count(1)
+    expect(page.locator(".day:not(.today)").get_by_role("link", name=WEB).first).to_be_visible()
+
+
+def test_the_halt_switch(page: Page, bench: Bench) -> None:
+    page.get_by_role("button", name="Halt").click()
+    page.get_by_role("dialog").get_by_label("Why").fill("incident")
+    page.keyboard.press("Enter")
+    expect(page.locator("#switch")).to_contain_text("halted")
+    switch = bench.deployment.view.api.get("switch").body
+    assert (switch["halted"], switch["reason"]) == (True, "incident")
+    expect(page.get_by_text("nothing is to be expected until somebody resumes")).to_be_visible()
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("dialog").get_by_role("button", name="Resume").click()
+    expect(page.locator("#switch")).to_contain_text("unleashed")
+    assert bench.deployment.view.api.get("switch").body["halted"] is False
+
+
+def test_a_benchmark_is_watched_and_stopped(page: Page, bench: Bench) -> None:
+    ended = bench.start("ui-ended")
+    bench.ended(ended)
+    going = bench.start("ui-going", {"mute": 1})  # its node never boots
+    go(page, "runs")
+    expect(page.get_by_role("row", name=re.compile(ended))).to_contain_text("succeeded")
+    page.get_by_role("link", name=ended).click()
+    expect(page.get_by_role("table", name="What was measured")).to_contain_text("measure")
+    expect(page.get_by_role("link", name="Open the report")).to_have_attribute("rel", "noopener")
+    go(page, f"runs/{going}")
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop the run").click()
+    expect(page.locator(".headline")).to_contain_text("stopped")
+    assert bench.ended(going)["run"]["status"] == "STOPPED"

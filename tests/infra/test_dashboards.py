@@ -1,0 +1,175 @@
+"""The dashboards: that CloudWatch would take them, and that they show what there is under the name that it has."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+
+from infra.dashboards import CUSTOM, MOST_NAMED, WAITED_FOR, WIDTH
+from tests.infra.cfn import of_type, text
+from tests.infra.conftest import CONTEXT, stack_of
+from troop.chaos.metrics import CALENDAR, CURRENCY, KIND, REASON, STATUS, Metric
+
+Template = Mapping[str, Any]
+
+MOST_METRICS, MOST_OF_ALL, MOST_WIDGETS = 500, 2500, 500
+"""CloudWatch's quotas: metrics of a widget and of a dashboard, widgets of a dashboard."""
+
+SECOND = {
+    Metric.DECISIONS: REASON,
+    Metric.OUTCOMES: STATUS,
+    Metric.RUNS_ENDED: STATUS,
+    Metric.UNITS_TAKING_PART: CALENDAR,
+    Metric.UNITS_OPTED_OUT: CALENDAR,
+    Metric.RUNS_OPEN: KIND,
+    Metric.NODES_ALIVE: KIND,
+    Metric.REPAIRS: KIND,
+    Metric.RUN_COST: CURRENCY,
+}
+"""The second dimension of the metrics that have one: without it there is no such metric."""
+
+
+def bodies(template: Template) -> dict[str, dict[str, Any]]:
+    found = of_type(template, "AWS::CloudWatch::Dashboard")
+    return {
+        name.removeprefix("Dashboards"): json.loads(text(one["Properties"]["DashboardBody"]))
+        for name, one in found.items()
+    }
+
+
+def curves(body: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, str], str]]:
+    """(namespace and name, dimensions, statistic) of every metric that is not searched for."""
+    for row in (row for widget in body["widgets"] for row in widget["properties"].get("metrics", ())):
+        *names, options = row
+        if names:
+            namespace, metric, *dimensions = names
+            yield (
+                f"{namespace}/{metric}",
+                dict(zip(dimensions[::2], dimensions[1::2], strict=True)),
+                options.get("stat", ""),
+            )
+
+
+def searches(body: Mapping[str, Any]) -> Iterator[str]:
+    for row in (row for widget in body["widgets"] for row in widget["properties"].get("metrics", ())):
+        if len(row) == 1:
+            yield row[0]["expression"]
+
+
+def test_cloudwatch_would_take_them(template: Template, blue: Template) -> None:
+    for found in (template, blue):
+        for name, body in bodies(found).items():
+            widgets = body["widgets"]
+            counts = [len(widget["properties"].get("metrics", ())) for widget in widgets]
+            assert len(widgets) <= MOST_WIDGETS, name
+            assert max(counts) <= MOST_METRICS, name
+            assert sum(counts) <= MOST_OF_ALL, name
+            named = {(metric, str(dimensions)) for metric, dimensions, _ in curves(body)}
+            assert len(named) <= MOST_NAMED, f"{name} would not be free any more"
+            assert all(widget["x"] + widget["width"] <= WIDTH for widget in widgets)
+            places = [(w["x"] + x, w["y"] + y) for w in widgets for x in range(w["width"]) for y in range(w["height"])]
+            assert len(places) == len(set(places)), f"widgets of {name} lie on one another"
+
+
+def test_names_are_unique_in_the_account_for_they_are_global(template: Template) -> None:
+    found = of_type(template, "AWS::CloudWatch::Dashboard").values()
+    names = {text(one["Properties"]["DashboardName"]) for one in found}
+    assert names == {f"<AWS::StackName>-<AWS::Region>-{title}" for title in ("Business", "Operations")}
+
+
+def test_they_show_this_deployment_and_region_alone(template: Template) -> None:
+    for body in bodies(template).values():
+        for widget in body["widgets"]:
+            if widget["type"] == "metric":
+                assert widget["properties"]["region"] == "<AWS::Region>"
+        for name, dimensions, _ in curves(body):
+            assert any(value.startswith("<") for value in dimensions.values()), name
+        assert not re.search(r"amazonaws|arn:aws|console\.", json.dumps(body)), "no partition and no console is named"
+
+
+def test_every_metric_is_shown_with_the_dimensions_it_is_written_with(template: Template) -> None:
+    shown: dict[str, set[str]] = {}
+    for body in bodies(template).values():
+        for name, dimensions, _ in curves(body):
+            if name.startswith("Troop/"):
+                shown.setdefault(name.removeprefix("Troop/"), set()).add(",".join(dimensions))
+        for expression in (one for one in searches(body) if "{AWS/" not in one):
+            schema = r"\{Troop,([\w,]+)\} MetricName=\"(\w+)\" deployment=\"<AWS::StackName>\""
+            found = re.fullmatch(rf"(?:FILL\()?SEARCH\('{schema}', '(?:Sum|Maximum)'\)(?:, 0\))?", expression)
+            assert found, expression
+            shown.setdefault(found[2], set()).add(found[1])
+    expected = {
+        metric.value: {",".join(("deployment", *([SECOND[metric]] if metric in SECOND else ())))} for metric in Metric
+    }
+    assert shown == expected
+
+
+def test_recoveries_are_shown_by_their_percentiles(template: Template) -> None:
+    stats = {stat for name, _, stat in curves(bodies(template)["Business"]) if name == "Troop/RecoverySeconds"}
+    assert stats == {"p50", "p95", "Maximum"}
+
+
+def test_every_function_workflow_queue_and_alarm_is_there(template: Template) -> None:
+    operations = bodies(template)["Operations"]
+    seen: dict[str, set[str]] = {}
+    for name, dimensions, _ in curves(operations):
+        seen.setdefault(name, set()).add(next(iter(dimensions.values())))
+    functions = {f"<{name}>" for name in of_type(template, "AWS::Lambda::Function")}
+    assert seen["AWS/Lambda/Errors"] == functions
+    assert seen["AWS/Lambda/Duration"] == {f"<{name.title()}>" for name in WAITED_FOR}
+    machines = {f"<{name}>" for name in of_type(template, "AWS::StepFunctions::StateMachine")}
+    assert seen["AWS/States/ExecutionsFailed"] == machines | {"<ChaosMachine>/TerminateAll"}
+    assert seen["AWS/States/ExecutionsTimedOut"] == {"<ChaosMachine>", "<BenchmarksTeardownMachine>"}
+    for one in of_type(template, "AWS::CloudWatch::Alarm").values():
+        alarm = one["Properties"]
+        name = f"{alarm['Namespace']}/{alarm['MetricName']}"
+        if not name.startswith("Troop/") and not name.startswith("AWS/States/ExecutionsAborted"):
+            assert text(alarm["Dimensions"][0]["Value"]) in seen[name], "what an alarm is about can be looked at"
+    queues = {f"<{name}.QueueName>" for name in of_type(template, "AWS::SQS::Queue")}
+    assert seen["AWS/SQS/ApproximateNumberOfMessagesVisible"] == queues
+    assert {"AWS/ApiGateway/Latency", "AWS/ApiGateway/4XXError", "AWS/ApiGateway/5XXError"} <= set(seen)
+    alarms = {arn for w in operations["widgets"] if w["type"] == "alarm" for arn in w["properties"]["alarms"]}
+    assert alarms == {f"<{name}.Arn>" for name in of_type(template, "AWS::CloudWatch::Alarm")}
+
+
+def test_writes_that_an_index_holds_up_are_seen(template: Template) -> None:
+    """An index that is throttled throttles its table, and does not count as the table."""
+    found = [one for one in searches(bodies(template)["Operations"]) if "GlobalSecondaryIndexName}" in one]
+    for table in ("Decisions", "Events", "Runs"):
+        assert any('"WriteThrottleEvents"' in one and f'TableName="<{table}>"' in one for one in found)
+
+
+def test_the_first_thing_on_each_says_what_to_do_first(template: Template, green: Template) -> None:
+    for found, runbook in ((template, "docs/runbook.md"), (green, "(https://wiki.example.com/troop)")):
+        for body in bodies(found).values():
+            first = body["widgets"][0]
+            assert (first["type"], first["x"], first["y"]) == ("text", 0, 0)
+            told = first["properties"]["markdown"]
+            assert all(part in told for part in ("troop halt", "troop doctor", runbook))
+
+
+@pytest.fixture(scope="module")
+def without_benchmarks() -> tuple[dict[str, Any], dict[str, Any]]:
+    """(without dashboards, with them) of stacks without benchmarks."""
+    app = cdk.App(context=CONTEXT)
+    stack_of(app, deployment="None", benchmarks=False, dashboards=False)
+    stack_of(app, deployment="Drawn", benchmarks=False)
+    made = app.synth()
+    return made.get_stack_by_name("None").template, made.get_stack_by_name("Drawn").template
+
+
+def test_a_deployment_need_not_have_any(without_benchmarks: tuple[Template, Template]) -> None:
+    assert of_type(without_benchmarks[0], "AWS::CloudWatch::Dashboard") == {}
+
+
+def test_widgets_are_drawn_by_the_function_that_is_given(without_benchmarks: tuple[Template, Template]) -> None:
+    business = bodies(without_benchmarks[1])["Business"]
+    custom = [widget["properties"] for widget in business["widgets"] if widget["type"] == "custom"]
+    assert {one["endpoint"] for one in custom} == {"<Widgets.Arn>"}
+    assert [one["params"]["widget"] for one in custom] == [name for name in CUSTOM if name != "runs"]
+    assert not [e for e in searches(business) if re.search(r"Run|Nodes", e)], "nothing of benchmarks without them"

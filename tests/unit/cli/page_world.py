@@ -1,0 +1,178 @@
+"""The page's server before an API in memory, as tests in a browser use it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from cli import calendar_ahead, group_files, settings_files
+from cli.api import Answer
+from cli.calendar_ahead import Basis
+from cli.client import TroopClient
+from cli.page_server import PageServer
+from cli.settings_files import TriedSettings
+from tests.unit.cli.conftest import FakeApi
+from troop.chaos.decisions import Account
+from troop.chaos.facts import Switch
+from troop.chaos.units import unit_to_url
+
+ABOUT = {"deployment": "Troop", "account": "111122223333", "region": "eu-central-1", "local": False}
+NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
+RUN = "20261121-150312-1f0c9b2e"
+
+CALENDARS = {
+    "default": {
+        "time_zone": "Europe/Vienna",
+        "open": "09:00",
+        "close": "15:00",
+        "country": "AT",
+        "freezes": [{"from": "2026-12-14", "to": "2026-12-18", "reason": "Year-end closing"}],
+        "extra_dates": [{"date": "2026-11-27", "name": "Company outing"}],
+    },
+    "night": {"time_zone": "America/New_York", "open": "01:00", "close": "04:00"},
+}
+
+
+def run(**more: Any) -> dict[str, Any]:
+    """A run as GET /benchmarks tells it."""
+    return {
+        "run": RUN,
+        "name": "cassandra-write",
+        "status": "SUCCEEDED",
+        "reason": None,
+        "at": "2026-11-21T15:03:12.000Z",
+        "expires_at": "2026-11-21T19:03:12.000Z",
+        "requested_by": "arn:aws:iam::111122223333:user/ada",
+        "execution": None,
+        "closed_at": "2026-11-21T15:20:00.000Z",
+        "ended_at": "2026-11-21T15:21:03.000Z",
+        "estimate": {"expected": 1.31, "most": 4.4, "currency": "USD", "budget": 5},
+        "cost": {"amount": 1.2875, "currency": "USD", "items": [], "unknown": []},
+        "cells": 2,
+        "nodes": 9,
+    } | more
+
+
+_TIMES = ("mean", "p50", "p90", "p95", "p99", "max")
+
+
+def cell(number: int, label: str, status: str = "SUCCEEDED", **more: Any) -> dict[str, Any]:
+    row = {
+        "phase": "write",
+        "role": "drivers",
+        "operation": "insert",
+        "count": 1_250_000 * number,
+        "per_second": 20_833.3 * number,
+        "errors": {"timeout": 3} if number == 2 else {},
+        "bytes_per_second": 21_000_000.0,
+        **{
+            f"{name}_ms": 1.7 * step * number
+            for step, name in enumerate(("mean", "p50", "p90", "p95", "p99", "max"), 1)
+        },
+    }
+    return {
+        "cell": f"c{number:03d}",
+        "label": label,
+        "variant": {"scale": label, "values": {}, "repetition": 1},
+        "attempt": 1,
+        "status": status,
+        "phase": "over" if status == "SUCCEEDED" else "write",
+        "steps": [
+            {"phase": "launch", "at": "2026-11-21T15:04:00.000Z"},
+            {"phase": "over", "at": "2026-11-21T15:19:05.000Z"},
+        ],
+        "reason": None if status == "SUCCEEDED" else "i-0abc was lost",
+        "results": [row] if status == "SUCCEEDED" else None,
+        "results_left_out": False,
+        "cost": {"amount": 0.64, "currency": "USD", "items": [], "unknown": []},
+    } | more
+
+
+@dataclass
+class World(FakeApi):
+    """Benchmarks, too. ``runs`` by id, as GET /benchmarks/{run} tells them."""
+
+    runs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    report: Answer = field(default_factory=lambda: Answer(302, None, headers={"Location": "https://bucket.example/r"}))
+
+    def request(
+        self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
+    ) -> Answer:
+        kind, _, rest = path.partition("/")
+        if kind != "benchmarks" or (method, path) in self.refusals:
+            return super().request(method, path, query, body)
+        self.calls.append((method, path, dict(body or query or {})))
+        if not rest:
+            return self._page("runs", [told["run"] for told in self.runs.values()], query or {})
+        if rest.endswith("/report"):
+            return self.report
+        if rest not in self.runs:
+            return Answer(404, {"statusCode": 404, "message": f"there is no run {rest}"})
+        if method == "DELETE":
+            self.runs[rest]["run"]["status"] = "STOPPING"
+            return Answer(202, self.runs[rest]["run"])
+        return Answer(200, self.runs[rest])
+
+    def _row(self, unit: str, number: int) -> dict[str, Any]:
+        row, item = super()._row(unit, number), self.units[unit]["item"]
+        sources = dict.fromkeys(("takes_part", "probability", "min_healthy", "calendar", "method"), "settings")
+        if "opt_out" in item:
+            sources["takes_part"] = "item"
+        return row | {"id": unit_to_url(unit), "sources": sources}
+
+
+@lru_cache
+def _deployed(names: tuple[str, ...]) -> tuple[TriedSettings, Account]:
+    settings = {"calendars": CALENDARS, "probability": 0.35, "leashed": True, "max_per_day": 50}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "file.json"
+        file.write_text(json.dumps(settings))
+        tried = settings_files.load(file)
+        file.write_text(json.dumps([{"name": name, "desired": 4} for name in names]))
+        return tried, group_files.load(file).account(tried.chaos)
+
+
+class Ahead:
+    """Looks ahead from a fixed moment, with groups of a file."""
+
+    def __init__(self, world: FakeApi, *names: str) -> None:
+        self.settings, self.account = _deployed(names)
+        self.world, self.salt, self.forgotten = world, b"salt", 0
+
+    def __call__(self, weeks: int, *, unleashed: bool) -> Mapping[str, Any]:
+        switch = Switch(halted=self.world.switch["halted"], leashed=self.world.switch["leashed"])
+        basis = Basis(replace(self.account, switch=switch), self.settings, self.salt, "you may not read it")
+        return calendar_ahead.document(basis, NOW, weeks, unleashed=unleashed)
+
+    def forget(self) -> None:
+        self.forgotten += 1
+
+
+@contextmanager
+def serving(server: PageServer) -> Iterator[PageServer]:
+    """A server, while it serves."""
+    with server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def page_server(
+    world: FakeApi, ahead: Ahead, log: list[str], fetch: Callable[[str], bytes] | None = None
+) -> PageServer:
+    client = TroopClient(
+        world, "arn:aws:execute-api:eu-central-1:111122223333:abc123/v1", "Troop", sleep=lambda _: None
+    )
+    return PageServer(client, ABOUT, ahead, 0, log.append, fetch)

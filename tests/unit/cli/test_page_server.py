@@ -1,0 +1,230 @@
+"""The server of the page, over real connections: who is let in, its files, and what only the command works out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from cli import times
+from cli.api import Answer, UnreachableError
+from cli.errors import CliError, Exit
+from cli.page_server import MOST_WEEKS, PageServer
+from tests.unit.cli.page_world import ABOUT, RUN, Ahead, World, page_server, serving
+from tests.unit.cli.proxying import JSON, Reply, Running
+
+
+class Page(Running):
+    """The page's server, running."""
+
+    @property
+    def server(self) -> PageServer:
+        return cast(PageServer, self.proxy)
+
+    @property
+    def world(self) -> World:
+        return cast(World, self.api)
+
+    def enter(self, ticket: str, **headers: str) -> Reply:
+        body = json.dumps({"ticket": ticket}).encode()
+        return self.ask("POST", "/ui/session", body, token=None, **(JSON | headers))
+
+    def ticket(self) -> str:
+        return self.server.link().partition("#ticket=")[2]
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    world, log = World(), list[str]()
+    world.add("web")
+    with serving(page_server(world, Ahead(world, "web"), log)) as server:
+        yield Page(server, cast(Any, world), log)
+
+
+FOREIGN = ("http:", "https://", "innerHTML", "insertAdjacentHTML", "<script>", 'style="', "eval(")
+FILES = ["/", "/index.html", "/style.css", "/icon.svg", "/js/main.js", "/js/session.js"]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_files_are_for_every_browser_of_this_machine_and_allow_nothing_else(page: Page, file: str) -> None:
+    reply = page.ask(target=file, token=None)
+    assert reply.status == 200
+    policy = reply.headers["content-security-policy"].split("; ")
+    assert {"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"} <= set(policy)
+    assert "unsafe" not in reply.headers["content-security-policy"]
+    assert reply.headers["x-content-type-options"] == "nosniff"
+    assert page.proxy.token.encode() not in reply.body
+
+
+def test_files_name_nothing_in_line_and_nothing_from_elsewhere(page: Page) -> None:
+    for file in page.server.files.values():
+        text = file.read_text(encoding="utf-8")
+        found = text.replace("http://www.w3.org/2000/svg", "")
+        assert not [
+            word
+            for word in ("http:", "https://", "//cdn", "innerHTML", "<script>", 'style="', "eval(")
+            if word in found
+        ]
+
+
+@pytest.mark.parametrize(
+    "file", ["/js/../page_server.py", "/../ui.py", "/js", "/page_server.py", "/js/%2e%2e/style.css"]
+)
+def test_there_are_no_other_files(page: Page, file: str) -> None:
+    assert page.ask(target=file).status == 404
+    assert page.world.calls == []
+
+
+def test_a_name_that_was_pointed_here_gets_no_file(page: Page) -> None:
+    assert page.ask(target="/", token=None, Host=f"evil.example:{page.port}").status == 403
+    assert page.ask(target="/js/main.js", token=None, Sec_Fetch_Site="cross-site").status == 403
+    assert page.ask(target="/", token=None, Sec_Fetch_Site="cross-site").status == 200  # a link that somebody clicked
+    assert page.ask("POST", "/", b"{}", token=None, **JSON).status == 405
+
+
+def test_a_ticket_lets_in_once(page: Page) -> None:
+    ticket, other = page.ticket(), page.ticket()
+    assert page.enter("").status == page.enter("wrong").status == page.enter("\u00f6").status == 401
+    entered = page.enter(ticket)
+    assert (entered.status, entered.body) == (200, {"token": page.proxy.token})
+    again = page.enter(ticket)
+    assert again.status == 401
+    assert "press Enter" in again.body["message"]
+    assert page.enter(other).status == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Host": "evil.example"}, {"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "same-site"}],
+)
+def test_a_ticket_lets_no_other_site_in(page: Page, headers: dict[str, str]) -> None:
+    ticket = page.ticket()
+    assert page.enter(ticket, **headers).status == 403
+    assert page.enter(ticket).status == 200
+
+
+def test_a_ticket_comes_as_json(page: Page) -> None:
+    assert page.enter(page.ticket(), **{"Content-Type": "text/plain"}).status == 415
+    assert page.ask("GET", "/ui/session", token=None).status == 405
+
+
+@pytest.mark.parametrize(
+    "path", ["/ui/about", "/ui/why?unit=web", "/ui/calendar", f"/ui/report/{RUN}", "/groups", "/switch"]
+)
+def test_without_the_token_nothing_is_told(page: Page, path: str) -> None:
+    refused = page.ask(target=path, token=None)
+    assert refused.status == 401
+    assert "`troop ui`" in refused.body["message"]
+    assert page.ask(target=path, Origin="https://evil.example").status == 403
+    assert page.world.calls == []
+
+
+def test_neither_tokens_nor_tickets_get_into_the_log(page: Page) -> None:
+    ticket = page.ticket()
+    page.enter(ticket)
+    page.ask(target="/ui/why?unit=secret")
+    assert not [line for line in page.log if ticket in line or page.proxy.token in line or "secret" in line]
+
+
+def test_the_api_is_passed_on(page: Page) -> None:
+    assert page.ask(target="/groups?limit=50").body["groups"][0]["unit"] == "web"
+    assert page.ask("PATCH", "/switch", b'{"halted": true}', **JSON).body["halted"] is True
+    assert cast(Ahead, page.server.ahead).forgotten == 1  # what is to be expected is another thing now
+    assert page.ask(target="/ui/about").body == ABOUT
+
+
+EXPIRED = "The security token included in the request is expired"
+DENIED = "User: arn:aws:iam::1:user/x is not authorized to perform: execute-api:Invoke"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Answer(403, {"message": EXPIRED}), "credentials have expired"),
+        (
+            Answer(403, {"Message": DENIED}),
+            "you may not do that: your policies must allow execute-api:Invoke on arn:aws",
+        ),
+        (Answer(500, {"message": "Internal server error"}), "its logs tell more"),
+        (Answer(400, {"statusCode": 400, "message": "limit is 0"}), "limit is 0"),
+    ],
+)
+def test_refusals_say_what_to_do(page: Page, answer: Answer, said: str) -> None:
+    page.world.refusals["GET", "groups"] = [answer]
+    reply = page.ask(target="/groups")
+    assert reply.status == answer.status
+    assert said in reply.body["message"]
+
+
+def test_nobody_there_is_told(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Answer:
+        raise UnreachableError("refused")
+
+    monkeypatch.setattr(page.world, "request", fail)
+    for target in ("/groups", "/ui/why?unit=web"):
+        reply = page.ask(target=target)
+        assert reply.status == 502
+        assert reply.body["message"] == "the API of Troop cannot be reached: refused"
+
+
+def test_why(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(times, "now", lambda: datetime(2026, 11, 20, 12, 0, tzinfo=UTC))
+    decided = {"unit": "web", "day": "2026-11-20", "time_zone": "Europe/Vienna", "reason": "not-rolled"}
+    decided |= {"tick": "2026-11-20T09:00:00+00:00", "detail": "0.9 >= 0.2", "group": None, "instance_id": None}
+    page.world.decisions = [decided]
+    told = page.ask(target="/ui/why?unit=web&day=2026-11-20").body
+    said = "web has not been terminated today, Friday 2026-11-20, so far: not rolled: 0.9 >= 0.2."
+    assert told["answer"] == said
+    assert told["stretches"] == [{"time": "10:00-10:00", "ticks": 1, "reason": "not rolled", "detail": "0.9 >= 0.2"}]
+    assert page.ask(target="/ui/why?unit=nobodys").status == 404
+    assert page.ask(target="/ui/why?unit=web&day=x").status == 400
+
+
+def test_the_calendar(page: Page) -> None:
+    told = page.ask(target="/ui/calendar?weeks=2").body
+    assert [len(calendar["days"]) for calendar in told["calendars"]] == [14, 14]
+    assert page.ask(target=f"/ui/calendar?weeks={MOST_WEEKS + 1}").status == 400
+    assert page.ask(target="/ui/calendar?weeks=x").status == 400
+
+
+def test_what_the_command_may_not_read_is_told(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise CliError(Exit.FORBIDDEN, "you may not")
+
+    monkeypatch.setattr(Ahead, "__call__", fail)
+    assert (page.ask(target="/ui/calendar").status, page.ask(target="/ui/calendar").body["message"]) == (
+        403,
+        "you may not",
+    )
+
+
+def test_where_a_report_is(page: Page) -> None:
+    assert page.ask(target=f"/ui/report/{RUN}").body == {"url": "https://bucket.example/r"}
+    page.world.report = Answer(404, {"statusCode": 404, "message": "there is no report yet"})
+    assert page.ask(target=f"/ui/report/{RUN}").body["message"] == "there is no report yet"
+    page.world.report = Answer(403, {"message": "Missing Authentication Token"}, "MissingAuthenticationTokenException")
+    assert "is older than this command" in page.ask(target=f"/ui/report/{RUN}").body["message"]
+    assert page.ask(target="/ui/report/..").status == 404
+
+
+def test_a_report_that_a_browser_could_not_get_is_served_here_and_kept_from_the_page(page: Page) -> None:
+    page.server.fetch = lambda url: f"<p>what is at {url}</p>".encode()
+    url = page.ask(target=f"/ui/report/{RUN}").body["url"]
+    report = page.ask(target=url, token=None)
+    assert report.body == b"<p>what is at https://bucket.example/r</p>"
+    assert report.headers["content-security-policy"].startswith("sandbox allow-scripts ")
+    assert "allow-same-origin" not in report.headers["content-security-policy"]
+    assert page.ask(target=url, token=None, Host="evil.example").status == 403
+    assert page.ask(target=url[:-1], token=None).status == 404
+    for _ in range(8):
+        page.ask(target=f"/ui/report/{RUN}")
+    assert page.ask(target=url, token=None).status == 404
+
+
+def test_when_to_ask_for_a_report_again_is_passed_on(page: Page) -> None:
+    said = {"statusCode": 404, "message": "it is being made"}
+    page.world.report = Answer(404, said, headers={"Retry-After": "5"})
+    assert page.ask(target=f"/ui/report/{RUN}").headers["retry-after"] == "5"

@@ -1,0 +1,242 @@
+"""What dashboards show, by the function that CloudWatch calls, against an account in moto."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from handlers import widgets
+from tests.unit.edge.account import FRIDAY, Account, calls
+from tests.unit.edge.benches import Bench
+from tests.unit.edge.conftest import Log
+from troop import wiring
+from troop.bench.record import RunStatus
+from troop.flows import widgets as flow
+
+ARN = "arn:aws:lambda:eu-central-1:123456789012:function:Troop-Widgets"
+CONTEXT: Any = SimpleNamespace(
+    function_name="f", memory_limit_in_mb=512, invoked_function_arn=ARN, aws_request_id="request-7"
+)
+
+
+def shown(widget: str, **parameters: Any) -> str:
+    """The text that is left of a widget without its tags."""
+    return read(markup(widget, **parameters))
+
+
+def markup(widget: str, **parameters: Any) -> str:
+    answer = widgets.handler({"widget": widget, "widgetContext": {"width": 1200}, **parameters}, CONTEXT)
+    assert isinstance(answer, str)
+    return answer
+
+
+def read(found: str) -> str:
+    hidden = r"<style>.*?</style>|<cwdb-action.*?</cwdb-action>|<select.*?</select>"
+    without = re.sub(hidden, "", found, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", without)).split())
+
+
+def clicks(shown: str, text: str) -> str:
+    """The parameters behind what is clicked."""
+    found = re.search(rf">{re.escape(text)}</button><cwdb-action[^>]*>(.*?)</cwdb-action>", shown)
+    assert found, text
+    return found[1]
+
+
+@pytest.fixture(autouse=True)
+def runs_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TROOP_RUNS_TABLE", "Runs")
+
+
+@pytest.fixture
+def terminated(account: Account) -> Account:
+    """A day on which one unit lost an instance, one opted out, and one was left alone."""
+    account.group("web-v1", 3)
+    account.group("checkout", 3)
+    account.group("payments", 3, tags={"troop:probability": "0"})
+    account.policy("checkout", opt_out=True, until="2026-12-01", reason="month-end")
+    for item in account.work(account.decide()):
+        account.terminate(item)
+    return account
+
+
+def test_events(terminated: Account) -> None:
+    terminated.clock.forward(seconds=75)
+    (instance,) = terminated.gone()
+    told = shown("events")
+    assert "TERMINATED web web-v1" in told
+    assert instance in told
+    assert "75 s so far" in told
+    assert "unleashed: terminates instances" in told
+    assert "There is no such event." in shown("events", unit="checkout")
+    assert "There is no such event." in shown(
+        "events", form=True, widgetContext={"forms": {"all": {"unit": "payments"}}}
+    )
+
+
+def test_events_page_by_page(account: Account) -> None:
+    account.group("first")
+    account.group("second")
+    for item in account.work(account.decide()):
+        account.terminate(item)
+        account.clock.forward(minutes=1)
+    pages = [markup("events", limit=1)]
+    position = clicks(pages[0], "Next page").partition('"position": "')[2].partition('"')[0]
+    pages.append(markup("events", limit=1, position=position))
+    assert {name for page in pages for name in ("first", "second") if f"TERMINATED {name}" in read(page)} == {
+        "first",
+        "second",
+    }
+    assert clicks(pages[1], "First page") == '{"limit": 1, "widget": "events"}'
+
+
+def test_decisions_of_the_calendars_today_by_reason(terminated: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = shown("decisions")
+    assert f"{FRIDAY} default (America/Los_Angeles)" in told
+    assert "not-rolled 1 opted-out 1 terminate 1" in told
+    assert "opted out by item until 2026-12-01: month-end" in told
+    only = shown("decisions", reason="not-rolled")
+    assert "payments" in only
+    assert "month-end" not in only
+    monkeypatch.setattr(flow, "PAGE", 1)
+    monkeypatch.setattr(flow, "PAGES", 2)
+    assert "of the newest 2 of the day" in shown("decisions")
+
+
+def test_a_day_begins_and_ends_with_its_calendar(terminated: Account) -> None:
+    """At 23:10 UTC it is Friday in Los Angeles, Saturday in Vienna: what the one decides on Friday is of its today."""
+    terminated.clock.forward(minutes=24)
+    told = shown("decisions")
+    assert "2026-11-21 night (Europe/Vienna) · 2026-11-20 default (America/Los_Angeles)" in told
+    assert "terminate 1" in told
+    terminated.clock.forward(hours=9)
+    assert "Nothing has been decided yet today" in shown("decisions")
+    assert "terminate 1" in shown("decisions", day="2026-11-20")
+
+
+def test_a_termination_stays_in_sight_when_later_ticks_have_decided(terminated: Account) -> None:
+    terminated.clock.forward(minutes=10)
+    terminated.decide()
+    told = shown("decisions")
+    assert "already-today 1" in told
+    assert "terminate 1" in told
+    of_one = shown("decisions", unit="web")
+    assert of_one.index("already-today") < of_one.index("is to be terminated")
+
+
+def test_units_with_the_source_of_each_value(terminated: Account) -> None:
+    told = shown("units")
+    assert "payments payments 3 of 3 yes settings 0 tag of payments 2 settings" in told
+    assert "opted out until 2026-12-01 : month-end item" in told.replace("2026-12-01:", "2026-12-01 :")
+    left_out = shown("units", show="left-out")
+    assert "checkout" in left_out
+    assert "payments" not in left_out
+
+
+def test_groups_of_one_unit_are_one_row_with_its_strictest_policy(account: Account) -> None:
+    account.group("web-v1", 2)
+    account.group("web-v2", 3, tags={"troop:probability": "0.25"})
+    told = shown("units")
+    assert "web web-v1 2 of 2 web-v2 3 of 3 yes settings 0.25 tag of web-v2" in told
+
+
+def test_one_unit_also_by_the_name_of_its_group(terminated: Account) -> None:
+    for name in ("web", "web-v1"):
+        told = shown("units", unit=name)
+        assert "troop --region eu-central-1 opt-out --until 2026-11-27 --reason why web" in told
+        assert "Last events" in told
+    assert "Nothing is known of this unit" in shown("units", unit="nobody")
+
+
+def test_looking_for_what_is_left_out_ends(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(4):
+        account.group(f"group-{number}")
+    monkeypatch.setattr(flow, "GROUPS", 1)
+    monkeypatch.setattr(flow, "CALLS", 2)
+    found = markup("units", show="left-out")
+    assert "None of the 2 groups looked at is left out." in read(found)
+    assert '"show": "left-out"' in clicks(found, "Next page")
+
+
+def test_runs_nodes_alive_and_cost(bench: Bench) -> None:
+    bench.gathered()
+    told = shown("runs")
+    assert f"ranges {bench.run} RUNNING" in told
+    assert "5 of 5" in told
+    assert f"troop --region eu-central-1 bench stop {bench.run}" in told
+    bench.runs.close(bench.run, RunStatus.FAILED, "lost a node", bench.account.clock())
+    bench.runs.conclude(bench.run, bench.account.clock() + timedelta(minutes=9))
+    ended = shown("runs")
+    assert "FAILED lost a node" in ended
+    assert f"troop --region eu-central-1 bench report {bench.run}" in ended
+    assert "There is no standing fleet yet." in shown("runs", kind="fleets")
+
+
+@pytest.mark.parametrize("settings", [{"benchmarks": False}], indirect=True)
+def test_without_benchmarks_it_says_so_and_asks_nothing(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+        assert "runs no benchmarks" in shown("runs")
+    assert made == []
+
+
+def test_a_widget_reads_little_and_writes_nothing(terminated: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = ["DescribeAutoScalingGroups", "BatchGetItem", "GetItem"]
+    reads: dict[str, tuple[dict[str, Any], list[str]]] = {
+        "events": ({}, ["Query", "GetItem"]),
+        "decisions": ({}, ["Query"] * 8 + ["GetItem"]),
+        "units": ({"show": "left-out"}, groups),
+    }
+    for widget, (parameters, operations) in reads.items():
+        with calls(monkeypatch, lambda number, operation, call: call()) as made:
+            shown(widget, **parameters)
+        assert made == operations, widget
+
+
+def test_what_aws_refuses_is_a_sentence_and_a_line_in_the_log(
+    account: Account, monkeypatch: pytest.MonkeyPatch, log: Log
+) -> None:
+    def refuse(number: int, operation: str, call: Any) -> Any:
+        raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "arn:secret"}}, operation)
+
+    with calls(monkeypatch, refuse):
+        told = shown("events")
+    assert told == (
+        "This cannot be shown, for AWS answered Query with AccessDeniedException: refresh the widget, or look for "
+        "request request-7 in the function's log."
+    )
+    assert [line["level"] for line in log() if line["message"] == "the widget failed"] == ["ERROR"]
+
+
+def test_a_defect_is_no_stack_trace(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> Any:
+        raise KeyError("<b>")
+
+    monkeypatch.setattr(wiring, "widgets", broken)
+    assert shown("events").startswith("This cannot be shown, for something went wrong")
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"widget": "events", "position": "nowhere"},
+        {"widget": "decisions", "unit": "web", "position": "nowhere"},
+        {"widget": "runs", "position": "nowhere"},
+    ],
+)
+def test_a_place_that_is_not_there_any_more(bench: Bench, parameters: dict[str, Any]) -> None:
+    assert shown(**parameters) == "This page of the listing is not there any more: refresh the widget."
+
+
+def test_a_wrong_parameter_is_told(account: Account) -> None:
+    assert shown("events", limit=1000).endswith("it must be a whole number from 1 to 50.")
+
+
+def test_described_without_reading_anything() -> None:
+    assert widgets.handler({"describe": True}, CONTEXT).startswith("## Latest events")
+    assert "## Benchmark runs" in widgets.handler({"describe": True, "widget": "runs"}, CONTEXT)

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,13 @@ from botocore.exceptions import ClientError
 from cli import aws
 from cli.deployment import find_stack
 from cli.errors import CliError, Exit
-from infra.settings import DeploymentSettings
+from infra.settings import PREFIX, DeploymentSettings
 from lifecycle import retained
 from lifecycle.console import ask, run, say
 from lifecycle.open_runs import refuse_while_open
 from lifecycle.project import cdk, chosen, settings_with
 
+_BUNDLE = f"{PREFIX}bundle"
 _NOT_THERE = (None, "REVIEW_IN_PROGRESS")
 
 
@@ -32,8 +33,9 @@ def deploy(given: argparse.Namespace) -> None:
 
 
 def _deploy(given: argparse.Namespace, assembly: Path) -> None:
-    overrides = [*given.context, *chosen(given.stage, given.deployment)]
+    overrides = [*given.context, *chosen(given.stage, given.deployment), *_for_here(given.context)]
     settings = settings_with(overrides, given.deployment)
+    _refuse_layers_of_elsewhere(settings)
     name = settings.chaos.deployment
     session = aws.make_session(None, None)
     with aws.told():
@@ -62,6 +64,22 @@ def _deploy(given: argparse.Namespace, assembly: Path) -> None:
     cdk(session, "deploy", name, "--app", str(assembly), "--require-approval", approval)
     option = "" if name == "Troop" else f" --deployment {name}"
     say(f"\nNext: troop{option} doctor; troop{option} groups; and when all is well: troop{option} unleash")
+
+
+def _for_here(given: Sequence[str]) -> list[str]:
+    """What AWS on this machine needs, as ``KEY=VALUE``: its functions are processes, and take this machine's wheels."""
+    if not aws.is_local() or any(override.startswith(f"{_BUNDLE}=") for override in given):
+        return []
+    return [f"{_BUNDLE}=machine"]
+
+
+def _refuse_layers_of_elsewhere(settings: DeploymentSettings) -> None:
+    wanted, whose = ("machine", "AWS on this machine") if aws.is_local() else ("lambda", "AWS itself")
+    if settings.bundle != wanted:
+        raise CliError(
+            Exit.USAGE,
+            f"{_BUNDLE} is {settings.bundle}: functions of {whose} cannot import what they need; it must be {wanted}",
+        )
 
 
 def _status(session: boto3.Session, name: str) -> str | None:

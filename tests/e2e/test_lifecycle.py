@@ -39,7 +39,7 @@ class Lifecycle:
         return done.stdout + done.stderr
 
     def deploy(self, name: str, *words: str, code: int = 0) -> str:
-        return self.run("deploy", "--deployment", name, "-c", "troop:bundle=machine", *words, code=code)
+        return self.run("deploy", "--deployment", name, *words, code=code)
 
     def outputs(self, name: str) -> dict[str, str]:
         (stack,) = self.account.client("cloudformation").describe_stacks(StackName=name)["Stacks"]

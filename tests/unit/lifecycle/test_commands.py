@@ -213,6 +213,38 @@ def test_a_bad_setting_ends_it_first(run: Run, world: World, setting: str, told:
     assert world.done == []
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "settings", "bundled"),
+    [
+        ("http://127.0.0.1:4566", (), "machine"),
+        ("http://localhost:4566", ("troop:bundle=machine",), "machine"),
+        ("http://vpce-1.cloudformation.eu-west-1.vpce.amazonaws.com", (), None),
+        ("", ("troop:bundle=lambda",), "lambda"),
+    ],
+)
+def test_functions_get_what_the_machine_that_runs_them_can_import(
+    run: Run, world: World, monkeypatch: pytest.MonkeyPatch, endpoint: str, settings: tuple[str, ...], bundled: str
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    run(*settings, yes=True)
+    told = [argument for argument in world.done[0] if argument.startswith("troop:bundle=")]
+    assert told == ([f"troop:bundle={bundled}"] if bundled else [])
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "bundle", "where"),
+    [("http://127.0.0.1:4566", "lambda", "AWS on this machine"), ("", "machine", "AWS itself")],
+)
+def test_layers_for_another_kind_of_machine_are_refused(
+    run: Run, world: World, monkeypatch: pytest.MonkeyPatch, endpoint: str, bundle: str, where: str
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    with pytest.raises(CliError, match=f"functions of {where} cannot import") as refused:
+        run(f"troop:bundle={bundle}", yes=True)
+    assert refused.value.code == Exit.USAGE
+    assert world.done == []
+
+
 def test_starting_unleashed_is_said_aloud(run: Run, capsys: Printed) -> None:
     run("troop:leashed=false", yes=True)
     assert "It starts UNLEASHED (troop:leashed)" in capsys.readouterr().out

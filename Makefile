@@ -53,7 +53,7 @@ lint: setup  ## ruff, mypy, the direction of imports
 	@$(BIN)/mypy benchmarks/s3-range-read/read.py benchmarks/s3-range-read/prepare.py
 	@$(BIN)/mypy fleets/worker/worker.py
 	@MYPYPATH=benchmarks/cassandra-write $(BIN)/mypy benchmarks/cassandra-write/*.py
-	@$(BIN)/lint-imports | tail -n 3
+	@told=$$($(BIN)/lint-imports) || { echo "$$told"; exit 1; }; echo "$$told" | tail -n 3
 
 unit: setup  ## the unit tests alone
 	@$(BIN)/python -m pytest tests/unit
@@ -75,10 +75,11 @@ HISTORIES ?= 1000000
 histories: setup  ## a million histories of the model test (two hours on two cores); HISTORIES=n
 	@$(BIN)/python -m perf.model --histories $(HISTORIES)
 
-openapi: setup  ## docs/openapi.json and the schemas of files, reports and comparisons, from the code
+openapi: setup  ## docs/openapi.json, docs/settings.md and the schemas of files, reports and comparisons, from the code
 	@$(BIN)/python -m infra.openapi
 	@$(BIN)/python -m infra.bench_schema
 	@$(BIN)/python -m infra.report_schema
+	@$(BIN)/python -m infra.settings_doc
 
 cassandra: setup  ## a real Cassandra ring measured in two steps, and one that loses a server (a quarter of an hour; first builds latte)
 	@$(BIN)/python -m local tools

@@ -47,8 +47,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # they would print local variables, credentials among them
     help="Chaos Monkey for AWS: what it did, what it may do, and the switch that stops it; and benchmarks on fleets.",
     epilog="Exit codes: 1 failed, 2 usage, 3 no credentials, 4 expired credentials, 5 no such deployment, 6 wrong "
-    "region, 7 no such unit, 8 forbidden, 9 unreachable, 10 refused, 11 changed by somebody else, 12 the API failed, "
-    "13 not confirmed.",
+    "region, 7 no such unit, run or fleet, 8 forbidden, 9 unreachable, 10 refused, 11 changed by somebody else, 12 the "
+    "API failed, 13 not confirmed.",
 )
 
 

@@ -139,6 +139,14 @@ _PREFIXES = {
     "DescribeAutoScalingGroups": "autoscaling",
     "DescribeInstanceRefreshes": "autoscaling",
     "DescribeInstances": "ec2",
+    "DescribeSubnets": "ec2",
+    "DescribeAvailabilityZones": "ec2",
+    "ListRules": "events",
+    "ListTargetsByRule": "events",
+    "RemoveTargets": "events",
+    "DeleteRule": "events",
+    "UpdateTable": "dynamodb",
+    "DeleteTable": "dynamodb",
     "DescribeAlarms": "cloudwatch",
 }
 """The IAM prefix of an operation that is not CloudFormation's."""

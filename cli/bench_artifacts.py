@@ -8,7 +8,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +35,33 @@ class Stager(Protocol):
     """The part of the API's client that artifacts need."""
 
     def stage(self, sha256: str, size: int | None = None) -> dict[str, Any]: ...
+
+
+def in_question(artifacts: Iterable[Artifact], folder: Path) -> Iterator[str]:
+    """Why files of this machine could not be staged as they are. Whether a deployment has them already nobody is asked.
+
+    Args:
+        folder: where relative sources start.
+    """
+    for artifact in artifacts:
+        if is_local(artifact):
+            why = _in_question(artifact, folder / artifact.source)
+            if why:
+                yield f"the artifact {artifact.name}: {why}; only where its content is staged already can it be run so"
+
+
+def is_local(artifact: Artifact) -> bool:
+    """Whether its source is a file of this machine."""
+    return "://" not in artifact.source
+
+
+def _in_question(artifact: Artifact, path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        return f"{path} cannot be read ({error.strerror})"
+    return "" if digest == artifact.sha256 else f"{path} has the sha256 {digest}, not {artifact.sha256}"
 
 
 @dataclass(frozen=True)
@@ -74,7 +101,7 @@ class Staging:
     def _opened(self, artifact: Artifact) -> Iterator[IO[bytes]]:
         source = artifact.source
         try:
-            if "://" not in source:
+            if is_local(artifact):
                 with (self.folder / source).open("rb") as file:
                     yield file
                 return
@@ -129,7 +156,8 @@ def _checked(artifact: Artifact, file: IO[bytes]) -> int:
         raise CliError(
             Exit.USAGE,
             f"the artifact {artifact.name} is not what it should be: {artifact.source} has the sha256 "
-            f"{digest.hexdigest()}, not {artifact.sha256}",
+            f"{digest.hexdigest()}, not {artifact.sha256}. If that is what you mean: --set "
+            f"artifacts.{artifact.name}.sha256={digest.hexdigest()}",
         )
     if size > LARGEST_ARTIFACT:
         raise CliError(

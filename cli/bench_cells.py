@@ -98,7 +98,7 @@ def changes(told: Mapping[str, Any], said: set[tuple[str, str]]) -> list[Change]
 
 def ended(cell: Mapping[str, Any]) -> str:
     """``FAILED: i-1 was lost``: the first line of why, if there is one."""
-    reason = (cell["reason"] or "").partition("\n")[0]
+    reason = show.first_line(cell["reason"])
     return f"{cell['status']}: {reason}" if reason else str(cell["status"])
 
 
@@ -129,7 +129,7 @@ def cell_rows(told: Mapping[str, Any], now: datetime) -> list[tuple[Any, ...]]:
         moments = [step["at"] for step in cell["steps"]]
         at = "" if cell["phase"] == names.OVER or not moments else cell["phase"]
         since = show.moment(max(moments)) if moments else ""
-        reason = (cell["reason"] or "").partition("\n")[0]
+        reason = show.first_line(cell["reason"])
         rows.append((cell["cell"], cell.get("label"), cell["status"], at, since, duration(_took(cell, now)), reason))
     return rows
 

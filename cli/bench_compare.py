@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -10,9 +11,11 @@ from typing import Annotated
 import typer
 
 from cli import comparing, report_source, show
-from cli.comparing import Chosen, IncomparableError
+from cli.bench_client import NoReportError
 from cli.errors import CliError, Exit
+from cli.pairing import Chosen, IncomparableError
 from troop.bench.money import shown
+from troop.errors import TroopError
 from troop.report.comparison import Comparison, Equal, Figure, Need, Row, Spread
 from troop.report.document import Report
 from troop.version import VERSION
@@ -50,7 +53,8 @@ def compare(
     """Compare two runs, or two variants of a run: by how much B does more than A, whether that is more than chance,
     what each needs to do as much as the other, and how long operations take.
     """
-    sides = [_chosen(ctx, text) for text in (a, b)]
+    with _no_verdict():
+        sides = [_chosen(ctx, text) for text in (a, b)]
     try:
         found = comparing.compare(
             *sides, now=datetime.now(UTC), version=VERSION, confidence=confidence, fail_below=fail_below
@@ -58,7 +62,8 @@ def compare(
     except IncomparableError as error:
         raise CliError(Exit.USAGE, str(error)) from None
     if html is not None:
-        _write(html, _page(found))
+        with _no_verdict():
+            _write(html, _page(found))
     if as_json:
         show.document(found.model_dump(mode="json"))
     else:
@@ -69,6 +74,17 @@ def compare(
         raise CliError(Exit.FAILED, _failed(failed, found))
     if fail_below is not None and found.lost:
         raise CliError(Exit.FAILED, f"B has not measured what A has: {', '.join(found.lost)}")
+
+
+@contextmanager
+def _no_verdict() -> Iterator[None]:
+    """What has failed without a verdict ends with 2: to a CI, 1 says that B is slower."""
+    try:
+        yield
+    except (NoReportError, TroopError, OSError) as error:  # there is no report, or not all that a page is made of
+        raise CliError(Exit.USAGE, str(error)) from None
+    except CliError as error:
+        raise CliError(Exit.USAGE if error.code is Exit.FAILED else error.code, str(error)) from None
 
 
 # The sides
@@ -173,7 +189,7 @@ def _need(row: Row, equal: Equal, currency: str) -> tuple[str, ...]:
         _nodes(equal.b),
         _hourly(equal.a, currency),
         _hourly(equal.b, currency),
-        _ratio(equal.hourly_ratio),
+        f"{_ratio(equal.hourly_ratio)}{' (noise unknown)' if row.exceeds_noise is None else ''}".strip(),
     )
 
 

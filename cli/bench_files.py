@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -77,8 +78,13 @@ class Source:
     plan: Plan
 
     def artifacts(self) -> list[Artifact]:
-        """Of all cells, each content once."""
-        return list({a.sha256: a for cell in self.plan.cells for a in cell.benchmark.artifacts}.values())
+        """Of all cells, each content once; files of this machine first: what is wrong with them is known at once."""
+        found = {a.sha256: a for cell in self.plan.cells for a in cell.benchmark.artifacts}
+        return sorted(found.values(), key=lambda artifact: "://" in artifact.source)
+
+    def encoded(self) -> dict[str, str]:
+        """What lies beside the file, as the API takes it."""
+        return {name: base64.b64encode(content).decode() for name, content in self.files.items()}
 
     def refused(self, problems: Iterable[Problem]) -> WrongFileError:
         """What the deployment has found in it."""
@@ -113,8 +119,7 @@ def load_fleet(path: Path, changes: Mapping[str, Any] | None = None) -> Source:
 
 
 def _load(path: Path, name: str, read: Callable[[Any, list[str]], Asked]) -> Source:
-    if path.is_dir():
-        path = path / name
+    path = _file(path, name)
     text = yaml_files.read(path)
     document = yaml_files.parse(text, str(path))
     try:
@@ -126,6 +131,20 @@ def _load(path: Path, name: str, read: Callable[[Any, list[str]], Asked]) -> Sou
     cells = tuple(replace(one, benchmark=replace(one.benchmark, files=copied)) for one in asked.plan.cells)
     benchmark, plan = replace(asked.benchmark, files=copied), replace(asked.plan, cells=cells)
     return Source(path, text, document, files, benchmark, plan)
+
+
+def _file(path: Path, name: str) -> Path:
+    """The file that is meant.
+
+    Raises:
+        CliError: USAGE; it is one of the other kind.
+    """
+    other, kind, command = (
+        (FLEET_NAME, "a standing fleet", "troop fleet") if name == NAME else (NAME, "a benchmark", "troop bench")
+    )
+    if path.name == other or (path.is_dir() and not (path / name).exists() and (path / other).exists()):
+        raise CliError(Exit.USAGE, f"{path} is {kind}: `{command} --help` says what can be done with it")
+    return path / name if path.is_dir() else path
 
 
 def assignments(words: Iterable[str]) -> dict[str, Any]:

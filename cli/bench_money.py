@@ -6,15 +6,20 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
+import typer
+
 from cli import show
+from cli.errors import Exit
 from troop.bench.money import shown
 
 COLUMNS = ("cell", "what", "quantity", "unit", "price", "cost")
 
 
 def line(estimate: Mapping[str, Any]) -> str:
-    """``expected to cost $0.12, at most $0.40``; what is not in it, too."""
-    expected, most = (shown(estimate[key], estimate["currency"]) for key in ("expected", "most"))
+    """``expected to cost $0.12, at most $0.40``; what is not in it, too. What is expected is rounded up everywhere: a
+    budget of what is told is enough.
+    """
+    expected, most = (shown(estimate[key], estimate["currency"], up=True) for key in ("expected", "most"))
     budget = f", of a budget of {shown(estimate['budget'], estimate['currency'])}" if estimate["budget"] else ""
     more = ", and what has no price" if estimate.get("unknown") else ""
     return f"expected to cost {expected}, at most {most}{more}{budget}"
@@ -31,11 +36,27 @@ def estimate_table(estimate: Mapping[str, Any]) -> None:
     show.table(COLUMNS, rows)
     if len(estimate["cells"]) > 1:
         sums = [
-            (cell["cell"], cell["label"], shown(cell["expected"], currency), shown(cell["most"], currency))
+            (cell["cell"], cell["label"], *(shown(cell[key], currency, up=True) for key in ("expected", "most")))
             for cell in estimate["cells"]
         ]
         show.table(("cell", "", "expected", "at most"), sums, title=" ")
     show.say(line(estimate))
+
+
+def tell(estimate: Mapping[str, Any], as_json: bool) -> None:
+    """All of it, and what speaks against it.
+
+    Raises:
+        Exit: it would be refused.
+    """
+    if as_json:
+        show.document(estimate)
+    else:
+        estimate_table(estimate)
+    for said in warnings(estimate):
+        show.note(said)
+    if estimate["problems"]:
+        raise typer.Exit(int(Exit.REFUSED))
 
 
 def cost_table(told: Mapping[str, Any]) -> None:

@@ -47,7 +47,8 @@ def report(
     if look and (as_json or output == STDOUT):
         raise CliError(Exit.USAGE, "--open shows a page in a file: leave out --json and -o -")
     if RUN.fullmatch(source):
-        body = report_source.fetched(connection(ctx).client, source, "json" if as_json else "html", again=again)
+        client = connection(ctx).client.benchmarks
+        body = report_source.fetched(client, source, "json" if as_json else "html", again=again)
         usual = Path(f"troop-report-{source}.html")
     elif Path(source).is_dir():
         made = report_source.of_folder(Path(source))

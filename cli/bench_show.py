@@ -142,14 +142,14 @@ def run_rows(runs: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
             show.moment(run["at"]),
             run["nodes"],
             str(run["requested_by"]).rpartition("/")[2] or run["requested_by"],
-            run["reason"],
+            show.first_line(run["reason"]),
         )
         for run in runs
     ]
 
 
 def summary(told: Mapping[str, Any]) -> str:
-    """One line: what became of a run, and whether anything of it is left."""
+    """What became of a run, and whether anything of it is left: one line, and below it what a script last printed."""
     run = told["run"]
     cost = f", cost {bench_money.total(run['cost'])}" if run.get("cost") else ""
     made = [r for r in told["resources"] if r["created_at"]]
@@ -157,9 +157,9 @@ def summary(told: Mapping[str, Any]) -> str:
     created, left = told.get("resources_created"), told.get("resources_left")
     created = len(made) if created is None else created
     left = sum(not r["gone_at"] for r in made) if left is None else left
-    reason = f": {run['reason']}" if run["reason"] else ""
+    reason, below = f": {show.first_line(run['reason'])}" if run["reason"] else "", show.lines_below(run["reason"])
     if not run["ended_at"]:
-        return f"{run['run']} {run['status']}{reason}"
+        return f"{run['run']} {run['status']}{reason}{below}"
     if left:
-        return f"{run['run']} {run['status']}{reason} ({left} of {created} resources are not known to be gone)"
-    return f"{run['run']} {run['status']}{reason} (nothing is left of {created} resources{cost})"
+        return f"{run['run']} {run['status']}{reason} ({left} of {created} resources are not known to be gone){below}"
+    return f"{run['run']} {run['status']}{reason} (nothing is left of {created} resources{cost}){below}"

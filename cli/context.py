@@ -48,6 +48,13 @@ def connection(ctx: typer.Context) -> Connection:
     return connect(ctx.obj)
 
 
+def to_type(ctx: typer.Context, *words: str) -> str:
+    """A command as it is to be typed, for the same deployment: ``troop --region eu-west-1 bench stop ID``."""
+    deployment = "" if ctx.obj.deployment == "Troop" else f" -d {ctx.obj.deployment}"
+    region = f" --region {ctx.obj.region}" if ctx.obj.region else ""
+    return f"troop{deployment}{region} {' '.join(words)}"
+
+
 def interactive() -> bool:
     """Whether there is somebody to ask."""
     return sys.stdin.isatty()

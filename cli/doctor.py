@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli import show
+from cli import malformed, show
 from cli.context import connection
 from cli.errors import Exit
 from cli.switch import describe
@@ -20,6 +20,9 @@ def doctor(
     """Check the deployment. Exit code 0 when all is well, 1 when a check fails."""
     found = connection(ctx)
     health = found.client.health()
+    health["checks"].append(malformed.check(found.client))
+    grades = {check["status"] for check in health["checks"]}
+    health["status"] = next((grade for grade in ("fail", "warn") if grade in grades), "ok")
     if as_json:
         show.document(health)
     else:

@@ -17,6 +17,7 @@ class Exit(IntEnum):
     NO_DEPLOYMENT = 5
     WRONG_REGION = 6
     NO_SUCH_UNIT = 7
+    """Nor group, run or standing fleet."""
     FORBIDDEN = 8
     UNREACHABLE = 9
     REFUSED = 10
@@ -27,6 +28,13 @@ class Exit(IntEnum):
     """The API itself has failed (5xx), or answers what this command does not understand."""
     NOT_CONFIRMED = 13
     """It asks before it acts, and nobody said yes."""
+
+
+def why(error: OSError | UnicodeDecodeError) -> str:
+    """Why a file cannot be read or written, as it follows the file's name."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"it is no text in UTF-8 (byte {error.start + 1})"
+    return error.strerror or str(error)
 
 
 class CliError(Exception):

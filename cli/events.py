@@ -47,15 +47,48 @@ def events(
     if follow:
         if until:
             raise CliError(Exit.USAGE, "--follow has no end: leave --until out")
+        if (group or unit) and not client.events(wanted, 1):
+            _check(client, group, unit)
         _follow(client, wanted, limit, as_json)
         return
     found = client.events(wanted, limit)
+    if not found:
+        _check(client, group, unit)
     if as_json:
         show.document({"events": found})
     elif found:
         show.table(_COLUMNS, map(row, found))
     else:
         show.note("there are no such events")
+
+
+def _check(client: TroopClient, group: str | None, unit: str | None) -> None:
+    """Refuses what :func:`_check_names` does; where it cannot look, there are just no events.
+
+    Raises:
+        CliError: NO_SUCH_UNIT.
+    """
+    try:
+        _check_names(client, group, unit)
+    except CliError as error:
+        if error.code is Exit.NO_SUCH_UNIT:
+            raise
+
+
+def _check_names(client: TroopClient, group: str | None, unit: str | None) -> None:
+    """Refuses a name that nothing has, or has had: of a misspelt one there are no events either, which tells nothing.
+
+    Raises:
+        CliError: NO_SUCH_UNIT, with names that are near, or with what the name is of; others, of the look-up.
+    """
+    if unit and not client.events({"unit": unit}, 1) and (owner := client.known_unit(unit)["unit"]) != unit:
+        raise CliError(Exit.NO_SUCH_UNIT, f"{unit} is a group of the unit {owner}: --unit {owner}, or --group {unit}")
+    if group and not client.events({"group": group}, 1):
+        found = client.known_unit(group)
+        groups = [member["group"] for member in found["groups"]]
+        if found["unit"] == group and group not in groups:
+            told = f", of the groups {', '.join(groups[:5])}" if groups else ""
+            raise CliError(Exit.NO_SUCH_UNIT, f"{group} is a unit{told}: --unit {group}")
 
 
 def row(event: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,18 +10,16 @@ from uuid import uuid4
 
 import typer
 
-from cli import aws, bench_files, fleet_show, show
-from cli.bench_artifacts import Staging
+from cli import aws, bench_files, bench_money, bench_show, checking, fleet_show, idempotency, show, watching
+from cli.bench_artifacts import Staging, in_question
+from cli.bench_client import BenchClient, RefusedFileError, problem_of
 from cli.bench_files import Source
-from cli.client import RefusedFileError, TroopClient
-from cli.context import connection
+from cli.checking import Accept
+from cli.context import connection, to_type
 from cli.errors import CliError, Exit
+from troop.bench.definition import AROUND, to_document
 
 app = typer.Typer(no_args_is_help=True, help="Standing fleets: nodes that stay, grown and shrunk by one call.")
-
-_POLL_SECONDS = 2.0
-_FAILURES = 30
-"""Looks in a row that may fail while a fleet is watched: it goes on without us."""
 
 _STALE_SECONDS = 60.0
 """For which a refusal may be one of before: the newest there is, until the next launch has been tried."""
@@ -30,39 +27,83 @@ _STALE_SECONDS = 60.0
 _LONGEST_SECONDS = 4 * 3600 + 5 * 60
 """That nodes may take until they are ready, where the deployment does not say: no fleet's file allows more."""
 
-_INTERRUPTED = 130
-"""What shells make of Ctrl-C."""
-
 FleetId = Annotated[str, typer.Argument(metavar="FLEET", help="A fleet's id, as `troop fleet list` gives it.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document.")]
+
+
+File = Annotated[Path, typer.Argument(help="A fleet's file, or its folder.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a value, such as fleets.workers.count=5; may be repeated."),
+]
+
+
+@app.command("validate")
+def validate(file: File, changes: Set = None, as_json: Json = False) -> None:
+    """Check a fleet's file, and whether artifacts of this machine are there. Needs no AWS; what only a region knows is
+    checked by `up`.
+    """
+    source = checking.checked(lambda: bench_files.load_fleet(file, bench_files.assignments(changes or [])), as_json)
+    warnings = list(in_question(source.artifacts(), source.path.parent))
+    if as_json:
+        show.document(
+            {"valid": True, "problems": [], "warnings": warnings, "fleet": to_document(source.benchmark)},
+        )
+        return
+    fleet = source.benchmark
+    nodes = ", ".join(f"{one.count} {one.role} ({one.instance_type})" for one in fleet.fleets)
+    ready = bench_show.duration(fleet.longest + AROUND)
+    lasts = f"it expires after {bench_show.duration(fleet.expires_after)}"
+    show.say(f"{source.path}: {checking.verdict(warnings)}; {fleet.name}: {nodes}, ready within {ready}; {lasts}")
+    for said in warnings:
+        show.note(said)
+
+
+@app.command("estimate")
+def estimate(
+    ctx: typer.Context, file: File, changes: Set = None, accept: Accept = False, as_json: Json = False
+) -> None:
+    """What a fleet would cost until it expires, line by line. Launches and stores nothing; fails if the fleet would be
+    refused.
+    """
+    values = checking.accepting(bench_files.assignments(changes or []), accept)
+    source = bench_files.load_fleet(file, values)
+    bench_money.tell(_estimate(connection(ctx).client.benchmarks, source, values), as_json)
 
 
 @app.command("up")
 def up(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A fleet's file, or its folder.")],
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="Change a value, such as fleets.workers.count=5; may be repeated."
-        ),
-    ] = None,
-    key: Annotated[str | None, typer.Option(help="Idempotency key: the same one again starts nothing more.")] = None,
+    file: File,
+    changes: Set = None,
+    key: Annotated[str | None, idempotency.option("starts nothing more")] = None,
     wait: Annotated[bool, typer.Option(help="Until all of its nodes are ready.")] = True,
+    accept: Accept = False,
     as_json: Json = False,
 ) -> None:
     """Start a standing fleet. It stays until its time is over or it is taken down; asks nothing."""
-    values = bench_files.assignments(changes or [])
+    values = checking.accepting(bench_files.assignments(changes or []), accept)
     source = bench_files.load_fleet(file, values)
-    client, tell = connection(ctx).client, show.note if as_json else show.say
+    client, tell = connection(ctx).client.benchmarks, show.note if as_json else show.say
+    # Before anything is staged, as with runs.
+    try:
+        told = _estimate(client, source, values)
+    except CliError as error:
+        if key is None:  # with a key it may be on record already, and that is what counts
+            raise
+        show.note(f"what it would cost is not known: {error}")
+    else:
+        for said in told["warnings"]:
+            show.note(said)
+        if told["problems"] and key is None:
+            raise source.refused([problem_of(problem) for problem in told["problems"]])
+        tell(bench_money.line(told))
     staging = Staging(client, source.path.parent, lambda: aws.make_session(ctx.obj.profile, ctx.obj.region), tell)
-    for artifact in source.benchmark.artifacts:
+    for artifact in source.artifacts():
         staging.stage(artifact)
     started, repeated = _start(client, source, values, key or str(uuid4()))
     id = str(started["fleet"])
     tell(f"{'on record already' if repeated else 'started'}: {id}, until {show.moment(started['expires_at'])}")
-    if line := fleet_show.estimate(started):
-        tell(line)
     _settle(ctx, client, started, wait, as_json)
 
 
@@ -76,7 +117,7 @@ def scale(
     as_json: Json = False,
 ) -> None:
     """Grow or shrink a fleet. Auto Scaling picks the nodes that have to go; asks nothing."""
-    client = connection(ctx).client
+    client = connection(ctx).client.benchmarks
     request = {"count": count} | ({"role": role} if role else {})
     _settle(ctx, client, client.scale_fleet(fleet, request), wait, as_json)
 
@@ -84,7 +125,7 @@ def scale(
 @app.command("status")
 def status(ctx: typer.Context, fleet: FleetId, as_json: Json = False) -> None:
     """What there is of a fleet now."""
-    told = connection(ctx).client.fleet(fleet)
+    told = connection(ctx).client.benchmarks.fleet(fleet)
     if as_json:
         show.document(told)
         return
@@ -106,7 +147,7 @@ def list_all(
     as_json: Json = False,
 ) -> None:
     """The deployment's fleets, newest first; those that have ended, too."""
-    fleets = connection(ctx).client.fleets(limit)
+    fleets = connection(ctx).client.benchmarks.fleets(limit)
     if as_json:
         show.document({"fleets": fleets})
     elif fleets:
@@ -123,7 +164,7 @@ def down(
     as_json: Json = False,
 ) -> None:
     """Remove a fleet: nothing more is launched, and whatever it has created goes. Asks nothing."""
-    client = connection(ctx).client
+    client = connection(ctx).client.benchmarks
     removed = client.remove_fleet(fleet)
     if wait and not removed["ended_at"]:
         told = _watch(ctx, client, fleet, lambda told: bool(told["fleet"]["ended_at"]), quiet=as_json)
@@ -133,25 +174,35 @@ def down(
     elif removed["ended_at"]:
         show.say(fleet_show.summary(removed))
     else:
-        show.say(f"{fleet} is being removed; to see when nothing is left: {_command(ctx, 'status', fleet)}")
+        show.say(f"{fleet} is being removed; to see when nothing is left: {to_type(ctx, 'fleet', 'status', fleet)}")
 
 
-def _start(client: TroopClient, source: Source, changes: Mapping[str, Any], key: str) -> tuple[dict[str, Any], bool]:
-    files = {name: base64.b64encode(content).decode() for name, content in source.files.items()}
+def _request(source: Source, changes: Mapping[str, Any]) -> dict[str, Any]:
+    return {"definition": source.document, "set": dict(changes), "files": source.encoded()}
+
+
+def _estimate(client: BenchClient, source: Source, changes: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return client.start_fleet({"definition": source.document, "set": dict(changes), "files": files, "key": key})
+        return client.estimate_fleet(_request(source, changes))
     except RefusedFileError as refused:
         raise source.refused(refused.problems) from None
 
 
-def _settle(ctx: typer.Context, client: TroopClient, fleet: dict[str, Any], wait: bool, as_json: bool) -> None:
+def _start(client: BenchClient, source: Source, changes: Mapping[str, Any], key: str) -> tuple[dict[str, Any], bool]:
+    try:
+        return client.start_fleet({**_request(source, changes), "key": key})
+    except RefusedFileError as refused:
+        raise source.refused(refused.problems) from None
+
+
+def _settle(ctx: typer.Context, client: BenchClient, fleet: dict[str, Any], wait: bool, as_json: bool) -> None:
     """Until a fleet is as it is wanted, if that is to be waited for."""
     id = fleet["fleet"]
     if not wait:
         if as_json:
             show.document(fleet)
         else:
-            show.say(f"to see how it is: {_command(ctx, 'status', id)}")
+            show.say(f"to see how it is: {to_type(ctx, 'fleet', 'status', id)}")
         return
 
     began = time.monotonic()
@@ -169,52 +220,40 @@ def _settle(ctx: typer.Context, client: TroopClient, fleet: dict[str, Any], wait
     if told["fleet"]["closed_at"]:
         raise CliError(Exit.FAILED, fleet_show.summary(told["fleet"]))
     if fleet_show.is_stuck(told["fleet"]):
-        hint = f"the fleet stands; {_command(ctx, 'status', id)} tells of each node"
+        hint = f"the fleet stands; {to_type(ctx, 'fleet', 'status', id)} tells of each node"
         raise CliError(Exit.FAILED, f"{fleet_show.problem(told)}; {hint}")
     if not fleet_show.is_complete(told["fleet"]):
         refusal = fleet_show.hopeless(told)
         why = f"could not be launched: {refusal}" if refusal else f"not all are ready within {longest:.0f} s"
-        costs = f"the fleet stands, and costs: {_command(ctx, 'status', id)}, {_command(ctx, 'down', id)}"
+        commands = ", ".join(to_type(ctx, "fleet", what, id) for what in ("status", "down"))
+        costs = f"the fleet stands, and costs: {commands}"
         raise CliError(Exit.FAILED, f"{fleet_show.of_roles(told['fleet'])}; {why}; {costs}")
     if not as_json:
-        show.say(f"{id} stands; to remove it: {_command(ctx, 'down', id)}")
+        show.say(f"{id} stands; to remove it: {to_type(ctx, 'fleet', 'down', id)}")
 
 
 def _watch(
-    ctx: typer.Context, client: TroopClient, id: str, is_over: Callable[[Mapping[str, Any]], bool], *, quiet: bool
+    ctx: typer.Context, client: BenchClient, id: str, is_over: Callable[[Mapping[str, Any]], bool], *, quiet: bool
 ) -> dict[str, Any]:
     """Says what changes until it is over; what is told of the fleet then. One look in a while may fail."""
     tell: Callable[[str], None] = show.note if quiet else show.say
     said: set[str] = set()
-    last, failures = "", 0
+    last = ""
     try:
-        while True:
-            try:
-                told = client.fleet(id)
-            except CliError as error:
-                failures += 1
-                if error.code not in (Exit.UNREACHABLE, Exit.API_FAILED) or failures > _FAILURES:
-                    raise CliError(error.code, f"{error}; the fleet goes on: {_command(ctx, 'status', id)}") from None
-            else:
-                failures = 0
-                now = fleet_show.of_roles(told["fleet"])
-                if now != last:
-                    tell(now)
-                    last = now
-                for refusal in told["refusals"]:
-                    if refusal not in said:
-                        said.add(refusal)
-                        tell(f"could not be launched: {refusal}")
-                if is_over(told):
-                    return told
-            time.sleep(_POLL_SECONDS)
+        for told in watching.looks(lambda: client.fleet(id), is_over):
+            now = fleet_show.of_roles(told["fleet"])
+            if now != last:
+                tell(now)
+                last = now
+            for refusal in told["refusals"]:
+                if refusal not in said:
+                    said.add(refusal)
+                    tell(f"could not be launched: {refusal}")
     except KeyboardInterrupt:
-        show.note(f"the fleet goes on; to remove it: {_command(ctx, 'down', id)}")
-        raise typer.Exit(_INTERRUPTED) from None
-
-
-def _command(ctx: typer.Context, name: str, fleet: str) -> str:
-    """The command to be typed, for the same deployment."""
-    deployment = "" if ctx.obj.deployment == "Troop" else f" -d {ctx.obj.deployment}"
-    region = f" --region {ctx.obj.region}" if ctx.obj.region else ""
-    return f"troop{deployment}{region} fleet {name} {fleet}"
+        show.note(f"the fleet goes on; to remove it: {to_type(ctx, 'fleet', 'down', id)}")
+        raise typer.Exit(watching.INTERRUPTED) from None
+    except CliError as error:
+        if error.code is Exit.NO_SUCH_UNIT:
+            raise
+        raise CliError(error.code, f"{error}; the fleet goes on: {to_type(ctx, 'fleet', 'status', id)}") from None
+    return told

@@ -7,7 +7,7 @@ from typing import Any
 
 from cli import bench_money, show
 from troop.bench.money import shown
-from troop.bench.verdicts import is_vain
+from troop.bench.refusals import is_vain
 
 FLEET_COLUMNS = ("fleet", "name", "status", "nodes", "began", "expires", "by", "reason")
 NODE_COLUMNS = ("node", "role", "zone", "type", "in its group", "ready", "problem")
@@ -65,12 +65,15 @@ def problem(told: Mapping[str, Any]) -> str:
 
 
 def summary(fleet: Mapping[str, Any]) -> str:
-    """One line: what a fleet is, or what became of it."""
-    reason = f": {fleet['reason']}" if fleet["reason"] else ""
+    """What a fleet is, or what became of it: one line, and below it what is known besides."""
+    reason, below = (
+        f": {show.first_line(fleet['reason'])}" if fleet["reason"] else "",
+        show.lines_below(fleet["reason"]),
+    )
     if fleet["ended_at"]:
         cost = f"; it has cost {bench_money.total(fleet['cost'])}" if fleet.get("cost") else ""
-        return f"{fleet['fleet']} {fleet['status']}{reason} (nothing is left of it{cost})"
-    return f"{fleet['fleet']} {fleet['status']}{reason}; {of_roles(fleet)}"
+        return f"{fleet['fleet']} {fleet['status']}{reason} (nothing is left of it{cost}){below}"
+    return f"{fleet['fleet']} {fleet['status']}{reason}; {of_roles(fleet)}{below}"
 
 
 def estimate(fleet: Mapping[str, Any]) -> str | None:
@@ -81,7 +84,7 @@ def estimate(fleet: Mapping[str, Any]) -> str | None:
         return "what it costs is not known: nothing of it has a price"
     until = f"until it expires at {show.moment(fleet['expires_at'])}"
     nodes = ", with the nodes it began with" if fleet.get("scaled_at") else ""
-    return f"expected to cost {shown(expected['expected'], expected['currency'])} {until}{nodes}"
+    return f"expected to cost {shown(expected['expected'], expected['currency'], up=True)} {until}{nodes}"
 
 
 def fleet_rows(fleets: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
@@ -94,7 +97,7 @@ def fleet_rows(fleets: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
             show.moment(fleet["at"]),
             show.moment(fleet["expires_at"]),
             str(fleet["requested_by"]).rpartition("/")[2] or fleet["requested_by"],
-            fleet["reason"],
+            show.first_line(fleet["reason"]),
         )
         for fleet in fleets
     ]

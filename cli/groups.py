@@ -12,7 +12,7 @@ from cli.context import connection
 from cli.events import row
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document.")]
-_COLUMNS = ("unit", "group", "takes part", "probability", "at least", "in service", "calendar", "last", "")
+_COLUMNS = ("unit", "group", "takes part", "probability", "at least", "in service", "calendar", "last", "problems")
 _EVENT_COLUMNS = ("when", "group", "status", "instance", "recovered after", "detail")
 
 
@@ -22,26 +22,36 @@ def groups(ctx: typer.Context, as_json: AsJson = False) -> None:
     if as_json:
         show.document({"groups": found})
     elif found:
-        show.table(_COLUMNS, map(_group_row, sorted(found, key=lambda g: (g["unit"], g["group"]))))
+        malformed = {group["unit"] for group in found if group["problems"]}  # one group's is the whole unit's
+        ordered = sorted(found, key=lambda g: (g["unit"], g["group"]))
+        show.table(_COLUMNS, [_group_row(group, group["unit"] in malformed) for group in ordered])
     else:
         show.note("there are no Auto Scaling groups in this account and region")
 
 
-def _group_row(group: Mapping[str, Any]) -> tuple[Any, ...]:
+def _group_row(group: Mapping[str, Any], malformed: bool) -> tuple[Any, ...]:
     remarks = list(group["problems"])
     if group["unrecovered"]:
         remarks.insert(0, f"has not recovered from {group['unrecovered']}")
     return (
         group["unit"],
         group["group"],
-        _yes(group["takes_part"]),
+        _part(group, malformed),
         group["probability"],
         group["min_healthy"],
         f"{group['in_service']} of {group['desired']}",
         group["calendar"],
         group["last_day"],
-        "; ".join(remarks) or " ",
+        "; ".join(remarks),
     )
+
+
+def _part(group: Mapping[str, Any], malformed: bool) -> str:
+    if group.get("protected"):
+        return "no (protected)"
+    if malformed:
+        return "no (malformed)"
+    return "no (unrecovered)" if group["unrecovered"] else _yes(group["takes_part"])
 
 
 def group(
@@ -59,7 +69,7 @@ def group(
 
 def describe(unit: Mapping[str, Any]) -> None:
     """A unit as GET /groups/{unit} tells it, for people."""
-    groups = [g if isinstance(g, str) else g.get("group", g.get("name")) for g in unit["groups"]]
+    groups = [g["group"] + (" (protected)" if g.get("protected") else "") for g in unit["groups"]]
     facts = [
         ("unit", unit["unit"]),
         ("groups", groups or "none known yet"),
@@ -69,6 +79,8 @@ def describe(unit: Mapping[str, Any]) -> None:
     if decision := unit["decision"]:
         facts.append(("last decision", f"{show.moment(decision['tick'])}: {decision['reason']}: {decision['detail']}"))
     show.table(("", ""), facts)
+    if tag := protection(unit):
+        show.say(f"It is protected by the {tag} of its groups: nothing terminates their instances.", style="cyan")
     if unit["unrecovered"]:
         show.say(
             f"It has not recovered from {unit['unrecovered']}, and is left alone until `troop opt-in {unit['unit']}`.",
@@ -76,6 +88,8 @@ def describe(unit: Mapping[str, Any]) -> None:
         )
     for problem in unit["problems"]:
         show.say(f"Malformed, so it is left alone: {problem}", style="bold red")
+    for words in missing_alarms(unit):
+        show.say(words, style="bold red")
     policy = [
         (k, _yes(s["value"]) if k == "takes_part" else s["value"], s["source"]) for k, s in unit["policy"].items()
     ]
@@ -85,6 +99,18 @@ def describe(unit: Mapping[str, Any]) -> None:
         show.table(_EVENT_COLUMNS, map(_event, unit["events"]), title="\nLast events")
     if unit["changes"]:
         show.table(("when", "by", "changes"), map(_change, unit["changes"]), title="\nLast changes")
+
+
+def missing_alarms(unit: Mapping[str, Any]) -> list[str]:
+    """A sentence for each stop alarm that does not exist."""
+    missing = unit.get("missing_alarms") or ()
+    return [f"There is no alarm {name}: until there is, {unit['unit']} is left alone." for name in missing]
+
+
+def protection(unit: Mapping[str, Any]) -> str | None:
+    """What protects all groups of a unit, such as ``tag troop:protected``; None when one of them may be touched."""
+    source = str(unit["policy"]["takes_part"]["source"]) if unit["policy"] else ""
+    return source if source.startswith("tag troop:") else None
 
 
 def _event(event: Mapping[str, Any]) -> tuple[Any, ...]:

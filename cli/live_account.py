@@ -14,6 +14,7 @@ from cli.deployment import Deployment
 from cli.errors import CliError, Exit
 from cli.settings_files import TriedSettings
 from troop.aws.account import look_closer, read_account
+from troop.aws.shields import Asking
 from troop.aws.state import PolicyTable, StateTable
 from troop.chaos.decisions import Account
 from troop.chaos.facts import Facts
@@ -67,8 +68,9 @@ def account(session: boto3.Session, deployment: Deployment, leashed: bool) -> Ac
 
 
 def look(session: boto3.Session) -> Callable[[list[Facts]], list[Facts]]:
-    """Looks at instance refreshes and stop alarms of units that are due, as they are now."""
-    closer = partial(look_closer, _client(session, "autoscaling"), _client(session, "cloudwatch"))
+    """Looks at instance refreshes, stop alarms and what EC2 protects of units that are due, as they are now."""
+    autoscaling, cloudwatch = _client(session, "autoscaling"), _client(session, "cloudwatch")
+    closer = partial(look_closer, autoscaling, cloudwatch, Asking(_client(session, "ec2")))
 
     def told(due: list[Facts]) -> list[Facts]:
         with aws.told():

@@ -71,7 +71,9 @@ _ALONE = {
 
 _SESSION, _GET = "/ui/session", frozenset({"GET"})
 _SERVED = "/ui/served/"
-_REPORT = re.compile("/ui/report/(?P<run>[0-9][0-9a-f-]+)")
+_REPORT = re.compile("/ui/report/(?P<run>[0-9][0-9a-f-]+)(?P<made>/made)?")
+"""Where a report is; or with ``/made`` only when it was made."""
+
 _ENTRANCE: Routes = ((re.compile(_SESSION), frozenset({"POST"})),)
 _ROUTES: Routes = (
     (re.compile("/ui/about"), _GET),
@@ -217,7 +219,7 @@ class _PageHandler(Handler):
             return self._passed_on(self.server.guard.admit(self.command, self.path, self.headers))
         query = self.server.guard.admit(self.command, self.path, self.headers, _ROUTES).query
         if found := _REPORT.fullmatch(path):
-            return self._report(found["run"])
+            return self._report(found["run"], where=not found["made"])
         if path == "/ui/why":
             return Answer(HTTPStatus.OK, self._why(query))
         if path == "/ui/calendar":
@@ -247,13 +249,18 @@ class _PageHandler(Handler):
         found = told.document()
         return {key: found[key] for key in ("unit", "day", "time_zone", "answer")} | {"stretches": stretches}
 
-    def _report(self, run: str) -> Answer:
-        """Where a report is: a link may be opened without the token, and so cannot lead through this proxy."""
+    def _report(self, run: str, *, where: bool) -> Answer:
+        """Where a report is: a link may be opened without the token, and so cannot lead through this proxy; or when it
+        was made, so that whoever waits for another one takes up no address that is served here.
+        """
         path = f"benchmarks/{run}/report"
         answer = self.server.api.request("GET", path)
         location = {name.lower(): value for name, value in answer.headers.items()}.get("location")
-        if location:
+        if location and where:
             return Answer(HTTPStatus.OK, {"url": self.server.address_of(location)})
+        if location:
+            told = answer.body if isinstance(answer.body, Mapping) else {}
+            return Answer(HTTPStatus.OK, {key: told.get(key) for key in ("made_at", "etag")})
         if answer.status < HTTPStatus.BAD_REQUEST:
             return said(HTTPStatus.BAD_GATEWAY, "the API does not tell where the report is")
         if isinstance(answer.body, Mapping) and "statusCode" in answer.body:

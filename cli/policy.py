@@ -11,7 +11,8 @@ from cli import show
 from cli.client import TroopClient
 from cli.context import connection
 from cli.errors import CliError, Exit
-from cli.policy_values import KEYS, BadPolicy, assignments, normal
+from cli.groups import missing_alarms, protection
+from cli.policy_values import KEYS, OVER, BadPolicy, assignments, normal, over
 
 AsJson = Annotated[bool, typer.Option("--json", help="The unit afterwards, as one JSON document.")]
 Unit = Annotated[str, typer.Argument(help="A unit, or a group by its name.")]
@@ -33,6 +34,8 @@ def opt_out(
     client = connection(ctx).client
     # What an earlier opt-out left behind must not cut this one short, or explain it.
     changes = {"opt_out": True, "until": _checked("until", until), "reason": _checked("reason", reason)}
+    if day := over(changes):
+        raise CliError(Exit.USAGE, f"--until is {day}, which is over: {OVER}")
     if owner:
         changes["owner"] = _checked("owner", owner)
     _finish(_change(client, unit, changes, ahead), as_json)
@@ -96,9 +99,13 @@ def _finish(unit: dict[str, Any], as_json: bool) -> None:
     if as_json:
         show.document(unit)
         return
+    for words in missing_alarms(unit):
+        show.note(words, style="red")
     policy = unit["policy"]
     part = policy.get("takes_part") if policy else None
-    if unit["problems"]:
+    if tag := protection(unit):
+        show.say(f"{unit['unit']} is left alone ({tag}), whatever its policy says: this holds when the tag is gone")
+    elif unit["problems"]:
         show.say(
             f"{unit['unit']} is left alone, as its policy is malformed: {'; '.join(unit['problems'])}", style="red"
         )

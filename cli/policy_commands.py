@@ -15,7 +15,9 @@ from cli.errors import CliError, Exit
 from cli.policy import AHEAD_HINT
 from cli.policy_export import exported
 from cli.policy_files import UnitChange
-from cli.policy_values import of_item
+from cli.policy_values import of_item, over
+
+_OPT_OUT = ("opt_out", "until")
 
 app = typer.Typer(no_args_is_help=True, help="Policy of many units, as one YAML file; differences between stages.")
 app.command("diff")(stages.diff)
@@ -59,11 +61,13 @@ def import_file(
     changing = [change for change in plan if change.changes]
     if changing and not dry_run:
         confirm(f"Change {len(changing)} of {len(wanted)} units", yes)
-        for change in changing:
+        for n, change in enumerate(plan):
+            if not change.changes:
+                continue
             try:
-                client.change_unit(change.unit, change.patch())
+                plan[n] = _send(client, change, wanted[change.unit])
                 if not as_json:
-                    show.say(f"{change.unit}: changed")
+                    show.say(f"{change.unit}: {'changed' if plan[n].changes else 'not changed'}")
             except CliError as error:
                 failed[change.unit] = str(error)
                 if not as_json:
@@ -92,8 +96,40 @@ def _plan(
             failed[unit] = str(error)
             continue
         stored = of_item(told["item"]) if told else {}
+        if (until := over(policy)) and any(stored.get(key) != policy.get(key) for key in _OPT_OUT):
+            policy = _without_opt_out(unit, policy, until)
         plan.append(policy_files.compare(unit, stored, policy, told["version"] if told else None))
     return plan, failed
+
+
+def _without_opt_out(unit: str, policy: Mapping[str, Any], until: str) -> dict[str, Any]:
+    """The rest of a policy whose opt-out is over: kept, it would mean nothing, and the API takes it for a mistake."""
+    show.note(f"{unit}: its opt-out is over since {until}, and is left out: the unit takes part as without it")
+    return {k: value for k, value in policy.items() if k not in _OPT_OUT or (k == "opt_out" and value is False)}
+
+
+def _send(client: TroopClient, change: UnitChange, policy: Mapping[str, Any]) -> UnitChange:
+    """Makes a change, and tells which: one without the opt-out when that is over on the unit's own calendar alone.
+
+    Args:
+        policy: of the file, for the unit.
+
+    Raises:
+        CliError: it was not made.
+    """
+    body = change.patch()
+    try:
+        client.change_unit(change.unit, body)
+    except CliError as error:
+        until = over(body, somewhere=True)
+        if until is None or error.code is not Exit.REFUSED or "is over" not in str(error):
+            raise
+        stored = {**policy, **{key: old for key, (old, _) in change.changes.items()}}
+        rest = policy_files.compare(change.unit, stored, _without_opt_out(change.unit, policy, until), change.version)
+        if rest.changes:
+            client.change_unit(rest.unit, rest.patch())
+        return rest
+    return change
 
 
 def _show(plan: list[UnitChange], failed: Mapping[str, str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from cli.errors import CliError, Exit
@@ -12,6 +12,9 @@ from troop.chaos.policy import BOOKKEEPING, PARSERS
 
 KEYS = tuple(PARSERS)
 """What may be set for a unit."""
+
+
+OVER = "such an opt-out would leave nobody alone; give a day to come, or none for an opt-out without an end"
 
 
 class BadPolicy(ValueError):
@@ -35,6 +38,20 @@ def normal(key: str, value: Any) -> Any:
     return list(parsed) if isinstance(parsed, tuple) else parsed
 
 
+def over(policy: Mapping[str, Any], *, somewhere: bool = False) -> str | None:
+    """The last day of an opt-out that is over on every calendar there can be; None when it is not, or there is none.
+
+    Args:
+        policy: or a change of one: where it does not speak of ``opt_out``, ``until`` is the end of one, too.
+        somewhere: on any calendar there can be is enough.
+    """
+    until = policy.get("until")
+    # The day ends last at UTC-12, and first at UTC+14; what is over on the unit's own calendar the API knows, and
+    # refuses.
+    today = (datetime.now(UTC) + timedelta(hours=14 if somewhere else -12)).date()
+    return until if policy.get("opt_out", True) and until and until < today.isoformat() else None
+
+
 def assignments(words: Iterable[str]) -> dict[str, Any]:
     """``["probability=0.1", "owner="]`` as ``{"probability": 0.1, "owner": None}``.
 
@@ -55,6 +72,8 @@ def assignments(words: Iterable[str]) -> dict[str, Any]:
             found[key] = normal(key, value)
         except BadPolicy as error:
             raise CliError(Exit.USAGE, str(error)) from None
+    if until := over(found):
+        raise CliError(Exit.USAGE, f"until is {until}, which is over: {OVER}")
     return found
 
 

@@ -28,6 +28,8 @@ BENCHMARKS_PATH = "/benchmarks"
 ESTIMATE_PATH = f"{BENCHMARKS_PATH}/estimate"
 REPORT_PATH = re.compile(f"{BENCHMARKS_PATH}/{_RUN}/report")
 FLEETS_PATH = "/fleets"
+FLEET_ESTIMATE_PATH = f"{FLEETS_PATH}/estimate"
+TAKE_FILES = (BENCHMARKS_PATH, ESTIMATE_PATH, FLEETS_PATH, FLEET_ESTIMATE_PATH)
 CHAOS_PATH = "/simianarmy/api/v1/chaos"
 KEY_HEADER = "Idempotency-Key"
 """Clients of the original Chaos Monkey send bodies of any content type, or of none."""
@@ -52,6 +54,7 @@ ROUTES: Routes = (
     (re.compile(f"{BENCHMARKS_PATH}/{_RUN}"), frozenset({"GET", "DELETE"})),
     (REPORT_PATH, frozenset({"GET", "POST"})),
     (re.compile(FLEETS_PATH), frozenset({"GET", "POST"})),
+    (re.compile(FLEET_ESTIMATE_PATH), frozenset({"POST"})),
     (re.compile(f"{FLEETS_PATH}/{_RUN}"), frozenset({"GET", "PATCH", "DELETE"})),
 )
 """All of the API, and nothing else."""
@@ -205,7 +208,7 @@ def _body_length(method: str, path: str, headers: Message) -> int:
         return 0  # there is nothing to say but that it is to be made
     if not length:
         raise Refusal(HTTPStatus.LENGTH_REQUIRED, "a change needs a body: one JSON object")
-    largest = LARGEST_BENCHMARK if path in (BENCHMARKS_PATH, ESTIMATE_PATH, FLEETS_PATH) else LARGEST_BODY
+    largest = LARGEST_BENCHMARK if path in TAKE_FILES else LARGEST_BODY
     if length > largest:
         raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {largest} bytes")
     if path == CHAOS_PATH:

@@ -19,7 +19,7 @@ from botocore.httpsession import get_cert_path
 from pydantic import ValidationError
 
 from cli import aws
-from cli.client import NoReportError, ReportLink, TroopClient
+from cli.bench_client import BenchClient, NoReportError, ReportLink
 from cli.context import connection
 from cli.errors import CliError, Exit
 from cli.kept_folder import KeptFolder
@@ -50,7 +50,7 @@ def load(ctx: typer.Context, text: str) -> Report:
         CliError: with what to do.
     """
     if RUN.fullmatch(text):
-        body = fetched(connection(ctx).client, text, "json")
+        body = fetched(connection(ctx).client.benchmarks, text, "json")
         return parsed(body, f"the report of {text}")
     path = Path(text)
     if path.is_dir():
@@ -106,7 +106,7 @@ def parsed(body: bytes, where: str) -> Report:
 
 
 def fetched(
-    client: TroopClient,
+    client: BenchClient,
     run: str,
     form: str,
     *,
@@ -127,7 +127,7 @@ def fetched(
 
 
 def _link(
-    client: TroopClient, run: str, form: str, again: bool, sleep: Callable[[float], None], clock: Callable[[], float]
+    client: BenchClient, run: str, form: str, again: bool, sleep: Callable[[float], None], clock: Callable[[], float]
 ) -> ReportLink:
     before = asked_at = None
     if again:

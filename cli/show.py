@@ -32,6 +32,9 @@ _STYLES = {
     "ABANDONED": "magenta",
     "yes": "green",
     "no": "cyan",
+    "no (protected)": "cyan",
+    "no (malformed)": "bold red",
+    "no (unrecovered)": "bold red",
 }
 NOTHING = "-"
 
@@ -108,6 +111,17 @@ def plain(value: Any) -> str:
     if isinstance(value, Mapping):
         return json.dumps(value, ensure_ascii=False)
     return str(value)
+
+
+def first_line(text: str | None) -> str:
+    """Of a reason, what has happened: the lines below it are what a script printed."""
+    return (text or "").partition("\n")[0]
+
+
+def lines_below(text: str | None) -> str:
+    """The others, on lines of their own; "" when there are none."""
+    _, newline, rest = (text or "").partition("\n")
+    return newline + rest
 
 
 def clean(text: str) -> str:

@@ -12,7 +12,7 @@ import typer
 
 from cli import context, show
 from cli.context import Options
-from cli.errors import CliError, Exit
+from cli.errors import CliError, Exit, why
 from cli.policy_export import exported
 from troop import settings, stages
 from troop.errors import SettingsError
@@ -81,7 +81,7 @@ def load(file: Path) -> dict[str, Any]:
         written = json.loads(file.read_text(encoding="utf-8"))["context"]
         return {key.removeprefix(PREFIX): value for key, value in written.items() if key.startswith(PREFIX)}
     except (OSError, UnicodeDecodeError) as error:
-        raise CliError(Exit.USAGE, f"{file} cannot be read: {error}") from None
+        raise CliError(Exit.USAGE, f"{file} cannot be read: {why(error)}") from None
     except (ValueError, LookupError, TypeError, AttributeError):
         raise CliError(Exit.USAGE, f'{file} has no settings: must be JSON with an object "context"') from None
 

@@ -8,9 +8,13 @@ import typer
 
 from cli import show
 from cli.context import Connection, confirm, connection
-from cli.errors import CliError
+from cli.errors import CliError, Exit
+from troop import values
 
-Reason = Annotated[str | None, typer.Option(help="Why; it goes on record with who and when.")]
+Reason = Annotated[
+    str | None,
+    typer.Option(help="Why; it goes on record with who and when.", callback=lambda reason: _checked(reason)),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="The switch as one JSON document.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
@@ -44,6 +48,13 @@ def resume(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json:
         )
     confirm(f"Let {found.deployment} go on from its next tick", yes)
     _change(found, {"halted": False}, reason, as_json)
+
+
+def _checked(reason: str | None) -> str | None:
+    try:
+        return values.text()(reason) if reason else None
+    except values.BadValue as error:
+        raise CliError(Exit.USAGE, f"--reason has {len(reason or '')} characters: must be {error}") from None
 
 
 def _change(found: Connection, change: dict[str, Any], reason: str | None, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import typer
 
-from cli import show
+from cli import idempotency, show
 from cli.client import TroopClient
 from cli.context import confirm, connection
 from cli.errors import CliError, Exit
@@ -36,9 +36,7 @@ def terminate(
     ctx: typer.Context,
     group: Annotated[str, typer.Argument(help="An Auto Scaling group, by its name.")],
     method: Annotated[Method | None, typer.Option(help="By default what the unit's policy says.")] = None,
-    key: Annotated[
-        str | None, typer.Option(help="Idempotency key: the same one again terminates nothing more.")
-    ] = None,
+    key: Annotated[str | None, idempotency.option("terminates nothing more")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     wait: Annotated[bool, typer.Option(help="Until the group has recovered, or not in time.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="The event as one JSON document.")] = False,

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from cli.errors import CliError, Exit
+from cli.errors import CliError, Exit, why
 
 _LARGEST = 20_000_000
 
@@ -25,7 +25,7 @@ def read(file: Path) -> str:
     try:
         return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise CliError(Exit.USAGE, f"{file} cannot be read: {error}") from None
+        raise CliError(Exit.USAGE, f"{file} cannot be read: {why(error)}") from None
 
 
 def parse(text: str, name: str) -> Any:
@@ -71,7 +71,8 @@ def _parsed(text: str, name: str) -> Any:
                 pass
         return yaml.load(text, Loader=_Strict)  # a SafeLoader
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise CliError(Exit.USAGE, f"{name} is no YAML: {' '.join(str(error).split())}") from None
+        said = " ".join(str(error).split()).replace(' in "<unicode string>",', " in")
+        raise CliError(Exit.USAGE, f"{name} is no YAML: {said}") from None
 
 
 def line_of(text: str, place: Sequence[str | int]) -> int | None:

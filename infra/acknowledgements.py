@@ -66,6 +66,8 @@ def acknowledgements(stack: TroopStack) -> Iterator[Acknowledgement]:
         )
         yield Acknowledgement(queue, "SQS3", reason)
     if stack.benchmarks:
+        reason = "The queue is itself where calls go that have failed at every try. Nobody reads it but people."
+        yield Acknowledgement(stack.functions.reports_given_up, "SQS3", reason)
         for entry in bench_acknowledgements(stack.benchmarks, stack.functions, stack.allowed_buckets):
             yield Acknowledgement(*entry)
 
@@ -89,6 +91,12 @@ def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
         f"IAM5[Resource::arn:<AWS::Partition>:autoscaling:{ours}:autoScalingGroup:*:autoScalingGroupName/*]",
         "Which group loses an instance is decided at run time; a Deny holds for groups that are tagged as untouchable.",
     )
+    for name in ("recovery", "sweep"):
+        yield Acknowledgement(
+            functions.roles[name],
+            f"IAM5[Resource::arn:<AWS::Partition>:vpc-lattice:{ours}:targetgroup/*]",
+            "Which groups are watched is decided at run time, and so which of VPC Lattice's target groups are read.",
+        )
     yield Acknowledgement(workflow.role, f"IAM5[{ticks}]", _TICKS)
     yield Acknowledgement(
         workflow.role,

@@ -35,7 +35,7 @@ class Told:
     """An alarm.
 
     Attributes:
-        name: the construct's.
+        name: of a few words in one, such as ``TicksMissing``; the deployment's is put before it.
         what: a sentence that says what has happened.
         anchor: of its paragraph in the runbook.
         metric: with its statistic and period.
@@ -98,6 +98,9 @@ class Alarms(Construct):
         alarm = cloudwatch.Alarm(
             self,
             told.name,
+            # What a mail's subject and the dashboard show. No name of an alarm has a hyphen, so these are unique where
+            # the stacks' are. Another name makes another alarm: the old one's history goes with it.
+            alarm_name=f"{cdk.Aws.STACK_NAME}-{told.name}",
             alarm_description=f"{told.what} What to do: {self._runbook}#{told.anchor}",
             metric=told.metric,
             threshold=told.threshold,
@@ -189,7 +192,8 @@ def _of_benchmarks(teardown: sfn.IStateMachine) -> Iterator[Told]:
         BREACHING,
         silence=True,
     )
-    for kind, how in {"Failed": "has failed", "TimedOut": "took too long", "Aborted": "was stopped"}.items():
+    # That one is stopped is no alarm: it is with its run, when somebody stops that. The reaper starts it again.
+    for kind, how in {"Failed": "has failed", "TimedOut": "took too long"}.items():
         yield Told(
             f"Teardown{kind}",
             f"Removing what a benchmark has created {how}: some of it may still be there.",

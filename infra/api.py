@@ -37,6 +37,7 @@ ROUTES = (
     "POST /benchmarks/{run}/report",
     "POST /fleets",
     "GET /fleets",
+    "POST /fleets/estimate",
     "GET /fleets/{fleet}",
     "PATCH /fleets/{fleet}",
     "DELETE /fleets/{fleet}",
@@ -73,7 +74,8 @@ class Api(Construct):
             deploy_options=apigateway.StageOptions(
                 stage_name=STAGE,
                 **(self._access_logs(settings) if settings.api_access_logs else {}),
-                metrics_enabled=True,
+                # Those of the stage are there anyway; these would be five of each route, each at a custom one's price.
+                metrics_enabled=False,
                 tracing_enabled=True,
                 throttling_rate_limit=_REQUESTS_PER_SECOND,
                 throttling_burst_limit=_BURST,

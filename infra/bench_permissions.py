@@ -12,6 +12,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 
 from infra import permissions
@@ -198,13 +199,16 @@ def fleet(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
     ]
 
 
-def report(data: BenchData) -> list[iam.PolicyStatement]:
-    """Reads a run's record, reads and lists what is kept of it, and writes its report and a copy of its record."""
+def report(data: BenchData, given_up: sqs.IQueue) -> list[iam.PolicyStatement]:
+    """Reads a run's record, reads and lists what is kept of it, and writes its report and a copy of its record. Calls
+    that fail at every try Lambda puts, in its name, into the queue ``given_up``.
+    """
     return [
         _record(data, "GetItem", "Query"),
         allow(["s3:GetObject"], data.results.arn_for_objects(RUN_OBJECTS)),
         _list_objects(data),
         allow(["s3:PutObject"], *(data.results.arn_for_objects(keys) for keys in WRITTEN_BY_REPORT)),
+        allow(["sqs:SendMessage"], given_up.queue_arn),
     ]
 
 

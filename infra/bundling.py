@@ -25,7 +25,7 @@ from infra import FUNCTIONS, ROOT
 
 BUILD = ROOT / ".build"
 PYTHON_VERSION = "3.14"
-"""Of the functions' runtime; :data:`infra.functions.RUNTIME` must be the same."""
+"""Of the functions' runtime; :data:`infra.function_factory.RUNTIME` must be the same."""
 
 LAYERS = {
     "runtime": FUNCTIONS / "requirements.txt",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
@@ -46,8 +47,14 @@ class Calls(Construct):
         function: lambda_.IFunction,
         given: Mapping[str, str],
         schedules: Schedules,
+        tries_again: int = 0,
     ) -> None:
+        """Args:
+        tries_again: how often Lambda calls the function again when it has failed, whoever has called it without
+            waiting. None: the next round comes soon, and finds for itself what there is to do.
+        """
         super().__init__(scope, construct_id)
+        function.configure_async_invoke(max_event_age=cdk.Duration.minutes(MINUTES), retry_attempts=tries_again)
         statements = permissions.function_scheduler(function, schedules.undelivered)
         role = schedules.role(self, f"Calls Troop's {what}", statements)
         scheduler.CfnSchedule(

@@ -19,7 +19,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.measured import of_executions, ours, ours_by, throttled, throttled_indices, waiting_in
-from troop.chaos.metrics import CALENDAR, CURRENCY, KIND, REASON, STATUS, Metric
+from troop.chaos.metrics import Metric
 
 WIDTH = 24
 """Of a dashboard, in CloudWatch's units."""
@@ -118,14 +118,12 @@ def _business(shown: Shown) -> list[list[cloudwatch.IWidget]]:
             _number("Terminations", [ours(Metric.TERMINATIONS, _SUM, _DAY)], whole=True),
             _number("Recovered", [ours(Metric.RECOVERIES, _SUM, _DAY)], whole=True),
             _number("Not recovered", [ours(Metric.UNRECOVERED, _SUM, _DAY)], whole=True),
-            _number("Units out of chaos until put back", [ours(Metric.UNITS_UNRECOVERED, _MAXIMUM, _QUARTER)]),
-            _number(
-                "Units that take part", [ours_by(CALENDAR, Metric.UNITS_TAKING_PART, _MAXIMUM, _DAY, filled=False)]
-            ),
-            _number("Units opted out", [ours_by(CALENDAR, Metric.UNITS_OPTED_OUT, _MAXIMUM, _DAY, filled=False)]),
+            _number("Units out of chaos", [ours(Metric.UNITS_UNRECOVERED, _MAXIMUM, _QUARTER)]),
+            _number("Units that take part", [ours_by(Metric.UNITS_TAKING_PART, _MAXIMUM, _DAY, filled=False)]),
+            _number("Units opted out", [ours_by(Metric.UNITS_OPTED_OUT, _MAXIMUM, _DAY, filled=False)]),
         ],
         [
-            _graph("Terminations and what became of them", [ours_by(STATUS, Metric.OUTCOMES, _SUM, _HOUR)]),
+            _graph("Terminations and what became of them", [ours_by(Metric.OUTCOMES, _SUM, _HOUR)]),
             _graph(
                 "Seconds to recovery",
                 [
@@ -135,7 +133,7 @@ def _business(shown: Shown) -> list[list[cloudwatch.IWidget]]:
                 ],
                 right=[ours(Metric.SLOW_RECOVERIES, _SUM, _HOUR, "slow for their unit")],
             ),
-            _graph("Decisions by reason", [ours_by(REASON, Metric.DECISIONS, _SUM, _HOUR)], stacked=True),
+            _graph("Decisions by reason", [ours_by(Metric.DECISIONS, _SUM, _HOUR)], stacked=True),
         ],
         *_custom(shown, ("events",)),  # rows need the width: half of it is enough only for the two beside one another
         *_custom(shown, ("decisions", "runs")),
@@ -144,12 +142,12 @@ def _business(shown: Shown) -> list[list[cloudwatch.IWidget]]:
     if shown.benchmarks:
         rows.append(
             [
-                _graph("Benchmarks and fleets that ended, by status", [ours_by(STATUS, Metric.RUNS_ENDED, _SUM, _DAY)]),
-                _graph("Their cost", [ours_by(CURRENCY, Metric.RUN_COST, _SUM, _DAY)]),
+                _graph("Benchmarks and fleets that ended, by status", [ours_by(Metric.RUNS_ENDED, _SUM, _DAY)]),
+                _graph("Their cost", [ours_by(Metric.RUN_COST, _SUM, _DAY)]),
                 _graph(
                     "What runs now",
-                    [ours_by(KIND, Metric.NODES_ALIVE, _MAXIMUM, _QUARTER)],
-                    right=[ours_by(KIND, Metric.RUNS_OPEN, _MAXIMUM, _QUARTER)],
+                    [ours_by(Metric.NODES_ALIVE, _MAXIMUM, _QUARTER)],
+                    right=[ours_by(Metric.RUNS_OPEN, _MAXIMUM, _QUARTER)],
                     names=("nodes", "runs and fleets"),
                 ),
             ]
@@ -219,12 +217,7 @@ def _operations(shown: Shown) -> list[list[cloudwatch.IWidget]]:
                     if one in shown.busy
                 ]
                 + [throttled(one, "Write", _QUARTER, f"writes to {one.node.id}") for one in shown.written]
-                + [throttled_indices(one, "Write", _QUARTER) for one in shown.written]
-                + [
-                    one.metric("AsyncEventsDropped", period=_QUARTER, statistic=_SUM, label="reports given up")
-                    for name, one in shown.functions.items()
-                    if name == "report"
-                ],
+                + [throttled_indices(one, "Write", _QUARTER) for one in shown.written],
             ),
         ],
         [
@@ -251,7 +244,7 @@ def _operations(shown: Shown) -> list[list[cloudwatch.IWidget]]:
         ],
         [
             _graph("Dead letters", [waiting_in(queue, name) for name, queue in shown.queues.items()]),
-            _graph("Repairs", [ours_by(KIND, Metric.REPAIRS, _SUM, _HOUR)], stacked=True),
+            _graph("Repairs", [ours_by(Metric.REPAIRS, _SUM, _HOUR)], stacked=True),
             *(
                 [_graph("Reaper finds", [ours(Metric.REAPER_FINDS, _MAXIMUM, _QUARTER, "finds")])]
                 if shown.benchmarks
@@ -288,7 +281,7 @@ def _runbook(shown: Shown) -> str:
 
 
 def _text(markdown: str) -> cloudwatch.TextWidget:
-    return cloudwatch.TextWidget(markdown=markdown, width=WIDTH, height=4)
+    return cloudwatch.TextWidget(markdown=markdown, width=WIDTH, height=3)
 
 
 def _number(title: str, metrics: Sequence[cloudwatch.IMetric], *, whole: bool = False) -> cloudwatch.SingleValueWidget:

@@ -21,6 +21,10 @@ _TICKS_DAYS = 7
 _TOLD_BY_DAY = ("calendar", "day", "detail", "group", "groups", "instance_id", "probability", "reason", "rolled")
 
 
+DECISIONS_INDICES = ("by-day",)
+"""Of the table of decisions."""
+
+
 class Data(Construct):
     """Tables, bucket and salt.
 
@@ -50,7 +54,7 @@ class Data(Construct):
         self.state = self._table("State", "key", expires="expires_at", streamed=True)
         self.decisions = self._table("Decisions", "unit", sort="tick", expires="expires_at")
         self.decisions.add_global_secondary_index(
-            index_name="by-day",
+            index_name=DECISIONS_INDICES[0],
             partition_key=text_attribute("day_shard"),
             sort_key=text_attribute("at"),
             # All but the policy, which is half of an item: whoever asks for a day wants the reasons.
@@ -116,7 +120,9 @@ def make_table(
         ),
         stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES if streamed else None,
         deletion_protection=retain,
-        removal_policy=removal(retain),
+        # Also when a first creation is rolled back, unlike the rest: what is protected cannot be deleted, and the
+        # rollback would fail for it. What it leaves is empty, and known by that: see lifecycle/retained.py.
+        removal_policy=cdk.RemovalPolicy.RETAIN if retain else cdk.RemovalPolicy.DESTROY,
     )
     cdk.Tags.of(table).add(DATA_TAG, construct_id)
     return table
@@ -149,8 +155,10 @@ def make_bucket(scope: Construct, construct_id: str, *, retain: bool, days: Mapp
 
 
 def removal(retain: bool) -> cdk.RemovalPolicy:
-    """What becomes of data when the stack goes."""
-    return cdk.RemovalPolicy.RETAIN if retain else cdk.RemovalPolicy.DESTROY
+    """What becomes of data when the stack goes. Retained is what has been in use: not what the very operation has made
+    that is rolled back, which would be left behind by every try.
+    """
+    return cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if retain else cdk.RemovalPolicy.DESTROY
 
 
 def text_attribute(name: str) -> dynamodb.Attribute:

@@ -1,4 +1,4 @@
-"""The Lambda functions: one asset, one factory, a role and a log group for each."""
+"""The Lambda functions: what each of them may do, is told and is given."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import aws_cdk as cdk
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_events as events
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_logs as logs
+from aws_cdk import aws_lambda_destinations as destinations
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
@@ -18,21 +17,17 @@ from constructs import Construct
 
 from infra import bench_permissions, permissions
 from infra.bench_data import BenchData
-from infra.bundling import PYTHON_VERSION, bundle
 from infra.data import Data
-from infra.logs import make_log_group
+from infra.function_factory import FunctionFactory
 from infra.network import Network
 from infra.nodes import Nodes
-from infra.roles import as_listed, drop_depends_on, make_role
 from infra.settings import DeploymentSettings
 from infra.watched import Watched
-from troop.chaos.metrics import NAMESPACE, VARIABLE
 
 if TYPE_CHECKING:
     from infra.benchmarks import Benchmarks
 
-RUNTIME = lambda_.Runtime.PYTHON_3_14
-ARCHITECTURE = lambda_.Architecture.ARM_64
+_GIVEN_UP_HOURS = 6
 
 
 class Functions(Construct):
@@ -47,6 +42,7 @@ class Functions(Construct):
         fleet: the task of the workflow of standing fleets.
         teardown: the task of the workflow that removes what a run has created.
         report: makes the report of a run that has ended; the only one with the layer of HTML.
+        reports_given_up: the queue for calls of it that nobody waited for and that failed at every try.
         reaper: removes what that has left, and starts it where it was not.
         widgets: what dashboards show; with the layer of HTML.
         by_name: all of them.
@@ -61,6 +57,7 @@ class Functions(Construct):
     fleet: lambda_.Function
     teardown: lambda_.Function
     report: lambda_.Function
+    reports_given_up: sqs.Queue
     reaper: lambda_.Function
     widgets: lambda_.Function
 
@@ -73,24 +70,10 @@ class Functions(Construct):
         data: Data,
     ) -> None:
         super().__init__(scope, construct_id)
-        if RUNTIME.name != f"python{PYTHON_VERSION}":
-            raise ValueError(f"the layers are bundled for Python {PYTHON_VERSION}, the functions run on {RUNTIME.name}")
         self._settings, self._data = settings, data
-        self.by_name: dict[str, lambda_.Function] = {}
-        self.roles: dict[str, iam.Role] = {}
-        self.log_groups: dict[str, logs.ILogGroup] = {}
-        bundled = bundle(settings.bundle, settings.chaos_json)
-        self._code = lambda_.Code.from_asset(str(bundled.code))
-        self._runtime_layer, self._api_layer, self._report_layer = (
-            self._layer(name, path=str(bundled.layers[name]), description=description)
-            for name, description in {
-                "runtime": "What every function needs",
-                "api": "What the API needs",
-                "report": "What HTML is made with",
-            }.items()
-        )
-
-        runtime_layer = self._runtime_layer
+        self._factory = FunctionFactory(self, settings)
+        self.by_name, self.roles, self.log_groups = self._factory.by_name, self._factory.roles, self._factory.log_groups
+        runtime_layer = self._factory.runtime_layer
         events_and_state = self._events_and_state()
         policy = {
             "TROOP_GROUP_TAGS_TABLE": data.group_tags.table_name,
@@ -100,7 +83,7 @@ class Functions(Construct):
             "TROOP_DECISIONS_TABLE": data.decisions.table_name,
             "TROOP_WORK_BUCKET": data.work.bucket_name,
         }
-        self.decide = self._function(
+        self.decide = self._factory.make(
             "decide",
             permissions.decide(data),
             [runtime_layer],
@@ -108,7 +91,7 @@ class Functions(Construct):
             seconds=300,
             megabytes=1024,
         )
-        self.terminate = self._function(
+        self.terminate = self._factory.make(
             "terminate",
             permissions.terminate(cdk.Stack.of(self), data),
             [runtime_layer],
@@ -116,10 +99,10 @@ class Functions(Construct):
             seconds=60,
             megabytes=256,
         )
-        self.recovery = self._function(
+        self.recovery = self._factory.make(
             "recovery", permissions.recovery(data), [runtime_layer], events_and_state, seconds=60, megabytes=256
         )
-        self.sweep = self._function(
+        self.sweep = self._factory.make(
             "sweep", permissions.sweep(data), [runtime_layer], events_and_state, seconds=120, megabytes=256
         )
 
@@ -127,50 +110,63 @@ class Functions(Construct):
         """Makes the functions that run benchmarks and remove what these have created."""
         stack = cdk.Stack.of(self)
         record = {"TROOP_RUNS_TABLE": bench.runs.table_name, "TROOP_RESULTS_BUCKET": bench.results.bucket_name}
-        self.launch = self._function(
+        self.launch = self._factory.make(
             "launch",
             bench_permissions.launch(stack, bench, network.vpc_id, network.subnet_ids, nodes.role),
-            [self._runtime_layer],
+            [self._factory.runtime_layer],
             {**record, **network.environment(), "TROOP_NODE_PROFILE": nodes.profile.instance_profile_arn},
             seconds=120,
             megabytes=256,
         )
-        self.cell = self._function(
+        self.cell = self._factory.make(
             "cell",
             bench_permissions.cell(stack, bench),
-            [self._runtime_layer],
+            [self._factory.runtime_layer],
             record,
             seconds=300,  # what all nodes have left is merged in one call
             megabytes=1769,  # a whole processor
         )
-        self.teardown = self._function(
+        self.teardown = self._factory.make(
             "teardown",
             bench_permissions.teardown(stack, bench),
-            [self._runtime_layer],
+            [self._factory.runtime_layer],
             {"TROOP_RUNS_TABLE": bench.runs.table_name},
             seconds=120,
             megabytes=256,
         )
 
-        self.fleet = self._function(
+        self.fleet = self._factory.make(
             "fleet",
             bench_permissions.fleet(stack, bench),
-            [self._runtime_layer],
+            [self._factory.runtime_layer],
             record,
             seconds=120,
             megabytes=256,
         )
 
-        self.report = self._function(
+        # Lambda says in no metric of every partition what it gives up. What is here has been told by an alarm, and that
+        # is over when it expires.
+        self.reports_given_up = sqs.Queue(
+            self,
+            "ReportsGivenUp",
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            retention_period=cdk.Duration.hours(_GIVEN_UP_HOURS),
+        )
+        self.report = self._factory.make(
             "report",
-            bench_permissions.report(bench),
-            [self._runtime_layer, self._api_layer, self._report_layer],
+            bench_permissions.report(bench, self.reports_given_up),
+            [self._factory.runtime_layer, self._factory.api_layer, self._factory.report_layer],
             record,
             seconds=300,  # what all cells have measured is read and drawn in one call
             megabytes=1769,  # a whole processor
         )
         # The API calls it without waiting. Whoever has asked asks again, sooner than Lambda would try for hours.
-        self.report.configure_async_invoke(max_event_age=cdk.Duration.minutes(15), retry_attempts=1)
+        self.report.configure_async_invoke(
+            max_event_age=cdk.Duration.minutes(15),
+            retry_attempts=1,
+            on_failure=destinations.SqsDestination(self.reports_given_up),
+        )
 
     def add_reaper(self, bench: BenchData, workflows: Sequence[sfn.StateMachine], teardown: sfn.StateMachine) -> None:
         """Makes the function that looks after runs whose workflow is over, or should be.
@@ -179,10 +175,10 @@ class Functions(Construct):
             workflows: of benchmarks, and of standing fleets.
         """
         benchmark, fleet = workflows
-        self.reaper = self._function(
+        self.reaper = self._factory.make(
             "reaper",
             bench_permissions.reaper(cdk.Stack.of(self), bench, workflows, teardown),
-            [self._runtime_layer],
+            [self._factory.runtime_layer],
             {
                 "TROOP_RUNS_TABLE": bench.runs.table_name,
                 "TROOP_BENCHMARK_MACHINE": benchmark.state_machine_arn,
@@ -213,18 +209,18 @@ class Functions(Construct):
             **({"TROOP_RUNS_TABLE": benchmarks.data.runs.table_name} if benchmarks else {}),
             **watched.environment(self._settings.tick_minutes),
         }
-        self.api = self._function(
+        self.api = self._factory.make(
             "api",
             [*permissions.api(data, on_demand), *health, *of_runs],
-            [self._runtime_layer, self._api_layer],
+            [self._factory.runtime_layer, self._factory.api_layer],
             health_environment | {"TROOP_ON_DEMAND_MACHINE": on_demand.state_machine_arn} | runs_environment,
             seconds=29,
             megabytes=512,
         )
-        self.watchdog = self._function(
+        self.watchdog = self._factory.make(
             "watchdog",
             [*health, permissions.drops_letters(watched.undelivered)],
-            [self._runtime_layer],
+            [self._factory.runtime_layer],
             health_environment,
             seconds=60,
             megabytes=256,
@@ -235,10 +231,10 @@ class Functions(Construct):
     ) -> None:
         """Makes the function that tells others what is written into the tables ``streamed``."""
         data = self._data
-        self.notify = self._function(
+        self.notify = self._factory.make(
             "notify",
             permissions.notify(data, streamed, bus, topic, undelivered),
-            [self._runtime_layer],
+            [self._factory.runtime_layer],
             {
                 **self._events_and_state(),
                 "TROOP_GROUP_TAGS_TABLE": data.group_tags.table_name,
@@ -254,16 +250,18 @@ class Functions(Construct):
     def add_widgets(self, bench: BenchData | None) -> None:
         """Makes the function that dashboards call; None: the deployment runs no benchmarks."""
         data = self._data
-        self.widgets = self._function(
+        self.widgets = self._factory.make(
             "widgets",
             [*permissions.widgets(data), *(bench_permissions.widgets(bench) if bench else [])],
-            [self._runtime_layer, self._report_layer],
+            [self._factory.runtime_layer, self._factory.report_layer],
             {
                 **self._events_and_state(),
                 "TROOP_GROUP_TAGS_TABLE": data.group_tags.table_name,
                 "TROOP_DECISIONS_TABLE": data.decisions.table_name,
                 "TROOP_CHANGES_TABLE": data.changes.table_name,
+                # The bucket's name is part of links: what is in it the function may not read.
                 **({"TROOP_RUNS_TABLE": bench.runs.table_name} if bench else {}),
+                **({"TROOP_RESULTS_BUCKET": bench.results.bucket_name} if bench else {}),
             },
             seconds=29,
             megabytes=512,
@@ -274,65 +272,3 @@ class Functions(Construct):
             "TROOP_EVENTS_TABLE": self._data.events.table_name,
             "TROOP_STATE_TABLE": self._data.state.table_name,
         }
-
-    def _layer(self, name: str, *, path: str, description: str) -> lambda_.LayerVersion:
-        return lambda_.LayerVersion(
-            self,
-            f"{name.title()}Layer",
-            code=lambda_.Code.from_asset(path),
-            description=description,
-            compatible_runtimes=[RUNTIME],
-            compatible_architectures=[ARCHITECTURE],
-        )
-
-    def _function(
-        self,
-        name: str,
-        statements: Sequence[iam.PolicyStatement],
-        layers: Sequence[lambda_.ILayerVersion],
-        environment: dict[str, str],
-        *,
-        seconds: int,
-        megabytes: int,
-    ) -> lambda_.Function:
-        """The function whose handler is ``handlers.NAME.handler``.
-
-        No concurrency is reserved: a fresh account has so little that reserving any of it can fail the deployment, and
-        the workflow bounds its own concurrency.
-        """
-        title = name.title()
-        log_group = make_log_group(self, f"{title}Logs", self._settings)
-        role = make_role(
-            self,
-            f"{title}Role",
-            service="lambda.amazonaws.com",
-            description=f"Runs Troop's function {name}",
-            statements=[*statements, *permissions.function_telemetry(log_group)],
-        )
-        self.roles[name] = role
-        self.log_groups[name] = log_group
-        function = lambda_.Function(
-            self,
-            title,
-            handler=f"handlers.{name}.handler",
-            code=self._code,
-            layers=list(layers),
-            runtime=RUNTIME,
-            architecture=ARCHITECTURE,
-            role=as_listed(role),
-            timeout=cdk.Duration.seconds(seconds),
-            memory_size=megabytes,
-            environment={
-                "POWERTOOLS_SERVICE_NAME": name,
-                "POWERTOOLS_METRICS_NAMESPACE": NAMESPACE,
-                "POWERTOOLS_LOG_LEVEL": "INFO",
-                VARIABLE: cdk.Aws.STACK_NAME,
-                **environment,
-            },
-            logging_format=lambda_.LoggingFormat.JSON,
-            log_group=log_group,
-            tracing=lambda_.Tracing.ACTIVE,
-        )
-        drop_depends_on(function)
-        self.by_name[name] = function
-        return function

@@ -7,37 +7,44 @@ mends by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.alarms import IGNORED, Told
-from infra.measured import ours, throttled
+from infra.measured import ours, throttled_anywhere, waiting_in
+from infra.partitions import in_china
 from troop.chaos.metrics import CURRENCY, Metric
 
 _SUM = cloudwatch.Stats.SUM
 _QUARTER, _HOUR, _DAY = cdk.Duration.minutes(15), cdk.Duration.hours(1), cdk.Duration.days(1)
 
-SOME, MANY = 3, 5
-"""So many failures are no accident: within a quarter of an hour, and of steps, which are repeated, within an hour."""
+SOME, MANY = 3, 4
+"""So many failures are no accident: within a quarter of an hour, and of steps, which are repeated, within an hour. A
+schedule calls its function four times an hour: one that fails every time is told of, if nothing else fails.
+"""
 
 MANY_THROTTLED = 100
 """Requests within an hour. A few are put off whenever there is much to do at once, and are made again."""
 
+Written = tuple[dynamodb.ITable, Sequence[str]]
+"""A table, and the names of those of its indices into which as many write."""
+
 
 def look_soon(
-    api: apigateway.RestApi, busy: Mapping[str, lambda_.IFunction], written: Mapping[str, dynamodb.ITable]
+    api: apigateway.RestApi, busy: Mapping[str, lambda_.IFunction], written: Mapping[str, Written]
 ) -> Iterator[Told]:
     """Those of every deployment.
 
     Args:
         busy: functions of which many run at once, by name. All share the account's concurrency, so few will do.
-        written: tables into which many write at once, by name.
+        written: tables into which many write at once, by name. That an index cannot keep up holds its table up, too.
     """
     yield Told(
         "SlowRecoveries",
@@ -74,23 +81,24 @@ def look_soon(
             function.metric_throttles(period=_HOUR, statistic=_SUM),
             threshold=MANY_THROTTLED,
         )
-    for name, table in written.items():
+    for name, (table, indices) in written.items():
         yield Told(
             f"Throttled{name}",
-            f"DynamoDB has put off {MANY_THROTTLED} writes or more to the table {name} within an hour.",
+            f"DynamoDB has put off {MANY_THROTTLED} writes or more to the table {name}"
+            f"{''.join(f' or its index {index}' for index in indices)} within an hour.",
             "throttled",
-            throttled(table, "Write", _HOUR),
+            throttled_anywhere(table, indices, "Write", _HOUR),
             threshold=MANY_THROTTLED,
         )
 
 
-def look_soon_at_benchmarks(scope: Construct, daily_cost: float, report: lambda_.IFunction) -> Iterator[Told]:
+def look_soon_at_benchmarks(scope: Construct, daily_cost: float, reports_given_up: sqs.IQueue) -> Iterator[Told]:
     """Those of the half that runs benchmarks.
 
     Args:
-        scope: where the condition on the partition belongs, on which the currency of the prices depends.
+        scope: of the stack, on whose partition the currency of the prices depends.
         daily_cost: from which on a day's benchmarks are an alarm.
-        report: the function that makes reports.
+        reports_given_up: where Lambda puts calls for a report that have failed.
     """
     yield Told(
         "ReaperFound",
@@ -100,16 +108,15 @@ def look_soon_at_benchmarks(scope: Construct, daily_cost: float, report: lambda_
         IGNORED,  # it speaks every quarter of an hour, as the watchdog does
     )
     # Whoever waits for a report hears of nothing: the teardown passes over its failure, and the API does not wait. In
-    # the end both leave it to Lambda's queue; what that gives up was throttled, or failed, at every try.
+    # the end both leave it to Lambda; what that gives up was throttled, or failed, at every try. The metric for this,
+    # AsyncEventsDropped, China has not.
     yield Told(
         "ReportFailed",
         "The report of a benchmark's run could not be made.",
         "report-failed",
-        report.metric("AsyncEventsDropped", period=_QUARTER, statistic=_SUM),
+        waiting_in(reports_given_up),
     )
-    equals = cdk.Fn.condition_equals(cdk.Aws.PARTITION, "aws-cn")
-    china = cdk.CfnCondition(scope, "PricesInYuan", expression=equals)
-    currency = cdk.Fn.condition_if(china.logical_id, "CNY", "USD").to_string()
+    currency = cdk.Fn.condition_if(in_china(scope), "CNY", "USD").to_string()
     yield Told(
         "BenchmarkCost",
         f"Benchmarks and fleets that ended within a day have cost {daily_cost:g} or more.",

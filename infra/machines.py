@@ -37,7 +37,7 @@ def make_machine(
         # Every transition, so that a run can be followed when its history is gone, but no payloads: what was
         # decided and done is in the tables, and instance and owner names need not be copied into logs.
         logs=sfn.LogOptions(
-            destination=make_log_group(scope, "Logs", settings),
+            destination=make_log_group(scope, "Logs", settings, of_machine=role),
             level=sfn.LogLevel.ALL,
             include_execution_data=False,
         ),

@@ -42,8 +42,7 @@ class Network(Construct):
             self,
             "Vpc",
             ip_addresses=ec2.IpAddresses.cidr(ADDRESSES),
-            # The zones of whichever account and region it is deployed into: synth looks nothing up.
-            availability_zones=[cdk.Fn.select(zone, cdk.Fn.get_azs()) for zone in range(settings.zones)],
+            availability_zones=_zones(settings.zones),
             nat_gateways=0,
             subnet_configuration=[
                 ec2.SubnetConfiguration(
@@ -64,3 +63,13 @@ class Network(Construct):
     def environment(self) -> dict[str, str]:
         """The variables that name it to a function."""
         return {"TROOP_NETWORK_VPC": self.vpc_id, "TROOP_NETWORK_SUBNETS": cdk.Fn.join(",", self.subnet_ids)}
+
+
+def _zones(zones: int | tuple[str, ...]) -> list[str]:
+    """A zone for each subnet, in their order.
+
+    `make deploy` gives names. Without them CloudFormation takes the first ones of whichever account and region it is
+    deployed into, for synth looks nothing up. It does so anew at every update: where its answer has changed in between,
+    a subnet would have to move to another zone with its addresses, and every update is refused.
+    """
+    return [cdk.Fn.select(zone, cdk.Fn.get_azs()) for zone in range(zones)] if isinstance(zones, int) else list(zones)

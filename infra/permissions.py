@@ -31,9 +31,14 @@ _LOOK = (
     "autoscaling:DescribeAutoScalingGroups",
     "autoscaling:DescribeInstanceRefreshes",
     "cloudwatch:DescribeAlarms",  # composite alarms are only told to who may describe all
+    "ec2:DescribeInstanceAttribute",
     "ec2:DescribeInstances",
 )
-_WATCH = ("autoscaling:DescribeAutoScalingGroups", "elasticloadbalancing:DescribeTargetHealth")
+_WATCH = (
+    "autoscaling:DescribeAutoScalingGroups",
+    "elasticloadbalancing:DescribeInstanceHealth",
+    "elasticloadbalancing:DescribeTargetHealth",
+)
 _TRACE = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
 
 
@@ -80,6 +85,7 @@ def recovery(data: Data) -> list[iam.PolicyStatement]:
     """Watches a group until it has recovered, and records the outcome."""
     return [
         allow(_WATCH, "*"),
+        allow(["vpc-lattice:ListTargets"], _lattice_groups(data)),
         allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], data.events.table_arn),
         allow(["dynamodb:UpdateItem"], data.state.table_arn),
     ]
@@ -249,6 +255,11 @@ def _never_touch() -> list[iam.PolicyStatement]:
         )
         for tag in UNTOUCHABLE_TAGS
     ]
+
+
+def _lattice_groups(data: Data) -> str:
+    stack = cdk.Stack.of(data.events)
+    return stack.format_arn(service="vpc-lattice", resource="targetgroup", resource_name="*")
 
 
 def _read_salt(data: Data) -> iam.PolicyStatement:

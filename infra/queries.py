@@ -72,9 +72,12 @@ QUERIES = (
         "Errors",
         (*FUNCTIONS, *OF_BENCHMARKS),
         (
-            "# By tick (its execution), event or request. What Lambda itself reports (a crash, memory, time) has none.",
-            "fields coalesce(exception_name, errorType) as exception, coalesce(message, errorMessage) as said",
-            '| filter level = "ERROR" or ispresent(errorType)',
+            "# By tick (its execution), event or request. What Lambda itself reports (a crash, memory, time) has none;",
+            "# it does so as JSON or, in GovCloud and China, as text.",
+            "fields coalesce(exception_name, errorType) as exception, "
+            "coalesce(message, errorMessage, @message) as said",
+            '| filter level = "ERROR" or ispresent(errorType) '
+            r"or @message like /^\[ERROR\]|Task timed out|Runtime exited/",
             "| stats count(*) as errors, min(@timestamp) as first_seen, max(@timestamp) as last_seen "
             "by correlation_id, service, exception, said",
             "| sort last_seen desc",

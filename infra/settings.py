@@ -62,6 +62,35 @@ def _network(value: Any) -> GivenNetwork | None:
     return GivenNetwork(given["vpc"], tuple(subnets))
 
 
+_ZONE = re.compile(r"[a-z]{2,5}(-[a-z]+)+-[0-9]+[a-z]")
+_ZONES = (
+    f"a whole number from 1 to {MOST_ZONES}, or names of as many availability zones of one region, such as "
+    '["us-east-1a", "us-east-1b"], each once'
+)
+
+
+def _zones(value: Any) -> int | tuple[str, ...]:
+    """How many zones, or which; as text names are a JSON list, or parted by commas."""
+    try:
+        return values.whole(1, MOST_ZONES)(value)
+    except values.BadValue:
+        pass
+    given = value
+    if isinstance(given, str) and given.lstrip().startswith("["):
+        try:
+            given = json.loads(given)
+        except json.JSONDecodeError:
+            raise values.BadValue(_ZONES) from None
+    parts = given.split(",") if isinstance(given, str) else given
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        raise values.BadValue(_ZONES)
+    names = tuple(part.strip() for part in parts)
+    of_one_region = len({name[:-1] for name in names}) == 1 and all(_ZONE.fullmatch(name) for name in names)
+    if not of_one_region or len(set(names)) < len(names) or len(names) > MOST_ZONES:
+        raise values.BadValue(_ZONES)
+    return names
+
+
 def _is_id(kind: str, value: Any) -> bool:
     return isinstance(value, str) and re.fullmatch(rf"{kind}-([0-9a-f]{{8}}|[0-9a-f]{{17}})", value) is not None
 
@@ -76,7 +105,7 @@ _DEPLOYMENT_ONLY: dict[str, Callable[[Any], Any]] = {
     "daily_cost_alarm": values.number(0.01, 1_000_000),
     "bundle": values.one_of(*BUNDLES),
     "network": _network,
-    "zones": values.whole(1, MOST_ZONES),
+    "zones": _zones,
     "results_retention_days": values.whole(8, 3650),  # a run of a week must not lose what it was given
 }
 
@@ -98,7 +127,8 @@ class DeploymentSettings:
         daily_cost_alarm: a day's benchmarks that cost this or more are an alarm; in dollars, in China in yuan.
         bundle: the platform whose wheels go into the layers: ``lambda``, or this ``machine`` for local AWS.
         network: where fleets are launched; None for a network of the deployment's own.
-        zones: availability zones of the own network; not looked at with a given one.
+        zones: how many availability zones the own network has, or their names, in the order of its subnets; not looked
+            at with a given network.
         results_retention_days: for which the results of benchmarks are kept.
     """
 
@@ -113,7 +143,7 @@ class DeploymentSettings:
     daily_cost_alarm: float
     bundle: str
     network: GivenNetwork | None
-    zones: int
+    zones: int | tuple[str, ...]
     results_retention_days: int
 
 

@@ -17,9 +17,9 @@ from infra.benchmarks import Benchmarks
 from infra.calls import REAPER, REDRIVE, SWEEP, SWEPT, WATCHDOG, Calls
 from infra.chaos import ChaosWorkflow
 from infra.dashboards import Dashboards, Shown
-from infra.data import Data
+from infra.data import DECISIONS_INDICES, Data
 from infra.functions import Functions
-from infra.look_soon import look_soon, look_soon_at_benchmarks
+from infra.look_soon import Written, look_soon, look_soon_at_benchmarks
 from infra.notifications import Notifications
 from infra.on_demand import OnDemandWorkflow
 from infra.queries import Queries
@@ -37,7 +37,7 @@ SETTINGS_METADATA = "TroopSettings"
 class TroopStack(cdk.Stack):
     """One deployment of Troop, for any account, region and partition.
 
-    Nothing in it has a fixed physical name, so several deployments fit into one account and region.
+    Names of what is in it are made up, or made of the stack's, so several deployments fit into one account and region.
     """
 
     def __init__(self, scope: Construct, settings: DeploymentSettings) -> None:
@@ -51,7 +51,8 @@ class TroopStack(cdk.Stack):
             analytics_reporting=False,
         )
         self.data = Data(self, "Data", retain=settings.retain_data)
-        # CloudFormation makes up names for all resources but buses; a stack's name is unique where a bus's must be.
+        # CloudFormation makes up names for what nobody reads; a stack's name is unique where that of a bus, an alarm or
+        # a dashboard (with the region) must be.
         self.bus = events.EventBus(self, "Bus", event_bus_name=cdk.Aws.STACK_NAME, description="What Troop reports")
         self.functions = Functions(self, "Functions", settings=settings, data=self.data)
         self.workflow = ChaosWorkflow(self, "Chaos", settings=settings, data=self.data, functions=self.functions)
@@ -71,13 +72,14 @@ class TroopStack(cdk.Stack):
         bench_data = self.benchmarks.data if self.benchmarks else None
         self.widgets = Widgets(self, "Widgets", functions=self.functions, bench=bench_data)
         calls = [
-            ("WatchdogSchedule", "watchdog", self.functions.watchdog, WATCHDOG, {}),
-            ("SweepSchedule", "sweep", self.functions.sweep, SWEEP, SWEPT),
-            ("RedriveSchedule", "redrive of notifications", self.functions.notify, REDRIVE, {}),
+            ("WatchdogSchedule", "watchdog", self.functions.watchdog, WATCHDOG, {}, 0),
+            ("SweepSchedule", "sweep", self.functions.sweep, SWEEP, SWEPT, 0),
+            ("RedriveSchedule", "redrive of notifications", self.functions.notify, REDRIVE, {}, 0),
         ]
         if self.benchmarks:
-            calls.append(("ReaperSchedule", "reaper", self.functions.reaper, REAPER, {}))
-        for schedule, what, function, expression, given in calls:
+            # It is called for runs that have failed, too, and of these its rounds leave alone what is too young.
+            calls.append(("ReaperSchedule", "reaper", self.functions.reaper, REAPER, {}, 2))
+        for schedule, what, function, expression, given, tries_again in calls:
             Calls(
                 self,
                 schedule,
@@ -86,6 +88,7 @@ class TroopStack(cdk.Stack):
                 expression=expression,
                 given=given,
                 schedules=self.schedules,
+                tries_again=tries_again,
             )
         self.api = Api(self, "Api", settings=settings, handler=self.functions.api)
         self.alarms = Alarms(
@@ -147,12 +150,14 @@ class TroopStack(cdk.Stack):
         return [data.decisions, data.events, data.state, *([self.benchmarks.data.runs] if self.benchmarks else [])]
 
     def _look_soon(self, settings: DeploymentSettings) -> Iterator[Told]:
-        busy, written = {"Terminate": self.functions.terminate}, {"Decisions": self.data.decisions}
+        busy: dict[str, lambda_.IFunction] = {"Terminate": self.functions.terminate}
+        written: dict[str, Written] = {"Decisions": (self.data.decisions, DECISIONS_INDICES)}
         if self.benchmarks:
-            busy["Cell"], written["Runs"] = self.functions.cell, self.benchmarks.data.runs
+            # Its indices have runs alone, and not what each has created: few write there.
+            busy["Cell"], written["Runs"] = self.functions.cell, (self.benchmarks.data.runs, ())
         yield from look_soon(self.api.rest_api, busy, written)
         if self.benchmarks:
-            yield from look_soon_at_benchmarks(self, settings.daily_cost_alarm, self.functions.report)
+            yield from look_soon_at_benchmarks(self, settings.daily_cost_alarm, self.functions.reports_given_up)
 
     def _shown(self, settings: DeploymentSettings) -> Shown:
         chaos = self.workflow.machine.state_machine_arn
@@ -173,6 +178,7 @@ class TroopStack(cdk.Stack):
             queues={
                 "of schedules": self.schedules.undelivered,
                 "notifications": self.notifications.undelivered,
+                **({"reports given up": self.functions.reports_given_up} if self.benchmarks else {}),
             },
             api=self.api.rest_api,
             act_now=self.alarms.to_act_on,

@@ -21,8 +21,13 @@ from lifecycle import retained
 from lifecycle.console import ask, run, say
 from lifecycle.open_runs import refuse_while_open
 from lifecycle.project import cdk, chosen, settings_with
+from lifecycle.quota import refuse_beyond_quota
+from lifecycle.remains import removed_by
+from lifecycle.resources import resources_of
+from lifecycle.zones import choose_zones, zones_available, zones_there
 
 _BUNDLE = f"{PREFIX}bundle"
+_ZONES = f"{PREFIX}zones"
 _NOT_THERE = (None, "REVIEW_IN_PROGRESS")
 
 
@@ -45,6 +50,8 @@ def _deploy(given: argparse.Namespace, assembly: Path) -> None:
     say("It is there, and is brought up to date." if status not in _NOT_THERE else "It is new.")
     if not settings.chaos.benchmarks and (stack := find_stack(session, name)):
         refuse_while_open(session, stack)
+    if zones := _zones(session, settings, caller["Account"], new=status in _NOT_THERE):
+        overrides = [*(one for one in overrides if not one.startswith(f"{_ZONES}=")), f"{_ZONES}={','.join(zones)}"]
     template = _synthesise(session, name, overrides, assembly)
     tables = _to_adopt(session, settings, template, given.adopt) if status in _NOT_THERE else {}
     _say_switch(session, settings, tables, new=status in _NOT_THERE)
@@ -82,6 +89,31 @@ def _refuse_layers_of_elsewhere(settings: DeploymentSettings) -> None:
         )
 
 
+def _zones(session: boto3.Session, settings: DeploymentSettings, account: str, *, new: bool) -> tuple[str, ...]:
+    """Where the subnets of a network of the deployment's own are, or will be; empty without such a network.
+
+    Args:
+        new: the stack is not there.
+
+    Raises:
+        CliError: where no such network can be made, or be kept as it is.
+    """
+    if settings.network or not settings.chaos.benchmarks:
+        return ()
+    there = {} if new else resources_of(session, settings.chaos.deployment)
+    if not aws.is_local() and not any(resource.kind == "AWS::EC2::VPC" for resource in there.values()):
+        refuse_beyond_quota(session, account)
+    wanted = settings.zones
+    zones = choose_zones(wanted, zones_there(session, there), zones_available(session), str(session.region_name))
+    say(f"Its network has a subnet in each of {', '.join(zones)}.")
+    if isinstance(wanted, int) and len(zones) < wanted:
+        say(
+            f"{_ZONES} is {wanted}, and {session.region_name} has {len(zones)} for this account: no fleet can be "
+            f"spread over more. With -c {_ZONES}={len(zones)}, or in cdk.json, this is not said again."
+        )
+    return zones
+
+
 def _status(session: boto3.Session, name: str) -> str | None:
     stack = find_stack(session, name)
     status: str | None = stack["StackStatus"] if stack else None
@@ -108,7 +140,9 @@ def _to_adopt(
     if how == "none":
         return {}
     name = settings.chaos.deployment
-    found = retained.find_retained(session, name)
+    left = retained.find_retained(session, name)
+    found = retained.used(left)
+    _say_unused([table for table in left if table not in found], str(session.region_name))
     if not found:
         return {}
     if not settings.retain_data:
@@ -123,6 +157,16 @@ def _to_adopt(
         say(f"  {table.part}: {table.name}, made {table.created:%Y-%m-%d %H:%M}")
     say("The salt is a new one: rolls of earlier days are checked with the earlier secret.")
     return tables
+
+
+def _say_unused(tables: Sequence[retained.RetainedTable], region: str) -> None:
+    if not tables:
+        return
+    say("A deployment of this name that never recorded anything has left empty tables, which are not taken over.")
+    say("To remove them:")
+    for table in tables:
+        for command in removed_by(retained.TABLE, table.name, {"DeletionProtectionEnabled": table.protected}, region):
+            say(f"  {command}")
 
 
 def _say_switch(

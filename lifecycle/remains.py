@@ -43,7 +43,7 @@ def remains(template: Mapping[str, Any], physical_ids: Mapping[str, str], region
     for logical_id, resource in template["Resources"].items():
         if resource.get("DeletionPolicy") in _RETAINED and logical_id in physical_ids:
             kind = resource["Type"]
-            commands = tuple(_commands(kind, physical_ids[logical_id], resource.get("Properties", {}), region))
+            commands = removed_by(kind, physical_ids[logical_id], resource.get("Properties", {}), region)
             rank = order.index(kind) if kind in order else len(order)
             found.append((rank, Remain(_KINDS.get(kind, kind), physical_ids[logical_id], commands)))
     return [remain for _, remain in sorted(found, key=lambda f: (f[0], f[1].physical_id))]
@@ -58,6 +58,16 @@ def buckets_to_empty(template: Mapping[str, Any], physical_ids: Mapping[str, str
         and resource.get("DeletionPolicy") not in _RETAINED
         and logical_id in physical_ids
     ]
+
+
+def removed_by(kind: str, name: str, properties: Mapping[str, Any], region: str) -> tuple[str, ...]:
+    """The commands that remove a resource.
+
+    Args:
+        kind: its type.
+        properties: those in a template.
+    """
+    return tuple(_commands(kind, name, properties, region))
 
 
 def _commands(kind: str, name: str, properties: Mapping[str, Any], region: str) -> Iterator[str]:

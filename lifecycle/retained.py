@@ -22,6 +22,7 @@ from infra.data import DATA_TAG
 from infra.stack import DEPLOYMENT_TAG
 
 TABLE = "AWS::DynamoDB::Table"
+_STACK_TAG = "aws:cloudformation:stack-id"
 _CHANGE_SET = "adopt-retained-tables"
 _WAIT = {"Delay": 2, "MaxAttempts": 150}
 
@@ -33,7 +34,11 @@ class RetainedTable:
     Attributes:
         part: what it holds, such as ``Events`` (its tag ``troop:data``).
         schema: its key and those of its indices, by name; "" stands for the table's own.
+        items: how many DynamoDB knows of, which lags behind for hours.
         streamed: whether it has a stream.
+        empty: whether nothing is in it, at this moment.
+        protected: from deletion.
+        stack: the ARN of the stack that has made it, or taken it over last; "" where nothing says so.
     """
 
     name: str
@@ -42,10 +47,13 @@ class RetainedTable:
     items: int
     schema: Mapping[str, tuple[tuple[str, str], ...]]
     streamed: bool = True
+    empty: bool = False
+    protected: bool = True
+    stack: str = ""
 
 
 def find_retained(session: boto3.Session, deployment: str) -> list[RetainedTable]:
-    """The deployment's tables in this account and region, newest first; to be asked when its stack is not there."""
+    """The deployment's tables in this account and region, newest first, also those of its stack if that is there."""
     dynamodb = aws.client(session, "dynamodb")
     found: list[RetainedTable] = []
     with aws.told():
@@ -58,6 +66,8 @@ def find_retained(session: boto3.Session, deployment: str) -> list[RetainedTable
 
 def _retained(dynamodb: Any, name: str, deployment: str) -> Iterable[RetainedTable]:
     table = dynamodb.describe_table(TableName=name)["Table"]
+    if table["TableStatus"] in ("CREATING", "DELETING"):
+        return
     tags = dynamodb.list_tags_of_resource(ResourceArn=table["TableArn"])["Tags"]
     by_key = {tag["Key"]: tag["Value"] for tag in tags}
     if by_key.get(DEPLOYMENT_TAG) == deployment and DATA_TAG in by_key:
@@ -68,7 +78,36 @@ def _retained(dynamodb: Any, name: str, deployment: str) -> Iterable[RetainedTab
             items=int(table.get("ItemCount", 0)),
             schema=_schema(table),
             streamed=bool(table.get("StreamSpecification", {}).get("StreamEnabled")),
+            empty=is_empty(dynamodb, name),
+            protected=bool(table.get("DeletionProtectionEnabled")),
+            stack=by_key.get(_STACK_TAG, ""),
         )
+
+
+def is_empty(dynamodb: Any, name: str) -> bool:
+    """Whether a table holds nothing. DescribeTable's count of items says so hours later."""
+    page = dynamodb.scan(TableName=name, Select="COUNT", Limit=1, ConsistentRead=True)
+    return int(page["Count"]) == 0 and "LastEvaluatedKey" not in page  # a page may be empty, and others follow
+
+
+def delete_empty(session: boto3.Session, table: RetainedTable) -> None:
+    """Deletes a table, unless something has been written into it by now."""
+    dynamodb = aws.client(session, "dynamodb")
+    with aws.told():
+        if not is_empty(dynamodb, table.name):
+            return
+        if table.protected:
+            dynamodb.update_table(TableName=table.name, DeletionProtectionEnabled=False)
+            dynamodb.get_waiter("table_exists").wait(TableName=table.name, WaiterConfig=_WAIT)
+        dynamodb.delete_table(TableName=table.name)
+
+
+def used(tables: Sequence[RetainedTable]) -> list[RetainedTable]:
+    """Those worth taking over. Left out are the tables of a stack that has written nothing into any of them: of one
+    that failed when it was made, and whose tables, being protected, its rollback could not delete.
+    """
+    written = {table.stack for table in tables if not table.empty}
+    return [table for table in tables if table.stack in written]
 
 
 def choose(tables: Sequence[RetainedTable], newest: bool) -> dict[str, RetainedTable]:
@@ -122,10 +161,15 @@ def adopt(
 ) -> None:
     """Makes the stack, with these tables (by logical id) and nothing else in it.
 
+    Their streams end: those that the deployment makes anew begin with nothing in them. What the last deployment has
+    told others of within a day would otherwise be told again.
+
     Raises:
         CliError: FAILED, with CloudFormation's reason; nothing is left of the stack then.
     """
-    resources = {key: _as_it_is(template["Resources"][key], table) for key, table in tables.items()}
+    with aws.told():
+        _end_streams(aws.client(session, "dynamodb"), [table.name for table in tables.values() if table.streamed])
+    resources = {key: _as_it_is(template["Resources"][key]) for key in tables}
     cloudformation = aws.client(session, "cloudformation")
     with aws.told():
         cloudformation.create_change_set(
@@ -154,12 +198,17 @@ def adopt(
             ) from None
 
 
-def _as_it_is(resource: Mapping[str, Any], table: RetainedTable) -> Mapping[str, Any]:
-    """The resource as the table is: CloudFormation believes what it imports, and a stream that it believes to be there
-    would not be made by the deployment that follows.
+def _end_streams(dynamodb: Any, names: Sequence[str]) -> None:
+    for name in names:
+        dynamodb.update_table(TableName=name, StreamSpecification={"StreamEnabled": False})
+    for name in names:
+        dynamodb.get_waiter("table_exists").wait(TableName=name, WaiterConfig=_WAIT)  # active again, that is
+
+
+def _as_it_is(resource: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The resource as the table is, without a stream: CloudFormation believes what it imports, and a stream that it
+    believes to be there would not be made by the deployment that follows.
     """
-    if table.streamed:
-        return resource
     kept = {key: value for key, value in resource["Properties"].items() if key != "StreamSpecification"}
     return {**resource, "Properties": kept}
 

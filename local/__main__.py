@@ -5,21 +5,21 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from .demo.benchmark import COMMAND, put_data, tell_benchmark
+from .demo.benchmark import put_data, tell_benchmark
 from .demo.story import tell
 from .deployment import DeploymentError
 from .launcher import LocalAccount
 from .pictures.take import FOLDER, take
 from .process import AccountError
 from .project import ROOT, STATE, NotSetUpError
-from .settings import local_settings
+from .settings import lasting_settings
 from .tools import NoToolError, prepare
+from .welcome import exports, lend_commands, welcome
 
 _ENVIRONMENT_FILE = STATE / "env.sh"
 
@@ -56,47 +56,26 @@ def _up(deploy: bool) -> int:
         print(f"[{time.monotonic() - began:5.1f} s] {message}", flush=True)
 
     with LocalAccount("local", progress=progress) as account:
-        outputs = account.deploy(local_settings(datetime.now(UTC))) if deploy else {}
+        settings = lasting_settings(datetime.now(UTC))
+        outputs = account.deploy(settings) if deploy else {}
         if deploy:
             put_data(account)
-        exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in sorted(account.exports.items()))
-        _ENVIRONMENT_FILE.write_text(exports)
+        lines = exports(account.exports, lend_commands(account.run))
+        _ENVIRONMENT_FILE.write_text(lines)
         progress("up")
-        print(_welcome(exports, outputs), flush=True)
+        zone = settings["troop:calendars"]["default"]["time_zone"]
+        print(welcome(lines, _ENVIRONMENT_FILE, outputs, datetime.now(UTC), zone), flush=True)
         try:
             while True:
                 account.check()
                 time.sleep(0.5)
         except KeyboardInterrupt:
-            print("\nstopping ...", flush=True)
+            pass
         finally:
+            logs = account.run.relative_to(ROOT)
+            print(f"\nstopping ... (logs: {logs}; those of the last three are kept)", flush=True)
             _ENVIRONMENT_FILE.unlink(missing_ok=True)
     return 0
-
-
-def _welcome(exports: str, outputs: dict[str, str]) -> str:
-    lines = ["", "In another terminal, so that `aws` and boto3 talk to it:", "", exports.rstrip(), ""]
-    lines.append(f"or:  source {_ENVIRONMENT_FILE.relative_to(ROOT)}")
-    if outputs:
-        lines += ["", *(f"{name}: {value}" for name, value in sorted(outputs.items()))]
-        lines += [
-            "",
-            "What to try next:",
-            "  # a group of three; its instances are processes, and one of them is terminated within a minute or two",
-            "  aws ec2 create-launch-template --launch-template-name web \\",
-            """    --launch-template-data '{"ImageId": "ami-00000000", "InstanceType": "t3.micro"}'""",
-            "  aws autoscaling create-auto-scaling-group --auto-scaling-group-name web --min-size 3 --max-size 3 \\",
-            "    --launch-template LaunchTemplateName=web --availability-zones us-east-1a us-east-1b",
-            "  # what takes part, and what was terminated, as it happens",
-            "  .venv/bin/troop groups",
-            "  .venv/bin/troop events --follow",
-            "  # what was decided each minute, and why; and another instance, now",
-            "  .venv/bin/troop why web --all",
-            "  .venv/bin/troop terminate web",
-            "  # a benchmark: a fleet of two, its results, and nothing left of it",
-            f"  .venv/bin/troop {' '.join(COMMAND)}",
-        ]
-    return "\n".join([*lines, "", "Ctrl-C stops all of it."])
 
 
 if __name__ == "__main__":

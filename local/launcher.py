@@ -125,6 +125,7 @@ class LocalAccount:
         variable = {
             "autoscaling": "AUTO_SCALING",
             "ec2": "EC2",
+            "elb": "ELASTIC_LOAD_BALANCING",
             "elbv2": "ELASTIC_LOAD_BALANCING_V2",
             "pricing": "PRICING",
             "service-quotas": "SERVICE_QUOTAS",

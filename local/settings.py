@@ -1,4 +1,4 @@
-"""Settings of a deployment that is to be seen at work now: every roll is due, and no midnight is near."""
+"""Settings of a deployment that is to be seen at work: now, with every roll due, or for hours."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ DATA_BUCKET = "my-data"
 _MARGIN_MINUTES = 15
 """No roll is due in the last minutes of a window (see the calendars of the core)."""
 
+_LATE = 22
+"""The hour at which a lasting deployment begins its first day."""
+
 
 def local_settings(now: datetime) -> dict[str, Any]:
     """Context (keys as in cdk.json) for a deployment at the aware moment `now`.
@@ -19,13 +22,33 @@ def local_settings(now: datetime) -> dict[str, Any]:
     noon: its window opened two minutes ago, everything in it fell due by a minute ago, and it stays open for more than
     ten minutes. ValueError if `now` has no time zone.
     """
+    ahead, local = _where_it_is(12, now)
+    opens = local - timedelta(minutes=2)
+    closes = local + timedelta(minutes=_MARGIN_MINUTES - 1)
+    return _settings(ahead, f"{opens:%H:%M}", f"{closes:%H:%M}")
+
+
+def lasting_settings(now: datetime) -> dict[str, Any]:
+    """The same for as long as anybody likes: the window is the whole day.
+
+    As no window can be long and have all its rolls behind it, the zone is one in which it is late in the evening: more
+    than nine rolls in ten are due at once, and the others before midnight, in one to two hours. Then the next day
+    begins, with rolls at any minute of it.
+    """
+    ahead, _ = _where_it_is(_LATE, now)
+    return _settings(ahead, "00:00", "24:00")
+
+
+def _where_it_is(hour: int, now: datetime) -> tuple[int, datetime]:
+    """The hours (-11 to 12) by which the clock of a zone in which it is `hour` is ahead of UTC, and what it shows."""
     if now.tzinfo is None:
         raise ValueError("now has to be an aware datetime")
     utc = now.astimezone(UTC)
-    ahead = 12 - utc.hour
-    local = utc + timedelta(hours=ahead)
-    opens = local - timedelta(minutes=2)
-    closes = local + timedelta(minutes=_MARGIN_MINUTES - 1)
+    ahead = (hour - utc.hour + 11) % 24 - 11
+    return ahead, utc + timedelta(hours=ahead)
+
+
+def _settings(ahead: int, opens: str, closes: str) -> dict[str, Any]:
     return {
         "troop:leashed": False,
         "troop:probability": 1,
@@ -39,8 +62,8 @@ def local_settings(now: datetime) -> dict[str, Any]:
             "default": {
                 "time_zone": _zone(ahead),
                 "weekdays": ["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"],
-                "open": f"{opens:%H:%M}",
-                "close": f"{closes:%H:%M}",
+                "open": opens,
+                "close": closes,
                 "country": None,
                 "subdivision": None,
                 "extra_dates": [],

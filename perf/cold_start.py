@@ -27,8 +27,8 @@ from infra.bundling import bundle, size
 SDK = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "six.py", "urllib3")
 """What Lambda's Python runtime brings."""
 
-LAYERS_OF = {"api": ("runtime", "api"), "report": ("runtime", "api", "report")}
-"""As infra/functions.py has it; any other function has the first one alone."""
+LAYERS_OF = {"api": ("runtime", "api"), "report": ("runtime", "api", "report"), "widgets": ("runtime", "report")}
+"""As infra/functions.py has it; any other function has the first alone."""
 
 PROGRAM = """
 import json, sys, time

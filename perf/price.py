@@ -93,7 +93,7 @@ def month(groups: int, probability: float, recovery: float) -> list[Item]:
     return [
         Item(f"Step Functions: {killed:,.0f} terminations x (3 + 3 x {looks} looks)", "transition", steps),
         Item(f"Step Functions: {ticks} ticks x 6", "transition", ticks * 6),
-        Item("alarms", "alarm", 16),
+        Item("alarms, by the metrics they watch", "alarm", 17),
         Item("metrics of the watchdog, all month", "metric", 3),
         Item("metrics of the workflow: 16 in the hours of business", "metric", 16 * hourly),
         Item("metrics that are rare: 14 in 20 hours", "metric", 14 * 20 / HOURS),

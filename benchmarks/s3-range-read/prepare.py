@@ -1,17 +1,19 @@
 """Chooses the objects to read ranges of, and leaves their presigned addresses for the measured phase.
 
 Parameters: ``bucket``; ``keys``, a list, or ``prefix``, all objects below which may be chosen; ``objects``, how many at
-most (default 8); ``max_bytes`` of a range, which an object must have; ``address_seconds``, for how long addresses work.
+most (default 8); ``max_bytes`` of a range, which an object must have; ``address_seconds``, for how long addresses work
+(default 6 h): they are renewed before.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from addresses import LASTS_SECONDS, CliError, aws, presigned, write
 
 LISTED = 10_000
 """Objects looked at, of however many there are."""
@@ -29,11 +31,11 @@ def main() -> None:
     if not large:
         sys.exit(f"nothing to read: no object in {bucket} has max_bytes = {most} bytes")
     chosen = spread(large, int(parameters.get("objects", 8)))
-    seconds = int(parameters.get("address_seconds", 6 * 3600))
+    seconds = int(parameters.get("address_seconds", LASTS_SECONDS))
     objects = [{"key": key, "size": found[key], "url": presigned(bucket, key, seconds)} for key in chosen]
     for one in objects:
         print(f"{one['size']:>15,} {one['key']}")
-    (Path(os.environ["TROOP_SHARED"]) / "objects.json").write_text(json.dumps(objects), encoding="utf-8")
+    write(Path(os.environ["TROOP_SHARED"]) / "objects.json", objects)
 
 
 def sizes(bucket: str, parameters: dict[str, Any]) -> dict[str, int]:
@@ -54,16 +56,8 @@ def spread(keys: list[str], most: int) -> list[str]:
     return [keys[n * len(keys) // count] for n in range(count)]
 
 
-def presigned(bucket: str, key: str, seconds: int) -> str:
-    return aws("s3", "presign", f"s3://{bucket}/{key}", "--expires-in", str(seconds)).strip()
-
-
-def aws(*arguments: str) -> str:
-    done = subprocess.run(["aws", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"aws {' '.join(arguments[:2])} ended with {done.returncode}")
-    return done.stdout
-
-
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except CliError as failed:
+        sys.exit(str(failed))

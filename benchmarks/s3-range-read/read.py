@@ -1,7 +1,8 @@
 """Reads random byte ranges of objects, in many threads over kept connections, until the measured time is over.
 
 Parameters: ``min_bytes`` and ``max_bytes`` of a range; ``threads`` of this node, in as many processes as it has
-processors; ``timeout_seconds``, which one read may take (default 10).
+processors; ``timeout_seconds``, which one read may take (default 10); ``address_seconds``, for how long an address
+works (default 6 h), and ``renew_seconds``, after how many it is looked whether addresses have to be renewed (240).
 
 Recorded as ``read``: its time from the request to the last byte, with a new connection where one was needed. Errors by
 kind: ``timeout``, ``connection``, ``tls``, ``short`` (less than asked for), ``http-503`` and the like.
@@ -22,6 +23,8 @@ import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from addresses import Addresses, Renewal
 
 from troop.measure.recorder import Recorder
 
@@ -111,34 +114,33 @@ class Reader:
             self._connection = None
 
 
-def work(
-    recorder: Recorder, reader: Reader, objects: list[dict[str, Any]], parameters: dict[str, Any], seed: str
-) -> None:
+def work(recorder: Recorder, reader: Reader, addresses: Addresses, parameters: dict[str, Any], seed: str) -> None:
     """One thread: reads until the measured time is over."""
     dice = random.Random(seed)
     least, most = int(parameters["min_bytes"]), int(parameters["max_bytes"])
     while recorder.now() < recorder.measured_until:
-        one, count = dice.choice(objects), dice.randint(least, most)
+        one, count = dice.choice(addresses.objects()), dice.randint(least, most)
         first = dice.randint(0, one["size"] - count)
         started = time.perf_counter()
         try:
             moved = reader.read(one["url"], first, count)
         except ReadError as error:
             recorder.error("read", str(error))
+            addresses.failed(str(error))
             time.sleep(PAUSE_SECONDS)
         else:
             recorder.ok("read", time.perf_counter() - started, moved)
     reader.close()
 
 
-def process(number: int, threads: int, objects: list[dict[str, Any]], parameters: dict[str, Any], told: Any) -> None:
+def process(number: int, threads: int, addresses: Addresses, parameters: dict[str, Any], told: Any) -> None:
     """One process with its threads; tells how many reads succeeded and how many did not."""
     trusted = trust()
     limit = float(parameters.get("timeout_seconds", 10))
     seeds = [f"{os.environ['TROOP_NODE']} {number} {n}" for n in range(threads)]
     with Recorder.of_this_phase() as recorder:
         all_of_them = [
-            threading.Thread(target=work, args=(recorder, Reader(trusted, limit), objects, parameters, seed))
+            threading.Thread(target=work, args=(recorder, Reader(trusted, limit), addresses, parameters, seed))
             for seed in seeds
         ]
         for one in all_of_them:
@@ -161,16 +163,23 @@ def shares(threads: int, processors: int) -> list[int]:
 
 def main() -> None:
     parameters = json.loads(Path(os.environ["TROOP_PARAMETERS"]).read_text(encoding="utf-8"))
-    objects = json.loads((Path(os.environ["TROOP_SHARED"]) / "objects.json").read_text(encoding="utf-8"))
+    path = Path(os.environ["TROOP_SHARED"]) / "objects.json"
+    edition = multiprocessing.Value("L", 0, lock=False)
+    refused, refusals = multiprocessing.Pipe(duplex=False)
+    renewal = Renewal(path, parameters, edition, refused)
     processes, results = [], []
     for number, threads in enumerate(shares(int(parameters["threads"]), os.cpu_count() or 1)):
         result, told = multiprocessing.Pipe(duplex=False)
-        one = multiprocessing.Process(target=process, args=(number, threads, objects, parameters, told))
+        addresses = Addresses(path, edition, refusals)
+        one = multiprocessing.Process(target=process, args=(number, threads, addresses, parameters, told))
         one.start()
         processes.append(one)
         results.append(result)
+    renewal.start()  # not before: a process with two threads is not to be forked
     for one in processes:
         one.join()
+    refusals.close()  # the last end of the pipe to write into: that wakes the renewal up, and ends it
+    renewal.stop()
     if any(one.exitcode for one in processes):
         sys.exit("a process of readers has failed")
     totals = [result.recv() for result in results]

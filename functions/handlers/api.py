@@ -27,6 +27,7 @@ from troop.api import (
     terminations,
 )
 from troop.api.requests import body_problem, caller_of
+from troop.api.wording import problem_of
 
 ROUTES = (events, decisions, groups, policies, switch, health, terminations, simian, benchmarks, reports, fleets)
 
@@ -47,7 +48,7 @@ class BadAnswerError(Exception):
 def bad_request(error: RequestValidationError) -> Response[Any]:
     """What the models refuse, as a 400 that names the parameter and what is allowed."""
     problems = [
-        {"where": ".".join(str(part) for part in problem["loc"]), "problem": problem["msg"]}
+        {"where": ".".join(str(part) for part in problem["loc"]), "problem": problem_of(problem)}
         for problem in error.errors()
     ]
     message = "; ".join(f"{p['where']}: {p['problem']}" for p in problems)

@@ -13,7 +13,7 @@ from troop.aws.metrics import emit
 from troop.chaos.events import Status
 from troop.chaos.metrics import REFUSED, STATUS, Metric
 from troop.chaos.recovery import wait_before
-from troop.flows.terminate import Work
+from troop.flows.terminate import TerminationForbiddenError, Work
 
 logger = Logger()
 
@@ -25,7 +25,11 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     The status is the event's, or REFUSED with the guard's reason.
     """
     work = Work.parse(event)
-    outcome = wiring.termination().run(work)
+    try:
+        outcome = wiring.termination().run(work)
+    except TerminationForbiddenError as forbidden:
+        _count(forbidden.status.value)
+        raise
     status = outcome.event.status.value if outcome.event else REFUSED
     logger.info(
         "termination",
@@ -36,13 +40,17 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         instance_id=outcome.event.instance_id if outcome.event else None,
         execution=work.execution,
     )
-    if status == Status.TERMINATED:
-        emit(wiring.settings().deployment, {Metric.TERMINATIONS: 1})
-    if status != Status.CLAIMED:  # what becomes of that one, a sweep finds out
-        emit(wiring.settings().deployment, {Metric.OUTCOMES: 1}, **{STATUS: status})
+    _count(status)
     return {
         "event_id": work.event_id,
         "status": status,
         "reason": outcome.reason,
         "wait_seconds": wait_before(0),
     }
+
+
+def _count(status: str) -> None:
+    if status == Status.TERMINATED:
+        emit(wiring.settings().deployment, {Metric.TERMINATIONS: 1})
+    if status != Status.CLAIMED:  # what becomes of that one, a sweep finds out
+        emit(wiring.settings().deployment, {Metric.OUTCOMES: 1}, **{STATUS: status})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from time import perf_counter
 from typing import Any
 
@@ -37,7 +38,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> str:
         console = Console.of(context.invoked_function_arn)
         shell = Shell(wiring.settings().deployment, console.region)
         now = wiring.now()
-        frame = page.Frame(context.invoked_function_arn, viewer, console, shell, now)
+        results = os.environ.get("TROOP_RESULTS_BUCKET")
+        frame = page.Frame(context.invoked_function_arn, viewer, console, shell, now, results)
         html = page.page(wiring.widgets().view(wanted, now), frame)
     except asked.BadParameter as bad:
         return page.message(str(bad), viewer)

@@ -42,7 +42,7 @@ def number(low: float, high: float) -> Callable[[Any], float]:
     def parse(value: Any) -> float:
         result = _float(value)
         if result is None or not low <= result <= high:  # NaN is between nothing
-            raise BadValue(f"a number from {low:g} to {high:g}")
+            raise BadValue(f"a number from {low:.12g} to {high:.12g}")
         return result
 
     return parse

@@ -14,6 +14,7 @@ from typing import Any
 from aws_lambda_powertools.utilities import parameters
 
 from troop.aws.backups import BackupGroups
+from troop.aws.balancers import Balancers
 from troop.aws.bus import Bus
 from troop.aws.cell_store import CellStore
 from troop.aws.changes import ChangeTable
@@ -178,7 +179,7 @@ def repeats() -> Repeats:
 def watcher() -> Watcher:
     return Watcher(
         autoscaling=client("autoscaling"),
-        elbv2=client("elbv2"),
+        balancers=Balancers(client),
         events=events(),
         timeout=recovery_timeout(),
         clock=now,

@@ -16,6 +16,15 @@ from pathlib import Path
 
 from .config import ACCOUNT_ID, REGION, Config
 
+_IN_MOTO = (
+    "AUTO_SCALING",
+    "EC2",
+    "ELASTIC_LOAD_BALANCING",
+    "ELASTIC_LOAD_BALANCING_V2",
+    "PRICING",
+    "SERVICE_QUOTAS",
+)
+
 
 def main() -> None:
     config = Config.from_environment()
@@ -50,7 +59,7 @@ def main() -> None:
 
     host = Host(config.run, config.processes)
     moto_url = compute.serve(config, host)
-    for service in ("AUTO_SCALING", "EC2", "ELASTIC_LOAD_BALANCING_V2", "PRICING", "SERVICE_QUOTAS"):
+    for service in _IN_MOTO:
         os.environ[f"AWS_ENDPOINT_URL_{service}"] = moto_url
     control_plane.patch(config)
     exports = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}

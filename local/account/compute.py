@@ -31,6 +31,7 @@ from .patches import (
     moto_placement,
     moto_refreshes,
     moto_replacement,
+    moto_speed,
     moto_spot,
     moto_spot_prices,
     moto_targets,
@@ -50,6 +51,7 @@ def serve(config: Config, host: Host) -> str:
         moto_address.apply(host.address_for)
     moto_activities.apply()
     moto_lookups.apply()
+    moto_speed.apply()
     moto_placement.apply()
     moto_launch.apply()
     moto_templates.apply()

@@ -8,6 +8,7 @@ from .config import Config
 from .patches import (
     _executions,
     check_versions,
+    cloudformation_alarm,
     cloudformation_custom,
     cloudformation_queries,
     cloudformation_schedule,
@@ -50,6 +51,7 @@ def patch(config: Config) -> None:
     scheduler.apply()
     ssm_public.apply()
     stream_resources.apply()
+    cloudformation_alarm.apply()
     cloudformation_custom.apply()
     cloudformation_schedule.apply()
     cloudformation_secret.apply()

@@ -296,7 +296,7 @@ def _rows() -> dict[str, int]:
     for machine, suffixes in {"benchmark": ("",), "teardown": ("", " run")}.items():
         for state in states_of(machine).values():
             if state["Type"] == "Task" and "Payload" in state["Parameters"]:
-                attempts = max(retrier["MaxAttempts"] for retrier in state["Retry"])
+                attempts = next(r["MaxAttempts"] for r in state["Retry"] if "States.TaskFailed" in r["ErrorEquals"])
                 rows |= {step_of(state) + suffix: attempts for suffix in suffixes}
     return rows
 

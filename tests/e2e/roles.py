@@ -34,6 +34,9 @@ UNOBSERVED = {
     "events:PutTargets",
     # The first Auto Scaling group of an account brings Auto Scaling's own role about.
     "iam:CreateServiceLinkedRole",
+    # No group here gets its traffic from either; the tests of recovery ask both.
+    "elasticloadbalancing:DescribeInstanceHealth",
+    "vpc-lattice:ListTargets",
     # Dead letters, of schedules and of streams; the watchdog removes them half an hour later.
     "sqs:SendMessage",
     "sqs:DeleteMessage",

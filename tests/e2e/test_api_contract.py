@@ -59,7 +59,7 @@ EXPECTED = {
     "GET /benchmarks/{run}": {404},
     "DELETE /benchmarks/{run}": {404},
     **{f"{method} /benchmarks/{{run}}/report": {404} for method in ("GET", "POST")},
-    "POST /fleets": {400},
+    **{f"POST {path}": {400} for path in ("/fleets", "/fleets/estimate")},
     **{f"{method} /fleets/{{fleet}}": {404} for method in ("GET", "PATCH", "DELETE")},
 }
 """Where nothing can be terminated, and nothing is run, refusals are all there is."""

@@ -165,7 +165,7 @@ def _assert_alarm(bench: Bench, finds: float) -> None:
     (line,) = [one for one in bench.deployment.metric_lines("Reaper") if one.get("ReaperFinds") == [finds]][:1]
     (directive,) = line["_aws"]["CloudWatchMetrics"]
     alarms = [one for page in cloudwatch.get_paginator("describe_alarms").paginate() for one in page["MetricAlarms"]]
-    (alarm,) = [one for one in alarms if f"{bench.deployment.name}-AlarmsReaperFound" in one["AlarmName"]]
+    (alarm,) = [one for one in alarms if one["AlarmName"] == f"{bench.deployment.name}-ReaperFound"]
     assert (alarm["Namespace"], alarm["MetricName"]) == (directive["Namespace"], "ReaperFinds")
     assert alarm["Dimensions"] == [{"Name": name, "Value": line[name]} for name in directive["Dimensions"][0]]
     assert alarm["AlarmActions"] == [bench.deployment.outputs["LookSoonTopicArn"]]

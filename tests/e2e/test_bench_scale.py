@@ -111,7 +111,7 @@ def test_a_run_beyond_its_budget_is_refused_and_starts_nothing(bench: Bench) -> 
     assert (told.status, [one["where"] for one in told.body["problems"]]) == (200, ["budget"])
     refused = eventually(lambda: _answered(api.request("POST", "benchmarks", body={**body, "key": "dear"})), LONG)
     assert refused.status == 400
-    assert "budget is 0.01: must be at least what the run is expected to cost" in refused.body["message"]
+    assert "budget is 0.01: must be at least what it is expected to cost" in refused.body["message"]
     assert "dear" not in {run["name"] for run in api.get("benchmarks").body["runs"]}
 
 

@@ -61,6 +61,7 @@ def test_a_second_deployment_takes_over_what_the_first_has_left(lifecycle: Lifec
     assert f"Deployment {KEPT}, account 000000000000, region us-east-1" in told
     assert "It is new" in told
     assert "It starts leashed" in told
+    assert "a subnet in each of us-east-1a, us-east-1b, us-east-1c." in told
     first, tables = lifecycle.outputs(KEPT), lifecycle.tables(KEPT)
     dynamodb = lifecycle.account.client("dynamodb")
     switch: dict[str, Any] = {"key": {"S": "switch"}, "leashed": {"BOOL": False}, "halted": {"BOOL": True}}
@@ -107,6 +108,11 @@ def test_a_throw_away_deployment_goes_with_all_it_has(lifecycle: Lifecycle) -> N
     s3 = lifecycle.account.client("s3")
     bucket = lifecycle.outputs(THROWN)["WorkBucket"]
     s3.put_object(Bucket=bucket, Key="ticks/one.json", Body=b"[]")
-    assert "Nothing of it stays" in lifecycle.run("destroy", "--deployment", THROWN, "--confirm", THROWN)
+    events = lifecycle.account.client("events")
+    events.put_rule(Name="page-us", EventBusName=THROWN, EventPattern='{"source": ["troop"]}')
+    told = lifecycle.run("destroy", "--deployment", THROWN, "--confirm", THROWN)
+    assert "Nothing of it stays" in told
+    assert "page-us -> nothing" in told
+    assert THROWN not in {bus["Name"] for bus in events.list_event_buses()["EventBuses"]}
     assert lifecycle.tables(THROWN) == set()
     assert bucket not in {found["Name"] for found in s3.list_buckets()["Buckets"]}

@@ -137,15 +137,47 @@ def test_the_halt_switch(page: Page, bench: Bench) -> None:
     assert bench.deployment.view.api.get("switch").body["halted"] is False
 
 
-def test_a_benchmark_is_watched_and_stopped(page: Page, bench: Bench) -> None:
-    ended = bench.start("ui-ended")
-    bench.ended(ended)
+@pytest.fixture(scope="module")
+def ended(bench: Bench) -> str:
+    """A run that is over, with its report."""
+    run = bench.start("ui-ended")
+    bench.ended(run)
+    return run
+
+
+def test_a_report_is_opened(page: Page, ended: str) -> None:
+    go(page, f"runs/{ended}")
+    expect(page.get_by_role("table", name="What was measured")).to_contain_text("measure")
+    link = page.get_by_role("link", name="Open the report")
+    expect(link).to_have_attribute("rel", "noopener")
+    with page.expect_popup() as opened:
+        link.click()
+    report = opened.value
+    expect(report.get_by_role("heading", level=1)).to_have_text("simulated")
+    expect(report.get_by_text(ended).first).to_be_visible()
+    assert report.evaluate("opener") is None
+    report.close()
+
+
+def test_a_report_is_made_anew(page: Page, bench: Bench, ended: str) -> None:
+    def made_at() -> str:
+        return str(bench.deployment.view.api.get(f"benchmarks/{ended}/report").body["made_at"])
+
+    go(page, f"runs/{ended}")
+    expect(page.locator("#made")).to_contain_text("Report made")
+    before = made_at()
+    page.get_by_role("button", name="Make the report anew").click()
+    page.get_by_role("dialog").get_by_role("button", name="Make it anew").click()
+    expect(page.locator("#made")).to_contain_text("Asked for")
+    expect(page.locator("#made")).to_contain_text("The new report is there")
+    assert made_at() > before
+    expect(page.get_by_role("button", name="Make the report anew")).to_be_focused()
+
+
+def test_a_benchmark_is_watched_and_stopped(page: Page, bench: Bench, ended: str) -> None:
     going = bench.start("ui-going", {"mute": 1})  # its node never boots
     go(page, "runs")
     expect(page.get_by_role("row", name=re.compile(ended))).to_contain_text("succeeded")
-    page.get_by_role("link", name=ended).click()
-    expect(page.get_by_role("table", name="What was measured")).to_contain_text("measure")
-    expect(page.get_by_role("link", name="Open the report")).to_have_attribute("rel", "noopener")
     go(page, f"runs/{going}")
     page.get_by_role("button", name="Stop").click()
     page.get_by_role("dialog").get_by_role("button", name="Stop the run").click()

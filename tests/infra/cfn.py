@@ -44,6 +44,21 @@ def text(value: Any) -> Any:
     return value
 
 
+def in_partition(template: Mapping[str, Any], value: Any, partition: str) -> Any:
+    """A value as a partition has it: of what is there on a condition, the one or the other, or nothing."""
+    if isinstance(value, Mapping):
+        if "Fn::If" in value:
+            condition, then, otherwise = value["Fn::If"]
+            left, right = template["Conditions"][condition]["Fn::Equals"]
+            assert left == {"Ref": "AWS::Partition"}, condition
+            return in_partition(template, then if right == partition else otherwise, partition)
+        given = {key: in_partition(template, inner, partition) for key, inner in value.items()}
+        return {key: inner for key, inner in given.items() if inner != {"Ref": "AWS::NoValue"}}
+    if isinstance(value, list):
+        return [in_partition(template, inner, partition) for inner in value]
+    return value
+
+
 def permissions(template: Mapping[str, Any], role: str) -> set[tuple[str, ...]]:
     """All a role's policies say: (effect, action, resource), and a condition as text where there is one."""
     resource = of_type(template, "AWS::IAM::Role")[role]["Properties"]

@@ -39,7 +39,7 @@ class Synthesised:
 
 @pytest.fixture(scope="session")
 def cli_synth(tmp_path_factory: pytest.TempPathFactory) -> Synthesised:
-    """``cdk synth`` of the app as it is, without credentials, in a home without settings, with no way out."""
+    """``cdk synth`` of the app as it is, without credentials, in an empty home, with no way out; validated."""
     folder = tmp_path_factory.mktemp("cli")
     environment = {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -127,6 +127,8 @@ def refused() -> Callable[..., str]:
     return refuse
 
 
+HERE = Path(__file__).parent
+
 SHARED = ("cli_synth", "two_stacks", "unacknowledged", "template", "blue", "green")
 """Fixtures that take seconds to make."""
 
@@ -134,7 +136,7 @@ SHARED = ("cli_synth", "two_stacks", "unacknowledged", "template", "blue", "gree
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keeps tests that share a synthesis on one worker, so that it is made once (``--dist loadgroup``)."""
-    for item in items:
+    for item in (item for item in items if HERE in item.path.parents):
         asked = list(getattr(item, "fixturenames", ()))
         asked += getattr(getattr(item, "callspec", None), "params", {}).values()  # fixtures may be parameters, too
         if any(one in asked for one in SHARED):

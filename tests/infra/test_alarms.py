@@ -73,7 +73,7 @@ ALARMS: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
             300,
             "notBreaching",
         )
-        for kind in ("Failed", "TimedOut", "Aborted")
+        for kind in ("Failed", "TimedOut")
     },
     "WatchdogSilent": ("watchdog-silent", "Troop", "FailingChecks", OURS, "SampleCount", 900, "breaching"),
 }
@@ -88,11 +88,11 @@ LOOK_SOON: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
     "ReaperFound": ("reaper-found", "Troop", "ReaperFinds", OURS, "Maximum", 300, "ignore"),
     "ReportFailed": (
         "report-failed",
-        "AWS/Lambda",
-        "AsyncEventsDropped",
-        {"FunctionName": "<Report>"},
-        "Sum",
-        900,
+        "AWS/SQS",
+        "ApproximateNumberOfMessagesVisible",
+        {"QueueName": "<ReportsGivenUp.QueueName>"},
+        "Maximum",
+        300,
         "notBreaching",
     ),
     "BenchmarkCost": (
@@ -116,29 +116,24 @@ LOOK_SOON: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
         )
         for name in ("Terminate", "Cell")
     },
-    **{
-        f"Throttled{name}": (
-            "throttled",
-            "AWS/DynamoDB",
-            "WriteThrottleEvents",
-            {"TableName": f"<{name}>"},
-            "Sum",
-            3600,
-            "notBreaching",
-        )
-        for name in ("Decisions", "Runs")
-    },
 }
 """The same of the class "look when you can"."""
 
+SUMMED = {"ThrottledDecisions": ("throttled", "Decisions", ["by-day"]), "ThrottledRuns": ("throttled", "Runs", [])}
+"""Of that class, too: anchor, table and indices of those that are a sum over a table and the indices that count."""
+
 THRESHOLDS = {
-    **{"ApiErrors": 3, "StepsFailing": 5, "NotificationsFailing": 3, "BenchmarkCost": 100},
-    **{name: 100 for name in LOOK_SOON if name.startswith("Throttled")},
+    **{"ApiErrors": 3, "StepsFailing": 4, "NotificationsFailing": 3, "BenchmarkCost": 100},
+    **{name: 100 for name in (*LOOK_SOON, *SUMMED) if name.startswith("Throttled")},
 }
 """Where it is not 1."""
 
 BOTH = ALARMS | LOOK_SOON
-ANCHORS = {name: alarm[0] for name, alarm in BOTH.items()}
+ANCHORS = {name: alarm[0] for name, alarm in (BOTH | SUMMED).items()}
+
+LONGEST_NAME, LONGEST_STACK_NAME = 255, 128
+MOST_METRICS = 10
+"""Quotas of CloudFormation's and CloudWatch's: characters, and metrics of an alarm's expression."""
 
 
 def alarms(template: Template) -> dict[str, dict[str, Any]]:
@@ -148,6 +143,11 @@ def alarms(template: Template) -> dict[str, dict[str, Any]]:
 
 def test_there_are_no_other_alarms(template: Template) -> None:
     assert set(alarms(template)) == set(ANCHORS)
+
+
+def test_no_alarm_is_on_a_metric_of_dynamodb_itself(template: Template) -> None:
+    """It would ignore missing data, whatever it is told of them, and never end."""
+    assert not [name for name, alarm in alarms(template).items() if alarm.get("Namespace") == "AWS/DynamoDB"]
 
 
 @pytest.mark.parametrize("name", BOTH)
@@ -176,8 +176,36 @@ def test_the_map_whose_children_are_watched_is_the_workflows() -> None:
     assert [state["Label"] for state in states.values() if state["Type"] == "Map"] == [CHILDREN]
 
 
-@pytest.mark.parametrize(("heading", "class_"), [("act now", ALARMS), ("look when you can", LOOK_SOON)])
-def test_the_runbook_lists_the_alarms_of_each_class(heading: str, class_: dict[str, tuple[str, ...]]) -> None:
+@pytest.mark.parametrize("name", SUMMED)
+def test_what_an_index_holds_up_counts_like_what_its_table_does(template: Template, name: str) -> None:
+    """As zero where there is nothing: that a metric of DynamoDB's has no value an alarm ignores, and stays on."""
+    alarm, (_, table, indices) = alarms(template)[name], SUMMED[name]
+    assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (THRESHOLDS[name], 1)
+    (watched,) = [one for one in alarm["Metrics"] if one.get("ReturnData", True)]
+    assert watched["Expression"] == "SUM(FILL(METRICS(), 0))"
+    summed = [one["MetricStat"] for one in alarm["Metrics"] if one is not watched]
+    assert len(summed) <= MOST_METRICS
+    assert {(one["Metric"]["Namespace"], one["Metric"]["MetricName"]) for one in summed} == {
+        ("AWS/DynamoDB", "WriteThrottleEvents")
+    }
+    assert {(one["Stat"], one["Period"]) for one in summed} == {("Sum", 3600)}
+    counted = [{d["Name"]: text(d["Value"]) for d in one["Metric"]["Dimensions"]} for one in summed]
+    of_table = {"TableName": f"<{table}>"}
+    assert counted == [of_table, *(of_table | {"GlobalSecondaryIndexName": one} for one in indices)]
+    there = of_type(template, "AWS::DynamoDB::Table")[table]["Properties"]["GlobalSecondaryIndexes"]
+    assert set(indices) <= {one["IndexName"] for one in there}
+
+
+@pytest.mark.parametrize("name", ANCHORS)
+def test_its_name_says_whose_it_is_and_what_has_happened(template: Template, name: str) -> None:
+    """No name has a hyphen, so those of two deployments differ where the deployments' do."""
+    assert text(alarms(template)[name]["AlarmName"]) == f"<AWS::StackName>-{name}"
+    assert name.isalnum()
+    assert LONGEST_STACK_NAME + 1 + len(name) <= LONGEST_NAME
+
+
+@pytest.mark.parametrize(("heading", "class_"), [("act now", [*ALARMS]), ("look when you can", [*LOOK_SOON, *SUMMED])])
+def test_the_runbook_lists_the_alarms_of_each_class(heading: str, class_: list[str]) -> None:
     (row,) = [line for line in RUNBOOK.splitlines() if line.startswith(f"| {heading} |")]
     assert set(re.findall(r"\(#([\w-]+)\)", row)) == {ANCHORS[name] for name in class_}
 

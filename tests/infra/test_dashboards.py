@@ -13,25 +13,12 @@ import pytest
 from infra.dashboards import CUSTOM, MOST_NAMED, WAITED_FOR, WIDTH
 from tests.infra.cfn import of_type, text
 from tests.infra.conftest import CONTEXT, stack_of
-from troop.chaos.metrics import CALENDAR, CURRENCY, KIND, REASON, STATUS, Metric
+from troop.chaos.metrics import SECOND, Metric
 
 Template = Mapping[str, Any]
 
 MOST_METRICS, MOST_OF_ALL, MOST_WIDGETS = 500, 2500, 500
 """CloudWatch's quotas: metrics of a widget and of a dashboard, widgets of a dashboard."""
-
-SECOND = {
-    Metric.DECISIONS: REASON,
-    Metric.OUTCOMES: STATUS,
-    Metric.RUNS_ENDED: STATUS,
-    Metric.UNITS_TAKING_PART: CALENDAR,
-    Metric.UNITS_OPTED_OUT: CALENDAR,
-    Metric.RUNS_OPEN: KIND,
-    Metric.NODES_ALIVE: KIND,
-    Metric.REPAIRS: KIND,
-    Metric.RUN_COST: CURRENCY,
-}
-"""The second dimension of the metrics that have one: without it there is no such metric."""
 
 
 def bodies(template: Template) -> dict[str, dict[str, Any]]:
@@ -74,6 +61,14 @@ def test_cloudwatch_would_take_them(template: Template, blue: Template) -> None:
             assert all(widget["x"] + widget["width"] <= WIDTH for widget in widgets)
             places = [(w["x"] + x, w["y"] + y) for w in widgets for x in range(w["width"]) for y in range(w["height"])]
             assert len(places) == len(set(places)), f"widgets of {name} lie on one another"
+
+
+def test_titles_fit_into_a_narrow_window(template: Template) -> None:
+    """Of 1280 pixels: 52 for a column, 34 of a widget for its frame, and at most 8 for a letter."""
+    for body in bodies(template).values():
+        for widget in body["widgets"]:
+            title = widget["properties"].get("title", "")
+            assert 8 * len(title) <= 52 * widget["width"] - 34, f"{title} would be cut off"
 
 
 def test_names_are_unique_in_the_account_for_they_are_global(template: Template) -> None:
@@ -127,6 +122,8 @@ def test_every_function_workflow_queue_and_alarm_is_there(template: Template) ->
     assert seen["AWS/States/ExecutionsTimedOut"] == {"<ChaosMachine>", "<BenchmarksTeardownMachine>"}
     for one in of_type(template, "AWS::CloudWatch::Alarm").values():
         alarm = one["Properties"]
+        if "Metrics" in alarm:
+            continue  # of a table and its indices: test_writes_that_an_index_holds_up_are_seen
         name = f"{alarm['Namespace']}/{alarm['MetricName']}"
         if not name.startswith("Troop/") and not name.startswith("AWS/States/ExecutionsAborted"):
             assert text(alarm["Dimensions"][0]["Value"]) in seen[name], "what an alarm is about can be looked at"

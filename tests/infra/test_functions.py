@@ -10,8 +10,9 @@ from aws_cdk import aws_lambda
 
 from infra import FUNCTIONS
 from infra.bundling import PYTHON_VERSION
-from infra.functions import RUNTIME
-from tests.infra.cfn import of_type, text
+from infra.function_factory import RUNTIME
+from perf.cold_start import LAYERS_OF
+from tests.infra.cfn import in_partition, of_type, text
 
 Template = Mapping[str, Any]
 
@@ -69,7 +70,7 @@ EXPECTED: dict[str, tuple[int, int, dict[str, str]]] = {
     "Widgets": (
         29,
         512,
-        TABLES | RUNS | {f"TROOP_{name}_TABLE": f"<{table}>" for name, table in SHOWN.items()},
+        TABLES | RUNS | RESULTS | {f"TROOP_{name}_TABLE": f"<{table}>" for name, table in SHOWN.items()},
     ),
     "Launch": (120, 256, RUNS | RESULTS | NETWORK | {"TROOP_NODE_PROFILE": "<BenchmarksNodesProfile.Arn>"}),
     "Cell": (300, 1769, RUNS | RESULTS),
@@ -102,22 +103,47 @@ def test_platform_and_size(template: Template, name: str) -> None:
     assert properties["Runtime"] == RUNTIME.name
     assert properties["Architectures"] == ["arm64"]
     assert (properties["Timeout"], properties["MemorySize"]) == (seconds, megabytes)
-    assert properties["TracingConfig"] == {"Mode": "Active"}
     assert "ReservedConcurrentExecutions" not in properties
 
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_logs_are_json_in_a_group_of_its_own_with_retention(template: Template, green: Template, name: str) -> None:
     for found, days in ((template, 90), (green, 7)):
-        logging = text(function(found, name)["LoggingConfig"])
+        logging = text(in_partition(found, function(found, name)["LoggingConfig"], "aws"))
         assert logging == {"LogFormat": "JSON", "LogGroup": f"<{name}Logs>"}
         assert of_type(found, "AWS::Logs::LogGroup")[f"{name}Logs"]["Properties"]["RetentionInDays"] == days
+
+
+@pytest.mark.parametrize(
+    ("partition", "log_format", "traced"),
+    [("aws", "JSON", True), ("aws-us-gov", "Text", True), ("aws-cn", "Text", False)],
+)
+def test_lambda_is_asked_for_what_it_has_in_the_partition(
+    template: Template, partition: str, log_format: str, traced: bool
+) -> None:
+    for name in EXPECTED:
+        properties = in_partition(template, function(template, name), partition)
+        assert properties["LoggingConfig"]["LogFormat"] == log_format
+        assert properties.get("TracingConfig") == ({"Mode": "Active"} if traced else None)
 
 
 def test_every_log_group_has_retention(template: Template) -> None:
     groups = of_type(template, "AWS::Logs::LogGroup")
     assert set(groups) == {*(f"{name}Logs" for name in EXPECTED), "ChaosLogs", "OnDemandLogs", *BENCH_LOGS}
     assert {group["Properties"]["RetentionInDays"] for group in groups.values()} == {90}
+
+
+def test_logs_of_workflows_need_no_place_in_the_accounts_policy(template: Template, blue: Template) -> None:
+    """It is the same for all whose names begin so. What is kept, or was rolled back, is not in a later one's way."""
+    for found, deletion in ((template, "RetainExceptOnCreate"), (blue, "Delete")):
+        groups = of_type(found, "AWS::Logs::LogGroup")
+        named = {name: group for name, group in groups.items() if "LogGroupName" in group["Properties"]}
+        assert set(named) == {"ChaosLogs", "OnDemandLogs", *BENCH_LOGS}
+        for name, group in named.items():
+            role = name.removesuffix("Logs") + "Role"
+            assert text(group["Properties"]["LogGroupName"]) == f"/aws/vendedlogs/states/<{role}>"
+            assert "RoleName" not in of_type(found, "AWS::IAM::Role")[role]["Properties"], "made up anew with each role"
+            assert group["DeletionPolicy"] == deletion
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -153,16 +179,37 @@ def test_who_has_pydantics_layer_and_who_that_of_html(template: Template) -> Non
         "Report": {"<RuntimeLayer>", "<ApiLayer>", "<ReportLayer>"},
         "Widgets": {"<RuntimeLayer>", "<ReportLayer>"},
     }
+    measured = {handler: {f"<{layer.title()}Layer>" for layer in its} for handler, its in LAYERS_OF.items()}
+    assert measured == {name.lower(): its for name, its in layers.items() if len(its) > 1}, "perf/cold_start.py"
 
 
 def test_a_report_that_fails_is_tried_once_more_and_soon(template: Template) -> None:
-    (config,) = of_type(template, "AWS::Lambda::EventInvokeConfig").values()
-    assert text(config["Properties"]) == {
-        "FunctionName": "<Report>",
-        "Qualifier": "$LATEST",
-        "MaximumEventAgeInSeconds": 900,
-        "MaximumRetryAttempts": 1,
+    """What Lambda gives up is in a queue for as long as the alarm on that is to last."""
+    assert _called_without_waiting(template)["<Report>"] == (900, 1)
+    found = [text(one["Properties"]) for one in of_type(template, "AWS::Lambda::EventInvokeConfig").values()]
+    kept = {one["FunctionName"]: one["DestinationConfig"] for one in found if "DestinationConfig" in one}
+    assert kept == {"<Report>": {"OnFailure": {"Destination": "<ReportsGivenUp.Arn>"}}}
+    queue = of_type(template, "AWS::SQS::Queue")["ReportsGivenUp"]["Properties"]
+    assert (queue["MessageRetentionPeriod"], queue["SqsManagedSseEnabled"]) == (6 * 3600, True)
+
+
+def test_what_a_schedule_calls_is_called_again_by_the_schedule(template: Template) -> None:
+    """And not by Lambda, hours later; but what the reaper has heard of its next rounds leave alone for a while."""
+    rounds = {f"<{name}>": (900, 0) for name in ("Watchdog", "Sweep", "Notify")} | {"<Reaper>": (900, 2)}
+    called = _called_without_waiting(template)
+    del called["<Report>"]
+    assert called == rounds
+    scheduled = {
+        text(one["Properties"]["Target"]["Arn"]) for one in of_type(template, "AWS::Scheduler::Schedule").values()
     }
+    assert scheduled - {"<ChaosMachine>"} == {f"{name.removesuffix('>')}.Arn>" for name in rounds}
+
+
+def _called_without_waiting(template: Template) -> dict[str, tuple[int, int]]:
+    """By function (greatest age in seconds, further tries) of calls that nobody waits for."""
+    found = [text(one["Properties"]) for one in of_type(template, "AWS::Lambda::EventInvokeConfig").values()]
+    assert {one["Qualifier"] for one in found} == {"$LATEST"}
+    return {one["FunctionName"]: (one["MaximumEventAgeInSeconds"], one["MaximumRetryAttempts"]) for one in found}
 
 
 def test_all_functions_share_one_asset(template: Template) -> None:
@@ -181,7 +228,9 @@ def test_everything_is_traced(template: Template, blue: Template) -> None:
         functions = of_type(found, "AWS::Lambda::Function").values()
         machines = of_type(found, "AWS::StepFunctions::StateMachine").values()
         stages = of_type(found, "AWS::ApiGateway::Stage").values()
-        assert {text(one["Properties"]["TracingConfig"])["Mode"] for one in functions} == {"Active"}
+        assert {in_partition(found, one["Properties"]["TracingConfig"], "aws")["Mode"] for one in functions} == {
+            "Active"
+        }
         assert {one["Properties"]["TracingConfiguration"]["Enabled"] for one in machines} == {True}
         assert [one["Properties"]["TracingEnabled"] for one in stages] == [True]
         assert len(machines) == 5

@@ -6,9 +6,15 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import boto3
+import pytest
+
+from cli import aws
 from infra.data import DATA_TAG
 from lifecycle.remains import buckets_to_empty, remains
+from lifecycle.resources import Resource
 from lifecycle.retained import RetainedTable, imports
+from lifecycle.zones import zones_there
 from tests.infra.cfn import of_type
 
 Template = Mapping[str, Any]
@@ -64,3 +70,20 @@ def test_tables_fit_their_own_template(template: Template) -> None:
         chosen[name] = RetainedTable(f"old-{name}", name, datetime(2026, 11, 20, tzinfo=UTC), 1, schema)
     assert {table.part for table in imports(template, chosen).values()} == set(chosen)
     assert all(template["Resources"][key]["Type"] == TABLE for key in imports(template, chosen))
+
+
+def test_the_networks_subnets_are_known_by_their_place(template: Template, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By logical ids that the library makes up: where they change, zones would be chosen anew."""
+
+    class Ec2:
+        def describe_subnets(self, Filters: list[dict[str, Any]]) -> dict[str, Any]:
+            names = Filters[0]["Values"]
+            return {"Subnets": [{"SubnetId": name, "AvailabilityZone": name[0]} for name in names]}
+
+    monkeypatch.setattr(aws, "client", lambda *_: Ec2())
+    cidrs = {"10.0.0.0/19": "a", "10.0.32.0/19": "b", "10.0.64.0/19": "c"}
+    resources = {
+        key: Resource(found["Type"], cidrs.get(found.get("Properties", {}).get("CidrBlock"), "?") + f"-{key}")
+        for key, found in template["Resources"].items()
+    }
+    assert zones_there(boto3.Session(), resources) == {0: "a", 1: "b", 2: "c"}

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from infra import ROOT
 from infra.queries import QUERIES
-from tests.infra.test_dashboards import SECOND
+from tests.infra.cfn import of_type
+from tests.infra.test_dashboards import bodies, curves, searches
 from troop.chaos.guards import REASONS
-from troop.chaos.metrics import DIMENSION, NAMESPACE, Metric, Repair
+from troop.chaos.metrics import DIMENSION, NAMESPACE, SECOND, Metric, Repair
+
+Template = Mapping[str, Any]
 
 DOCUMENT = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
 ROWS = {
@@ -35,6 +40,47 @@ def test_values_that_it_names_are_all_there_are() -> None:
     most = re.search(r"at most (\d+)", ROWS["Decisions"][1])
     assert most
     assert int(most[1]) >= len(REASONS)
+
+
+def test_every_metric_is_written_by_somebody() -> None:
+    sources = [path for path in (ROOT / "functions").rglob("*.py") if path.name != "metrics.py" or "aws" in path.parts]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    assert [metric.name for metric in Metric if not re.search(rf"\bMetric\.{metric.name}\b", code)] == []
+
+
+def test_metrics_of_aws_are_those_that_alarms_and_dashboards_name(template: Template) -> None:
+    """With their dimensions: what the document says was looked up, name by name, in AWS's own."""
+    told: dict[str, tuple[set[str], set[str]]] = {}
+    for line in DOCUMENT.partition("## Metrics of AWS")[2].partition("\n## ")[0].splitlines():
+        if line.startswith("| `AWS/"):
+            space, names_told, keys_told, _ = [re.findall(r"`([\w/]+)`", cell) for cell in line.strip("| ").split("|")]
+            told[space[0]] = (set(names_told) - {"report"}, set(keys_told))
+    named: dict[str, tuple[set[str], set[str]]] = {}
+    for metric, dimensions in _named(template):
+        if metric.startswith(f"{NAMESPACE}/"):
+            continue
+        namespace, name = metric.rsplit("/", 1)
+        names, keys = named.setdefault(namespace, (set(), set()))
+        names.add(name)
+        keys.update(dimensions)
+    assert {namespace: names for namespace, (names, _) in told.items()} == {n: names for n, (names, _) in named.items()}
+    assert not [n for n, (_, keys) in named.items() if not keys <= told[n][1]]
+
+
+def _named(template: Template) -> Iterator[tuple[str, set[str]]]:
+    """(namespace and name, names of the dimensions) of all metrics in alarms and dashboards."""
+    for one in of_type(template, "AWS::CloudWatch::Alarm").values():
+        alarm = one["Properties"]
+        watched = [query["MetricStat"]["Metric"] for query in alarm.get("Metrics", ()) if "MetricStat" in query]
+        for metric in watched or [alarm]:
+            yield f"{metric['Namespace']}/{metric['MetricName']}", {d["Name"] for d in metric["Dimensions"]}
+    for body in bodies(template).values():
+        for name, dimensions, _ in curves(body):
+            yield name, set(dimensions)
+        for expression in searches(body):
+            found = re.search(r"\{([\w/]+),([\w,]+)\} MetricName=\"(\w+)\"", expression)
+            assert found, expression
+            yield f"{found[1]}/{found[3]}", set(found[2].split(","))
 
 
 def test_the_queries_in_it_are_saved() -> None:

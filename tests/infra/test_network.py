@@ -9,8 +9,11 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
+from aws_cdk import aws_s3 as s3
 
 from infra.acknowledgements import check
+from infra.network import Network
+from infra.settings import read_settings
 from tests.infra.cfn import of_type, permissions, text
 from tests.infra.conftest import CONTEXT, stack_of
 from tests.infra.test_permissions import WIDGETS
@@ -59,6 +62,15 @@ def test_a_subnet_in_each_zone_of_wherever_it_is_deployed(
     assert not any(subnet["MapPublicIpOnLaunch"] for subnet in subnets)
     # A zone more leaves the subnets that are there as they are.
     assert [s["CidrBlock"] for s in subnets] == ["10.0.0.0/19", "10.0.32.0/19", "10.0.64.0/19"][:zones]
+
+
+def test_named_zones_stay_whatever_the_region_answers_at_an_update() -> None:
+    scope = cdk.Stack(cdk.App(context=CONTEXT))
+    settings = read_settings(CONTEXT | {"troop:zones": "eu-west-1c,eu-west-1a"})
+    Network(scope, "Network", settings=settings, results=s3.Bucket(scope, "Results"))
+    subnets = of_type(assertions.Template.from_stack(scope).to_json(), "AWS::EC2::Subnet").values()
+    found = [(s["Properties"]["AvailabilityZone"], s["Properties"]["CidrBlock"]) for s in subnets]
+    assert found == [("eu-west-1c", "10.0.0.0/19"), ("eu-west-1a", "10.0.32.0/19")]
 
 
 def test_names_are_resolved_as_s3s_endpoint_needs_it(template: Template) -> None:

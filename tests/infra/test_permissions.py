@@ -16,6 +16,7 @@ LOOK = {
     "autoscaling:DescribeAutoScalingGroups",
     "autoscaling:DescribeInstanceRefreshes",
     "cloudwatch:DescribeAlarms",
+    "ec2:DescribeInstanceAttribute",
     "ec2:DescribeInstances",
 }
 TRACE = {"xray:PutTelemetryRecords", "xray:PutTraceSegments"}
@@ -33,7 +34,13 @@ def of_function(name: str) -> set[tuple[str, ...]]:
 
 
 WATCH = (
-    allow("*", "autoscaling:DescribeAutoScalingGroups", "elasticloadbalancing:DescribeTargetHealth")
+    allow(
+        "*",
+        "autoscaling:DescribeAutoScalingGroups",
+        "elasticloadbalancing:DescribeInstanceHealth",
+        "elasticloadbalancing:DescribeTargetHealth",
+    )
+    | allow(f"arn:<AWS::Partition>:vpc-lattice:{ACCOUNT}:targetgroup/*", "vpc-lattice:ListTargets")
     | allow("<Events.Arn>", "dynamodb:GetItem", "dynamodb:UpdateItem")
     | allow("<State.Arn>", "dynamodb:UpdateItem")
 )
@@ -225,7 +232,8 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     | record("GetItem", "Query")
     | allow(RUNS, "s3:GetObject")
     | LISTS
-    | {g for name in ("report.html", "report.json", "record.json") for g in allow(f"{RUNS}/{name}", "s3:PutObject")},
+    | {g for name in ("report.html", "report.json", "record.json") for g in allow(f"{RUNS}/{name}", "s3:PutObject")}
+    | allow("<ReportsGivenUp.Arn>", "sqs:SendMessage"),
     "ReaperRole": of_function("Reaper")
     | REMOVES
     | allow("<Runs.Arn>/index/by-open", "dynamodb:Query")
@@ -485,6 +493,7 @@ def test_functions_are_called_by_the_api_and_the_reaper_by_its_rule_alone(templa
         "<ApiRestDeploymentStagev1>/GET/health",
         "<ApiRestDeploymentStagev1>/POST/terminations",
         *(f"<ApiRestDeploymentStagev1>/{method}/fleets" for method in ("POST", "GET")),
+        "<ApiRestDeploymentStagev1>/POST/fleets/estimate",
         *(f"<ApiRestDeploymentStagev1>/{method}/fleets/*" for method in ("GET", "PATCH", "DELETE")),
         "<ApiRestDeploymentStagev1>/POST/benchmarks",
         "<ApiRestDeploymentStagev1>/GET/benchmarks",

@@ -53,6 +53,15 @@ def test_a_network_is_the_deployments_own_unless_given() -> None:
     assert [settings_with(network=nothing).network for nothing in (None, "", "null")] == [None, None, None]
 
 
+@pytest.mark.parametrize(
+    "given",
+    ["us-gov-west-1c, us-gov-west-1a", '["us-gov-west-1c", "us-gov-west-1a"]', ["us-gov-west-1c", "us-gov-west-1a"]],
+)
+def test_zones_are_a_number_or_names_in_their_order(given: Any) -> None:
+    assert settings_with(zones=given).zones == ("us-gov-west-1c", "us-gov-west-1a")
+    assert settings_with(zones="2").zones == settings_with(zones=2).zones == 2
+
+
 def test_the_functions_read_what_was_checked() -> None:
     settings = settings_with(
         probability="0.5",
@@ -82,6 +91,14 @@ def test_the_functions_read_what_was_checked() -> None:
         ({"units": "[]"}, ("troop:units", "'[]'", "an object of globs")),
         ({"calendars": "{"}, ("troop:calendars", "'{'", "a JSON object")),
         ({"zones": 0}, ("troop:zones", "0", "1 to 6")),
+        ({"zones": []}, ("troop:zones", "[]", "a whole number from 1 to 6, or names of as many")),
+        ({"zones": "a,b"}, ("troop:zones", "'a,b'", "names of as many availability zones of one region")),
+        ({"zones": '["us-east-1a"'}, ("troop:zones", "names of as many availability zones")),
+        ({"zones": {"us-east-1a": 1}}, ("troop:zones", "names of as many availability zones")),
+        ({"zones": ["us-east-1a", "us-west-2b"]}, ("troop:zones", "of one region")),
+        ({"zones": ["us-east-1a", "us-east-1a"]}, ("troop:zones", "each once")),
+        ({"zones": ["us-west-2-lax-1a"]}, ("troop:zones", "names of as many availability zones")),
+        ({"zones": [f"us-east-1{zone}" for zone in "abcdefg"]}, ("troop:zones", "1 to 6")),
         ({"zones": 7}, ("troop:zones", "7", "1 to 6")),
         ({"results_retention_days": 7}, ("troop:results_retention_days", "7", "8 to 3650")),
         ({"network": "vpc-0123abcd"}, ("troop:network", "null, or an object such as")),

@@ -50,6 +50,22 @@ def test_time_to_live_is_enabled(world: World) -> None:
         assert found["TimeToLiveDescription"] == {"TimeToLiveStatus": "ENABLED", "AttributeName": "expires_at"}
 
 
+def test_an_alarm_on_an_expression_is_made(world: World) -> None:
+    one = {"Namespace": "AWS/DynamoDB", "MetricName": "WriteThrottleEvents"}
+    metrics = [
+        {"Id": "sum", "Expression": "SUM(FILL(METRICS(), 0))", "ReturnData": True},
+        {"Id": "one", "MetricStat": {"Metric": one, "Period": 3600, "Stat": "Sum"}, "ReturnData": False},
+    ]
+    above = {"ComparisonOperator": "GreaterThanThreshold", "Threshold": 1, "EvaluationPeriods": 1}
+    alarm = {"Type": "AWS::CloudWatch::Alarm", "Properties": {"Metrics": metrics, **above}}
+    _, stack = deploy(world, {"Throttled": alarm})
+    assert stack["StackStatus"] == "CREATE_COMPLETE"
+    described = world.account.client("cloudwatch").describe_alarms(AlarmNames=[reference(stack, "Throttled")])
+    (found,) = described["MetricAlarms"]
+    assert ("MetricName" in found, found["StateValue"]) == (False, "INSUFFICIENT_DATA")
+    assert [m["Id"] for m in found["Metrics"]] == ["sum", "one"]
+
+
 def schedule(world: World, **more: Any) -> dict[str, Any]:
     target = {"Arn": "arn:aws:sqs:us-east-1:000000000000:none", "RoleArn": world.role()}
     properties = {"ScheduleExpression": "cron(0 9 * * ? *)", "FlexibleTimeWindow": {"Mode": "OFF"}, "Target": target}
@@ -124,6 +140,31 @@ def test_buckets_are_emptied_before_they_are_deleted(world: World) -> None:
     s3.put_object(Bucket=bucket, Key="ticks/one.json", Body=b"[]")
     stacks.delete_stack(StackName=name)
     eventually(lambda: bucket not in [one["Name"] for one in s3.list_buckets()["Buckets"]])
+
+
+def test_what_a_failed_creation_has_made_goes_but_for_what_is_retained_even_then(world: World) -> None:
+    table = {
+        "KeySchema": [{"AttributeName": "k", "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": "k", "AttributeType": "S"}],
+        "BillingMode": "PAY_PER_REQUEST",
+        "DeletionProtectionEnabled": True,
+    }
+    kept = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplacePolicy": "Retain"}
+    resources = {
+        "Bucket": {"Type": "AWS::S3::Bucket", **kept},
+        "Table": {"Type": "AWS::DynamoDB::Table", "Properties": table, "DeletionPolicy": "Retain"},
+        "Fails": schedule(world, ScheduleExpressionTimezone="Mars/Olympus") | {"DependsOn": ["Bucket", "Table"]},
+    }
+    name, stacks = unique("stack"), world.account.client("cloudformation")
+    stacks.create_stack(StackName=name, TemplateBody=json.dumps({"Resources": resources}))
+    stack = settled(world, name)
+    assert stack["StackStatus"] == "ROLLBACK_COMPLETE"
+    dynamodb, s3 = world.account.client("dynamodb"), world.account.client("s3")
+    assert not [one for one in s3.list_buckets()["Buckets"] if one["Name"].startswith(name)]
+    (left,) = [one for one in dynamodb.list_tables()["TableNames"] if one.startswith(name)]
+    arn = dynamodb.describe_table(TableName=left)["Table"]["TableArn"]
+    tags = {tag["Key"]: tag["Value"] for tag in dynamodb.list_tags_of_resource(ResourceArn=arn)["Tags"]}
+    assert tags["aws:cloudformation:stack-id"] == stack["StackId"]
 
 
 def test_a_reference_to_a_secret_is_its_arn(world: World) -> None:

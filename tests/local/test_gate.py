@@ -46,6 +46,7 @@ def terminate(world: World, role: str, instance: str) -> str:
     [
         ("ec2", "describe_instances", "ec2:DescribeInstances", "UnauthorizedOperation"),
         ("autoscaling", "describe_auto_scaling_groups", "autoscaling:DescribeAutoScalingGroups", "AccessDenied"),
+        ("elb", "describe_load_balancers", "elasticloadbalancing:DescribeLoadBalancers", "AccessDenied"),
         ("elbv2", "describe_target_groups", "elasticloadbalancing:DescribeTargetGroups", "AccessDenied"),
     ],
 )

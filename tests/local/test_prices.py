@@ -66,7 +66,7 @@ def test_quotas_of_virtual_processors(world: World) -> None:
             "servicequotas:GetServiceQuota",
             {"ServiceCode": "ec2", "QuotaCode": "L-1216C47A"},
         ),
-        ("ec2", "describe_spot_price_history", "ec2:DescribeSpotPriceHistory", {}),
+        ("ec2", "describe_spot_price_history", "ec2:DescribeSpotPriceHistory", {"InstanceTypes": ["c7g.large"]}),
     ],
 )
 def test_they_have_to_be_allowed(world: World, service: str, call: str, action: str, how: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The settings of a local deployment: everything is due now, and stays so for a while."""
+"""The settings of local deployments: everything is due now, and stays so for a while; or chaos goes on and on."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from local.settings import local_settings
+from local.settings import lasting_settings, local_settings
+from troop.calendars import Calendar
+from troop.chaos.roll import last_due
 
 ZONES = st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=45)), ZoneInfo("America/Los_Angeles")])
 MOMENTS = st.datetimes(datetime(2024, 1, 1), datetime(2040, 1, 1), timezones=ZONES)  # noqa: DTZ001 - zones are added
@@ -38,6 +40,22 @@ def test_every_roll_is_due_and_the_window_stays_open(now: datetime) -> None:
 def test_no_midnight_is_near(now: datetime) -> None:
     zone = ZoneInfo(local_settings(now)["troop:calendars"]["default"]["time_zone"])
     assert now.astimezone(zone).hour == 12
+
+
+@settings(max_examples=20)
+@given(MOMENTS)
+def test_lasting_settings_leave_no_minute_out_and_most_of_a_day_is_behind_them(now: datetime) -> None:
+    context = lasting_settings(now)
+    given = context["troop:calendars"]["default"]
+    calendar = Calendar("default", given["time_zone"], frozenset(range(7)), 0, 24 * 60)  # parsing takes long, so often
+    assert (len(given["weekdays"]), given["open"], given["close"]) == (7, "00:00", "24:00")
+    local = now.astimezone(ZoneInfo(calendar.time_zone))
+    first, last = calendar.window(local.date())[0], last_due(local.date(), calendar)
+    assert (now - first) / (last - first) > 0.9, "the share of rolls that are due at once"
+    assert timedelta(minutes=30) < last - now, "the others come the same day"
+    for hours in range(0, 50, 7):
+        assert calendar.at(now + timedelta(hours=hours)).closure is None
+    assert {**context, "troop:calendars": {}} == {**local_settings(now), "troop:calendars": {}}
 
 
 @given(MOMENTS)

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -81,10 +82,62 @@ def following(state: Mapping[str, Any]) -> list[str]:
     return found + ([state["Default"]] if "Default" in state else [])
 
 
-def waits(retry: Mapping[str, Any]) -> float:
-    """Seconds between all tries of a rule, at most."""
-    each = (retry["IntervalSeconds"] * retry["BackoffRate"] ** n for n in range(retry["MaxAttempts"]))
+PASSING = frozenset(
+    {
+        "Lambda.TooManyRequestsException",
+        "Lambda.ServiceException",
+        "Lambda.SdkClientException",
+        "Lambda.AWSLambdaException",
+    }
+)
+"""What a call of a function fails with that no function is to blame for, as Step Functions names it."""
+
+REFUSAL = 5.0
+"""Seconds until such a call has failed, with room: no function runs for it."""
+
+
+def waits(retry: Mapping[str, Any], tries: int | None = None) -> float:
+    """Seconds between all tries of a rule, or after the first so many, at most; in the mean it is half of that."""
+    attempts = retry["MaxAttempts"] if tries is None else tries
+    each = (retry["IntervalSeconds"] * retry["BackoffRate"] ** n for n in range(attempts))
     return float(sum(min(one, retry.get("MaxDelaySeconds", one)) for one in each))
+
+
+def retriers(task: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Of a task that calls a function: what waits until it can be called, and what tries again when it has failed."""
+    passing = task["Retry"][0]
+    failed = task["Retry"][-1]
+    assert set(passing["ErrorEquals"]) == PASSING
+    assert "States.TaskFailed" in failed["ErrorEquals"]
+    return passing, failed
+
+
+def worst(task: Mapping[str, Any]) -> float:
+    """Seconds that a call of a function takes at most, with all its retries."""
+    passing, failed = retriers(task)
+    refused: float = waits(passing) + passing["MaxAttempts"] * REFUSAL
+    tried: float = (1 + failed["MaxAttempts"]) * task["TimeoutSeconds"]
+    return refused + waits(failed) + tried
+
+
+def most_events(task: Mapping[str, Any], looks: float, seconds: float) -> float:
+    """Events of the history when a task, between a Wait and a Choice, is done over and over for some time.
+
+    Each look may be refused and may fail, and be tried again, up to the last try: the worst number of both is sought.
+    Pauses make the looks fewer.
+
+    Args:
+        looks: so many fit into the time if none fails.
+    """
+    passing, failed = retriers(task)
+    found = 0.0
+    for refused in range(passing["MaxAttempts"] + 1):
+        for failures in range(failed["MaxAttempts"] + 1):
+            # Wait and Choice: entered and exited. The task: entered, exited, and a try is scheduled, started, ended.
+            events = 2 + 2 + 2 + 3 * (1 + refused + failures)
+            pauses = (waits(passing, refused) + waits(failed, failures)) / 2
+            found = max(found, events * looks / (1 + looks * pauses / seconds))
+    return found
 
 
 def handler_of(state: Mapping[str, Any]) -> str:
@@ -156,7 +209,7 @@ def function_timeouts() -> dict[str, int]:
     tree = ast.parse((ROOT / "infra" / "functions.py").read_text())
     found = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "_function":
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "make":
             name = node.args[0]
             seconds = next(k.value for k in node.keywords if k.arg == "seconds")
             assert isinstance(name, ast.Constant)
@@ -165,6 +218,7 @@ def function_timeouts() -> dict[str, int]:
     return found
 
 
+@cache
 def error_classes() -> set[str]:
     """Every class of the functions that an exception can be."""
     names = set()

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from tests.machines import asl
+from troop.chaos.claims import LAST_CALL, LONGEST_CLAIM
 from troop.chaos.events import Event, Status
 from troop.chaos.groups import Group, Instance
 from troop.chaos.recovery import assess, wait_before
 from troop.flows.clocks import OLDEST
-from troop.flows.terminate import Work
+from troop.flows.terminate import TRIES, TerminationForbiddenError, Work
 
 LONGEST_TIMEOUT = timedelta(minutes=720)
 MOST_IN_FLIGHT = 1000
@@ -28,7 +29,8 @@ HISTORY = 25_000
 
 MACHINE = asl.load(asl.ROOT / "statemachines" / "chaos.asl.json")
 STATES = dict(asl.states(MACHINE))
-LOOK = STATES["TerminateAll/Look"]
+LOOK, TERMINATE = STATES["TerminateAll/Look"], STATES["TerminateAll/Terminate"]
+ON_DEMAND = dict(asl.states(asl.load(asl.ROOT / "statemachines" / "on_demand.asl.json")))
 
 
 def test_the_limits_here_are_those_of_the_settings() -> None:
@@ -62,26 +64,12 @@ def _fields(event: Event) -> dict[str, Any]:
     return {name: getattr(event, name) for name in event.__dataclass_fields__}
 
 
-def _mean_pauses(retrier: Mapping[str, Any], tries: int) -> float:
-    """Seconds that so many retries wait in the mean: full jitter draws from nothing to the whole."""
-    interval, rate, most = retrier["IntervalSeconds"], retrier["BackoffRate"], retrier["MaxDelaySeconds"]
-    return float(sum(min(interval * rate**n, most) / 2 for n in range(tries)))
-
-
 @pytest.mark.parametrize("flapping", [False, True])
 def test_the_longest_watch_fits_into_one_execution_history(flapping: bool) -> None:
-    """Each look may fail and be tried again, up to its last try: the worst number of failures a look is sought."""
     looks, took = _watch(flapping)
     assert looks > 350
-    (retrier,) = LOOK["Retry"]
-    worst = 0.0
-    for failures in range(retrier["MaxAttempts"] + 1):
-        # Wait and Choice: entered and exited. The task: entered, exited, and for each try scheduled, started, ended.
-        events = 2 + 2 + 2 + 3 * (1 + failures)
-        slower = 1 + looks * _mean_pauses(retrier, failures) / took.total_seconds()
-        worst = max(worst, events * looks / slower)
-    started_and_terminated = 2 + 2 + 3 * 5 + 4
-    assert worst + started_and_terminated < HISTORY
+    started_and_terminated = 2 + 2 + 3 * (1 + sum(r["MaxAttempts"] for r in TERMINATE["Retry"])) + 4
+    assert asl.most_events(LOOK, looks, took.total_seconds()) + started_and_terminated < HISTORY
 
 
 def test_the_machine_outlives_the_longest_watch() -> None:
@@ -91,10 +79,39 @@ def test_the_machine_outlives_the_longest_watch() -> None:
 
 def test_a_step_that_is_tried_again_is_not_taken_for_a_wrong_clock() -> None:
     """Retries keep the moment the state was entered, against which a look holds its clock."""
-    (retrier,) = LOOK["Retry"]
-    pauses = 2 * _mean_pauses(retrier, retrier["MaxAttempts"])
-    longest = pauses + retrier["MaxAttempts"] * LOOK["TimeoutSeconds"]
-    assert longest < OLDEST.total_seconds()
+    assert asl.worst(LOOK) - LOOK["TimeoutSeconds"] < OLDEST.total_seconds()
+
+
+def test_a_tick_that_waits_for_every_function_is_not_too_old_to_terminate() -> None:
+    waited = 0.0
+    for name in ("Sweep", "Decide", "TerminateAll/Terminate"):
+        passing, _ = asl.retriers(STATES[name])
+        waited += asl.waits(passing) + passing["MaxAttempts"] * asl.REFUSAL
+    assert waited < OLDEST.total_seconds()
+
+
+@pytest.mark.parametrize("terminate", [TERMINATE, ON_DEMAND["Terminate"]], ids=["tick", "on demand"])
+def test_a_claim_can_still_be_carried_out_after_all_that_waiting(terminate: Mapping[str, Any]) -> None:
+    """Its deadline holds however long it took: the function holds its clock against it, and not the workflow."""
+    passing, _ = asl.retriers(terminate)
+    waited = asl.waits(passing) + passing["MaxAttempts"] * asl.REFUSAL
+    assert waited + asl.function_timeouts()["terminate"] < (LONGEST_CLAIM - LAST_CALL).total_seconds()
+
+
+@pytest.mark.parametrize("machine", ["chaos", "on_demand"])
+def test_what_iam_forbids_is_not_tried_again(machine: str) -> None:
+    """A second try would find its claim closed, end well, and tell nobody."""
+    states = dict(asl.states(asl.load(asl.ROOT / "statemachines" / f"{machine}.asl.json")))
+    of_lambda, forbidden, _ = (states.get("TerminateAll/Terminate") or states["Terminate"])["Retry"]
+    assert all(name.startswith("Lambda.") for name in of_lambda["ErrorEquals"])
+    assert forbidden == {"ErrorEquals": [TerminationForbiddenError.__name__], "MaxAttempts": 0}
+
+
+@pytest.mark.parametrize("machine", ["chaos", "on_demand"])
+def test_a_busy_group_is_let_be_before_the_step_fails(machine: str) -> None:
+    states = dict(asl.states(asl.load(asl.ROOT / "statemachines" / f"{machine}.asl.json")))
+    last = (states.get("TerminateAll/Terminate") or states["Terminate"])["Retry"][-1]
+    assert last["MaxAttempts"] + 1 > TRIES
 
 
 def _item(names: int) -> dict[str, Any]:

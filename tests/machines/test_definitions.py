@@ -22,24 +22,28 @@ def test_there_are_machines() -> None:
     assert [path.name for path in FILES] == [f"{name}.asl.json" for name in names]
 
 
-def _lint(path: Path) -> tuple[int, str]:
+def _lint(*paths: Path) -> tuple[int, str]:
     environment = {**os.environ, "PATH": f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"}
-    command = [str(ROOT / "node_modules" / ".bin" / "asl-validator"), "--json-path", str(path)]
+    command = [str(ROOT / "node_modules" / ".bin" / "asl-validator")]
+    command += [word for path in paths for word in ("--json-path", str(path))]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stdout + done.stderr
 
 
-@each_machine
-def test_the_linter_finds_nothing_before_and_after_substitution(path: Path, tmp_path: Path) -> None:
-    deployed = tmp_path / path.name
-    deployed.write_text(asl.substituted(path.read_text()))
-    for file in (path, deployed):
+def test_the_linter_finds_nothing_before_and_after_substitution(tmp_path: Path) -> None:
+    deployed, broken = [], []
+    for path in FILES:
+        deployed.append(tmp_path / path.name)
+        deployed[-1].write_text(asl.substituted(path.read_text()))
+        broken.append(tmp_path / f"broken-{path.name}")
+        broken[-1].write_text(path.read_text().replace('"Next": "', '"Next": "No', 1))
+    for file in (*FILES, *deployed):
         json.loads(file.read_text())
-        code, words = _lint(file)
-        assert code == 0, words
-    broken = tmp_path / "broken.asl.json"
-    broken.write_text(path.read_text().replace('"Next": "', '"Next": "No', 1))
-    assert _lint(broken)[0] != 0, "the linter would find a fault"
+    code, words = _lint(*FILES, *deployed)  # all at once: each call starts a Node
+    assert code == 0, words
+    code, words = _lint(*broken)
+    assert code != 0, "the linter would find a fault"
+    assert [path.name for path in broken if f'{path.name}" is invalid' not in words] == []
 
 
 @each_machine
@@ -131,18 +135,22 @@ def test_every_task_is_a_call_or_an_execution(path: Path) -> None:
     assert known == {name for name, _ in asl.states(definition, "Task")}
 
 
-LAMBDAS = {
-    "Lambda.TooManyRequestsException",
-    "Lambda.ServiceException",
-    "Lambda.SdkClientException",
-    "Lambda.AWSLambdaException",
-}
-"""What a call of a function fails with that no function is to blame for, as Step Functions names it."""
+@each_machine
+def test_a_function_that_cannot_be_called_now_is_waited_for(path: Path) -> None:
+    """A new account runs ten functions at once. The first rule that names an error is the only one that counts."""
+    for name, task in asl.calls(asl.load(path)):
+        passing, *others = task["Retry"]
+        assert set(passing["ErrorEquals"]) == asl.PASSING, name
+        assert passing["IntervalSeconds"] >= 10, name
+        assert not asl.PASSING & {error for rule in others for error in rule["ErrorEquals"]}, name
+        # Lambda takes an event whatever its functions do; a fleet's look that fails is made again two minutes later.
+        soon = task["Parameters"].get("InvocationType") == "Event" or task["Catch"][-1]["Next"] == "LookLater"
+        assert asl.waits(passing) >= (30 if soon else 180), name
 
 
 @each_machine
 def test_error_names_exist(path: Path) -> None:
-    known = asl.error_classes() | LAMBDAS
+    known = asl.error_classes() | asl.PASSING
     known |= {"States.ALL", "States.TaskFailed", "States.Timeout", "States.ItemReaderFailed"}
     assert "SweepIncompleteError" in known
     for name, state in asl.states(asl.load(path)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tests.machines import asl
@@ -13,6 +14,7 @@ from troop.flows.launch import LONGEST
 
 HISTORY = 25_000
 A_DAY = 24 * 3600
+COSTS = (asl.ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
 
 MACHINE = asl.load(asl.ROOT / "statemachines" / "fleet.asl.json")
 STATES = dict(asl.states(MACHINE))
@@ -77,15 +79,13 @@ def test_a_day_fits_the_history_and_costs_little() -> None:
     assert waits[0] == FIRST_WAIT
     assert max(waits) == LONGEST_WAIT
     transitions = 3 * len(waits)  # BeforeKeep, Keep, IsItOver
-    assert transitions < 2250, "docs/costs.md says how much that is"
-    # Of a state two events, of a task's try three, and each look may fail as often as it is tried.
-    tries = 1 + STATES["Keep"]["Retry"][-1]["MaxAttempts"]
-    assert len(waits) * (2 + 2 + 3 * tries + 2) < HISTORY
+    told = re.search(rf"{transitions:,} x\s+\$0.025 / 1,000 = \*\*\$(.+?) a day", COSTS)
+    assert told, f"docs/costs.md is to say how much {transitions:,} transitions are"
+    assert told[1] == f"{transitions * 0.025 / 1000:.2f}"
+    assert asl.most_events(STATES["Keep"], len(waits), A_DAY) < HISTORY
 
 
 def test_it_has_closed_itself_before_the_reaper_does() -> None:
     """A look begins a moment after the expiry at the latest; if that fails, so may a few more."""
-    keep = STATES["Keep"]
-    tries = 1 + keep["Retry"][-1]["MaxAttempts"]
-    assert ENDS_WITHIN.total_seconds() > tries * keep["TimeoutSeconds"] + LONGEST_WAIT
+    assert ENDS_WITHIN.total_seconds() > asl.worst(STATES["Keep"]) + LONGEST_WAIT
     assert MACHINE["TimeoutSeconds"] > A_DAY + ENDS_WITHIN.total_seconds() + STATES["TearDown"]["TimeoutSeconds"] * 2

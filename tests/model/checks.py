@@ -73,6 +73,8 @@ class Checks:
                 seen["groups"] = seen.get("groups", {}) | found
             elif operation == "describe_instances":
                 seen["protected"] = {i["InstanceId"] for r in answer["Reservations"] for i in r["Instances"]}
+            elif operation == "describe_instance_attribute":
+                seen.setdefault(operation, {}).setdefault(answer["InstanceId"], []).append(answer)
             elif operation in ("describe_instance_refreshes", "describe_alarms"):
                 seen.setdefault(operation, []).append(answer)
 
@@ -180,6 +182,10 @@ class Checks:
             self.fail(f"{event_id} names an instance that is out of service or protected")
         if "protected" not in seen or plain["instance_id"] in seen["protected"]:
             self.fail(f"{event_id} names an instance that is tagged protected, or nobody has looked")
+        told = seen.get("describe_instance_attribute", {}).get(plain["instance_id"], [])
+        asked = {name: a[name]["Value"] for a in told for name in a if name != "InstanceId"}
+        if asked != {"DisableApiTermination": False, "DisableApiStop": False}:
+            self.fail(f"{event_id} names an instance that EC2 protects, or nobody has asked: {asked}")
         if group["SuspendedProcesses"]:
             self.fail(f"{event_id} is claimed of a group with suspended processes")
         answers = seen.get("describe_instance_refreshes")

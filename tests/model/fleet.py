@@ -31,6 +31,7 @@ class Instance:
     weight: int = 1
     scale_in_protected: bool = False
     tagged_protected: bool = False
+    shielded: bool = False
 
 
 @dataclass
@@ -191,12 +192,22 @@ class Fleet:
         fresh = self._now() - instance.changed < SEEN and self._dice.random() < 0.5
         return {"InstanceId": instance.instance_id, "State": {"Name": instance.before if fresh else instance.state}}
 
+    def describe_instance_attribute(self, InstanceId: str, Attribute: str) -> Any:
+        self.settle()
+        if InstanceId not in self.instances:
+            raise refusal("InvalidInstanceID.NotFound", "DescribeInstanceAttribute")
+        told = Attribute[0].upper() + Attribute[1:]
+        on = Attribute == "disableApiTermination" and self.instances[InstanceId].shielded
+        return {"InstanceId": InstanceId, told: {"Value": on}}
+
     def terminate_instances(self, InstanceIds: list[str]) -> Any:
         (instance_id,) = InstanceIds
         if instance_id not in self.instances:
             raise refusal("InvalidInstanceID.NotFound", "TerminateInstances")
         instance = self.instances[instance_id]
         before = instance.state
+        if instance.shielded and before != "terminated":
+            raise refusal("OperationNotPermitted", "TerminateInstances")
         if before != "terminated":
             self._terminated(instance, "crash")
             self._end(instance)

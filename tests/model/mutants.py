@@ -79,6 +79,10 @@ def no_guards_at_the_claim(patch: Patch) -> None:
     patch.setattr(terminate, "judge", lambda facts: judge(facts, ()))
 
 
+def nobody_asks_what_ec2_protects(patch: Patch) -> None:
+    patch.setattr(terminate, "spare_shielded", lambda ec2, facts, guards: facts)
+
+
 def another_instance_at_a_retry(patch: Patch) -> None:
     def run(self: terminate.Termination, work: terminate.Work) -> terminate.Outcome:
         event = self.events.get(work.event_id)
@@ -266,6 +270,7 @@ MUTANTS: dict[Mutant, Focus] = {
     no_cap_condition: faults(switch=0.9),
     no_unit_condition: only("take_out", "put_back"),
     no_guards_at_the_claim: faults(),
+    nobody_asks_what_ec2_protects: only("shield"),
     another_instance_at_a_retry: faults(),
     late_ticks_are_carried_out: faults(),
     claims_never_end: faults(),

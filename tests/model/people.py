@@ -20,7 +20,7 @@ class People:
             self.halt, self.halt, self.unhalt, self.leash, self.unleash, self.opt_out, self.opt_out, self.opt_in,
             self.improbable, self.more_healthy, self.tag_group, self.delete_group, self.replace_group,
             self.kill, self.kill, self.stop, self.standby, self.scale, self.alarm, self.put_back, self.take_out,
-            self.suspend, self.refresh, self.protect, self.scale_in_protect, self.hinder, self.move,
+            self.suspend, self.refresh, self.protect, self.scale_in_protect, self.shield, self.hinder, self.move,
         )  # fmt: skip
 
     def change(self) -> None:
@@ -123,6 +123,9 @@ class People:
 
     def scale_in_protect(self) -> str:
         return self._instance("protect from scale-in", lambda i: setattr(i, "scale_in_protected", True))
+
+    def shield(self) -> str:
+        return self._instance("protect from termination", lambda i: setattr(i, "shielded", not i.shielded))
 
     def _on_group(self, words: str, act: Callable[[Group], None]) -> str:
         if group := self._group():

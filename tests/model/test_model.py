@@ -5,6 +5,7 @@ A failing one prints its seed: ``python -m perf.model --seed SEED`` plays it aga
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 
 import pytest
@@ -14,8 +15,10 @@ from tests.model.mutants import Mutant
 from tests.model.mutants_on_demand import MUTANTS
 from tests.model.world import Violation, World
 
-HISTORIES = 3000
-PARTS = 4
+HISTORIES = 3000 if os.environ.get("TROOP_EXHAUSTIVE") else 1500
+"""What is to be found is found within half of them, see ``QUICKLY``; ``make test-all`` plays the others as well."""
+
+PARTS = HISTORIES // 750
 """Parts run beside one another where there is more than one core."""
 
 

@@ -20,6 +20,7 @@ from tests.model.baton import Actor, Stage, Stopped
 from tests.model.checks import Checks, Violation
 from tests.model.dynamo import Dynamo, refusal
 from tests.model.fleet import Fleet, Instance
+from troop.aws.balancers import Balancers
 from troop.aws.claim import Claims
 from troop.aws.decisions import DecisionTable
 from troop.aws.events import EventTable, StepRefused
@@ -104,7 +105,9 @@ class World:
             claims=self.termination.claims, starts=Starts(other, "arn:aws:states:r:1:stateMachine:od"), **seen
         )
         timeout = timedelta(minutes=self.settings.recovery_timeout_minutes)
-        self.watcher = Watcher(autoscaling, other, events, timeout, self.clock, self.stage_sleep)
+        self.watcher = Watcher(
+            autoscaling, Balancers(lambda service: other), events, timeout, self.clock, self.stage_sleep
+        )
         self.sweeper = Sweeper(ec2, autoscaling, events, self.watcher, self.clock, self.stage_sleep)
 
     # Time

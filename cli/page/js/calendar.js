@@ -61,7 +61,7 @@ function summary(told, calendar, hits) {
     h("p", {}, `Open ${calendar.open} to ${calendar.close} in ${calendar.time_zone}; ${open} open days ahead.`),
     real && told.halted && h("p", { class: "notice" }, badge("halted", "bad"), " Nothing is rolled and nothing is to be expected until somebody resumes."),
     real && !told.halted && told.leashed && h("p", { class: "notice" }, badge("leashed", "info"), " Nothing is terminated: these are the instances that would be."),
-    told.expected === null
+    real && told.halted ? null : told.expected === null
       ? h("p", { class: "notice" }, `What is to be expected cannot be told without the salt of the rolls: ${told.not_expected}`)
       : h("p", {}, h("strong", {}, hits.length === 1 ? "1 termination" : `${count(hits.length)} terminations`), told.unleashed ? " to be expected, were it neither leashed nor halted." : told.leashed ? " to be expected, were it not leashed." : " to be expected."),
   ];
@@ -74,11 +74,11 @@ function grid(calendar, hits) {
   const even = calendar.days.some((one, index) => index % 7 > 4 && !one.closed) ? " even" : "";
   return [
     h("div", { class: `weekdays${even}`, "aria-hidden": "true" }, ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].map((one) => h("span", {}, one))),
-    h("ol", { class: `days${even}` }, calendar.days.map((one) => cell(one, calendar.today, by.get(one.day) ?? []))),
+    h("ol", { class: `days${even}` }, calendar.days.map((one) => cell(one, calendar.today, by.get(one.day) ?? [], hits.length > 0))),
   ];
 }
 
-function cell(one, today, hits) {
+function cell(one, today, hits, any) {
   const state = one.closed?.reason ?? "open";
   const past = one.day < today;
   const few = hits.slice(0, FEW);
@@ -89,6 +89,7 @@ function cell(one, today, hits) {
     h("h2", {}, h("time", { datetime: one.day }, shortDay(one.day)), one.day === today && h("span", { class: "now" }, " today")),
     one.closed && h("p", { class: "closed", title: one.closed.detail }, state === "weekend" ? "weekend" : [h("strong", {}, state), " ", name(one.closed.detail)]),
     !one.closed && !past && one.ticks === 0 && h("p", { class: "closed" }, "over for today"),
+    any && !one.closed && one.ticks > 0 && !few.length && h("p", { class: "closed muted" }, "none"),
     few.length > 0 && h("ul", {}, few.map(expected)),
     others.length > 0 && more(others),
   );

@@ -1,6 +1,7 @@
 // Questions before a change: what will happen, and a way out. Nothing is sent twice.
 
 import { fill, h } from "./dom.js";
+import { sentence } from "./format.js";
 
 let asking = false;
 
@@ -58,8 +59,7 @@ export function ask({ title, content, yes, danger = false, act, conflict }) {
       } catch (error) {
         const again = error.status === 409 && conflict ? await conflict().catch(() => null) : null;
         if (again) fill(place, again);
-        const full = error.message.replace(/\.?$/, ".");
-        fill(wrong, h("p", { class: "problem" }, again ? `${full} This is how it is now: look, and decide again.` : error.message));
+        fill(wrong, h("p", { class: "problem" }, again ? `${sentence(error.message)} This is how it is now: look, and decide again.` : error.message));
       } finally {
         busy = false;
         go.disabled = no.disabled = false;

@@ -36,18 +36,36 @@ export function fill(element, ...children) {
   return element;
 }
 
+/**
+ * Draws a list anew, on top of which there may be more then: whoever stands on a link in it, or has scrolled into it, stays there.
+ * @param {Element} list
+ * @param {function} draw
+ */
+export function still(list, draw) {
+  const like = (one) => [...list.querySelectorAll("a")].filter((other) => other.href === one.href);
+  const stood = list.contains(document.activeElement) && document.activeElement.matches("a") ? document.activeElement : null;
+  const fromEnd = stood && like(stood).length - like(stood).indexOf(stood);
+  const height = list.offsetHeight;
+  draw();
+  if (list.getBoundingClientRect().top < 0) scrollBy({ top: list.offsetHeight - height, behavior: "instant" });
+  if (stood) like(stood).at(-fromEnd)?.focus({ preventScroll: true });
+}
+
 export const link = (to, ...children) => h("a", { href: to }, ...children);
 
 /** A word that stands out; `kind` is good, warn, bad, info or quiet. */
 export const badge = (text, kind = "quiet") => h("span", { class: `badge ${kind}` }, text);
 
 /** A name or another text of somebody else's. */
-export const name = (text) => h("bdi", { class: "name" }, text);
+export const name = (text) => h("bdi", { class: String(text).length <= SHORT ? "name short" : "name" }, text);
+
+const FEW = 3; // columns, which need not be as wide as the page
+const SHORT = 24; // letters, in which no line is broken
 
 /**
  * A table that is one of cards on a narrow screen.
  * @param {string} caption for those who cannot see it
- * @param {Array<{label: string, cell: function, number?: boolean, sort?: string}>} columns
+ * @param {Array<{label: string, cell: function, number?: boolean, wide?: boolean, sort?: string}>} columns
  * @param {Array} rows what each `cell` is given
  * @param {{by: string, down: boolean, change: function}} [order] of columns that can be sorted by
  */
@@ -69,7 +87,7 @@ export function table(caption, columns, rows, order) {
   // A table whose rows are laid out otherwise is none any more to some readers, unless its parts say so.
   const whole = h(
     "table",
-    { role: "table" },
+    { role: "table", class: columns.length <= FEW && "few" },
     h("caption", { class: "unseen" }, caption),
     h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, head)),
     h("tbody", { role: "rowgroup" }, rows.map((row) => line(columns, row))),

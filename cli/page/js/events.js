@@ -1,14 +1,25 @@
 // Terminations on record, newest first, and as they happen.
 
 import { get } from "./api.js";
-import { badge, fill, h, heading, link, loading, name, problem, select, table } from "./dom.js";
-import { count, kind, moment, seconds, unitAddress, words } from "./format.js";
+import { badge, facts, fill, h, heading, link, loading, name, problem, select, still, table } from "./dom.js";
+import { count, kind, moment, seconds, sentence, share, unitAddress, words } from "./format.js";
+import { beyond, gap, joined, merged, news, renewed } from "./known.js";
 
 const PAGE = 50;
+const BY_ID = 10; // older ones under way that are asked for at a look, each by itself
 const [SOON, LATE] = [3_000, 30_000]; // milliseconds until the next look: when something has happened, and when nothing does
 const WORST = 60_000; // after errors
 
-const STATUS = ["CLAIMED", "TERMINATED", "RECOVERED", "UNRECOVERED", "LEASHED", "GROUP_DELETED", "GONE_ELSEWHERE", "ABANDONED"];
+const STATUS = {
+  CLAIMED: "about to be terminated",
+  TERMINATED: "terminated; its group is watched until it is whole again",
+  RECOVERED: "its group was whole again in time",
+  UNRECOVERED: "its group was not whole again in time; its unit is left alone until somebody puts it back",
+  LEASHED: "would have been terminated, were the deployment not leashed",
+  GROUP_DELETED: "its group was deleted meanwhile",
+  GONE_ELSEWHERE: "somebody else terminated it first",
+  ABANDONED: "was not terminated in time, and lives",
+};
 const HOURS = [["", "All time"], ["1", "Last hour"], ["24", "Last day"], ["168", "Last week"], ["720", "Last 30 days"]];
 
 const kept = { search: "", status: "", hours: "", live: true };
@@ -23,32 +34,6 @@ export const COLUMNS = [
   { label: "Detail", wide: true, cell: (event) => event.detail || null },
 ];
 
-/** What is known after another look at the newest: those that it would have to hold, and does not, are gone. */
-export function merged(known, page, cursor) {
-  const last = page.at(-1)?.at;
-  const older = cursor && last ? known.filter((event) => event.at <= last) : [];
-  return joined(page, older);
-}
-
-/** Newest first; of an event that is in both, what the first say. */
-export function joined(events, others) {
-  const there = new Set(events.map((event) => event.event_id));
-  const all = [...events, ...others.filter((event) => !there.has(event.event_id))];
-  return all.sort((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0));
-}
-
-/** Whether there may be events between the newest and those that are known: more have come than fit into a look. */
-export function gap(known, page, cursor) {
-  const before = new Set(known.map((event) => event.event_id));
-  return Boolean(cursor && known.length && !page.some((event) => before.has(event.event_id)));
-}
-
-/** Which are new, or have another status. */
-export function news(known, found) {
-  const before = new Map(known.map((event) => [event.event_id, event.status]));
-  return found.filter((event) => before.get(event.event_id) !== event.status);
-}
-
 export async function show(main, signal) {
   let events = [];
   let cursor = null;
@@ -56,12 +41,13 @@ export async function show(main, signal) {
   let wait = SOON;
   let timer;
   let round = 0; // of the filters: answers to earlier ones are dropped
+  const asked = new Map(); // when older ones were asked for last
   const list = h("div", {});
   const summary = h("p", { class: "muted", role: "status" });
   const liveness = h("p", { class: "muted", id: "liveness" });
   const more = h("div", { class: "buttons" });
   const search = h("input", { type: "search", id: "search", value: kept.search, placeholder: "unit, group, instance, detail", autocomplete: "off", spellcheck: "false", oninput: (event) => { kept.search = event.target.value; draw(); } });
-  const status = select([["", "Any status"], ...STATUS.map((one) => [one, words(one)])], kept.status, (value) => { kept.status = value; anew(); });
+  const status = select([["", "Any status"], ...Object.keys(STATUS).map((one) => [one, words(one)])], kept.status, (value) => { kept.status = value; anew(); });
   const hours = select(HOURS, kept.hours, (value) => { kept.hours = value; anew(); });
   const live = h("input", { type: "checkbox", id: "live", checked: kept.live, onchange: (event) => { kept.live = event.target.checked; wait = SOON; kept.live ? look() : stop("Not live."); } });
   status.id = "status";
@@ -79,6 +65,7 @@ export async function show(main, signal) {
     h("div", { class: "sides" }, summary, liveness),
     list,
     more,
+    h("details", { class: "legend" }, h("summary", {}, "What the statuses mean"), facts(Object.entries(STATUS).map(([one, means]) => [badge(words(one), kind(one)), means]))),
   );
   const seen = () => (document.hidden ? stop("Not live while nobody looks.") : kept.live && ((wait = SOON), look()));
   document.addEventListener("visibilitychange", seen, { signal });
@@ -100,43 +87,71 @@ export async function show(main, signal) {
     cursor = null;
     paged = false;
     round += 1;
+    asked.clear();
     wait = SOON;
     fill(list, loading("events"));
     fill(more);
     await look(true);
   }
 
-  /** Looks at the newest, says what is new, and looks again later: the later, the less happens. */
+  /** Looks at the newest, and at older ones under way; says what is new, and looks again later: the later, the less happens. */
   async function look(first = false) {
     clearTimeout(timer);
-    const mine = round;
+    let mine = round;
+    const at = new Date();
     try {
       const page = await get("events", query(), signal);
       if (mine !== round || signal.aborted) return;
-      const fresh = first ? [] : news(events, page.events);
       const apart = gap(events, page.events, page.cursor);
-      const found = apart ? page.events : merged(events, page.events, page.cursor);
-      if (apart) [paged, round] = [false, round + 1]; // what is older is loaded again, when somebody asks for it
-      const gone = found.length !== events.length;
+      if (apart) [paged, mine] = [false, ++round]; // what is older is loaded again, when somebody asks for it
       if (!paged) cursor = page.cursor;
-      events = found;
-      if (first || fresh.length || gone) draw();
-      if (fresh.length) announce(fresh);
-      wait = fresh.length ? SOON : Math.min(LATE, wait * 1.5);
-      const which = events.length > page.events.length ? ` at the newest ${count(page.events.length)}` : "";
-      fill(liveness, kept.live ? `Live: looked${which} at ${new Date().toLocaleTimeString()}.` : "Not live.");
+      let fresh = found(apart ? page.events : merged(events, page.events, page.cursor), page.events, first);
+      const left = beyond(events, page.events, asked);
+      fresh += await renew(left.slice(0, BY_ID), mine);
+      if (mine !== round || signal.aborted) return;
+      wait = fresh ? SOON : Math.min(LATE, wait * 1.5);
+      if (!document.hidden) fill(liveness, kept.live ? liveAt(at, left.length) : "Not live.");
     } catch (error) {
       if (signal.aborted || mine !== round) return;
-      if (first) {
+      if (first && !events.length) {
         fill(list, problem(error, anew));
         stop("");
         return;
       }
       wait = Math.min(WORST, wait * 2);
-      fill(liveness, `Not live: ${error.message} Tries again in ${Math.round(wait / 1000)} s.`);
+      fill(liveness, `Not live: ${sentence(error.message)} Tries again in ${Math.round(wait / 1000)} s.`);
       if (error.status === 401) return;
     }
+    clearTimeout(timer); // of another look that was under way
     if (kept.live && !document.hidden) timer = setTimeout(look, wait);
+  }
+
+  /** These are known now. Shows what has changed, and says which of those that were looked at are new: how many. */
+  function found(now, looked, first = false) {
+    const fresh = first ? [] : news(events, looked);
+    const changed = first || fresh.length || now.length !== events.length;
+    events = now;
+    if (changed) still(list, draw);
+    if (fresh.length) announce(fresh);
+    return fresh.length;
+  }
+
+  /** Asks for each of these, which no look at the newest tells of; how many have changed. */
+  async function renew(some, mine) {
+    if (!some.length) return 0;
+    const one = async (event) => {
+      asked.set(event.event_id, Date.now());
+      try {
+        const now = await get(`events/${encodeURIComponent(event.id)}`, {}, signal);
+        return [event.event_id, kept.status && now.status !== kept.status ? null : now];
+      } catch (error) {
+        if (error.status === 404) return [event.event_id, null]; // its time on record is over
+        throw error;
+      }
+    };
+    const answers = new Map(await Promise.all(some.map(one)));
+    if (mine !== round || signal.aborted) return 0;
+    return found(renewed(events, answers), [...answers.values()].filter(Boolean));
   }
 
   async function older() {
@@ -160,12 +175,17 @@ export async function show(main, signal) {
       const text = [event.unit, event.group, event.instance_id, event.zone, event.detail].join("\n").toLowerCase();
       return wanted.every((word) => text.includes(word));
     });
-    fill(summary, events.length ? `${count(found.length)} of the ${count(events.length)} loaded${cursor ? " so far" : ""}` : "There are no such events.");
+    fill(summary, events.length ? share(found.length, events.length, "event", cursor) : kept.status || kept.hours ? "There are no such events." : "There are no events yet.");
     fill(list, found.length ? table("Terminations, newest first", COLUMNS, found) : null);
     fill(more, cursor && h("button", { type: "button", onclick: older }, "Load older ones"));
   }
 
   await anew();
+}
+
+function liveAt(at, left) {
+  const turns = left > BY_ID ? ` ${count(left)} older ones are under way: they are looked at in turn, ${BY_ID} at a time.` : "";
+  return `Live: looked at ${at.toLocaleTimeString()}.${turns}`;
 }
 
 function announce(fresh) {

@@ -53,6 +53,15 @@ export function milliseconds(value) {
   return value < 100 ? `${Number(value.toPrecision(3))} ms` : `${Math.round(value).toLocaleString("en")} ms`;
 }
 
+/** With a full stop. */
+export const sentence = (text) => text.replace(/\.?$/, ".");
+
+/** Where a value of a policy comes from, in words. */
+export const whence = (source) => (source === "item" ? "item in GroupTags" : source);
+
+/** How many of how many are shown, such as "3 of 8 units". */
+export const share = (shown, all, what, more) => `${shown === all ? "" : `${count(shown)} of `}${count(all)} ${all === 1 ? what : `${what}s`}${more ? " loaded so far" : ""}`;
+
 /** A value of a policy. */
 export function plain(value) {
   if (value === null || value === undefined || value === "" || (Array.isArray(value) && !value.length)) return "–";

@@ -25,6 +25,8 @@ async function show(first = false) {
     location.replace("#/units");
     return;
   }
+  const open = document.querySelector("dialog[open]");
+  if (open && !open.querySelector("[aria-busy]")) open.close(); // what it asks is about a view that is left
   leave.abort();
   leave = new AbortController();
   const { signal } = leave;

@@ -4,6 +4,7 @@ import { change, get } from "./api.js";
 import { ask, once } from "./dialogs.js";
 import { badge, facts, fill, flash, h, heading, link, loading, name, table } from "./dom.js";
 import { count, duration, kind, milliseconds, moment, money, who, words } from "./format.js";
+import { making } from "./made.js";
 import { cost, report, took } from "./runs.js";
 
 const [SOON, LATE] = [4_000, 30_000];
@@ -17,6 +18,7 @@ export async function show(main, signal, run) {
   let wait = SOON;
   let before = "";
   const byHand = new Map(); // results that were loaded one cell at a time: other answers have no room for them
+  let its; // report: of a run that has ended
   const top = h("div", {});
   const cells = h("div", {});
   fill(main, top, cells);
@@ -50,6 +52,8 @@ export async function show(main, signal, run) {
     before = now;
     const { run: it } = told;
     const button = document.activeElement?.matches(".actions button") ? "focus" : null;
+    const over = it.ended_at && !its;
+    if (over) its = making(it.run, it.name, signal);
     fill(top, [
       h("p", { class: "back" }, link("#/runs", "← Benchmarks")),
       h(
@@ -60,10 +64,11 @@ export async function show(main, signal, run) {
         h(
           "div",
           { class: "actions" },
-          it.ended_at && report(it.run, "Open the report"),
+          its && [report(it.run, "Open the report"), its.button],
           STOPPABLE.has(it.status) && h("button", { type: "button", class: "danger", onclick: () => once(stop) }, "Stop …"),
         ),
       ),
+      its?.said,
       it.reason && h("p", { class: "problem" }, it.reason),
       facts([
         ["Run", h("code", {}, it.run)],
@@ -78,6 +83,7 @@ export async function show(main, signal, run) {
     ]);
     fill(cells, cellTables(told, more));
     if (button) top.querySelector(".actions button")?.focus();
+    if (over) its.look();
   }
 
   function completed(cell) {
@@ -136,7 +142,7 @@ function cellTables(told, more) {
     h("h2", {}, "Cells"),
     told.cells.length ? table("Cells of the run", CELLS, told.cells) : h("p", { class: "muted" }, "None has begun."),
     h("h2", {}, "Results"),
-    rows.length ? table("What was measured", columns, rows) : h("p", { class: "muted" }, "Nothing has been measured yet."),
+    rows.length ? table("What was measured", columns, rows) : h("p", { class: "muted" }, told.run.ended_at ? "Nothing was measured." : "Nothing has been measured yet."),
     h("div", { class: "buttons" }, absent.map((cell) => h("button", { type: "button", onclick: () => more(cell.cell) }, "Load the results of ", cell.cell))),
   ];
 }

@@ -2,14 +2,14 @@
 
 import { get } from "./api.js";
 import { badge, fill, h, heading, link, loading, name, problem, table } from "./dom.js";
-import { count, duration, kind, moment, money, who, words } from "./format.js";
+import { count, duration, kind, moment, money, share, who, words } from "./format.js";
 
 const PAGE = 50;
 
 /** What a run has cost, or was expected to. */
 export function cost(run) {
   if (run.cost) return [money(run.cost.amount, run.cost.currency), run.cost.unknown.length > 0 && h("small", { class: "source" }, "without what has no price")];
-  return run.estimate ? [h("span", { class: "muted" }, `expected ${money(run.estimate.expected, run.estimate.currency)}`)] : null;
+  return run.estimate ? [money(run.estimate.expected, run.estimate.currency), h("small", { class: "source" }, "expected")] : null;
 }
 
 export const took = (run) => duration(Math.max(0, (run.ended_at ? new Date(run.ended_at) : new Date()) - new Date(run.at)) / 1000);
@@ -22,12 +22,11 @@ const COLUMNS = [
   { label: "Run", cell: (run) => link(`#/runs/${encodeURIComponent(run.run)}`, h("code", {}, run.run)) },
   { label: "Benchmark", cell: (run) => name(run.name) },
   { label: "Status", cell: (run) => badge(words(run.status), kind(run.status)) },
-  { label: "Began", cell: (run) => moment(run.at) },
+  { label: "Began", cell: (run) => [moment(run.at), h("small", { class: "source", title: run.requested_by }, "by ", name(who(run.requested_by)))] },
   { label: "Took", number: true, cell: took },
   { label: "Cells", number: true, cell: (run) => count(run.cells) },
   { label: "Nodes", number: true, cell: (run) => count(run.nodes) },
   { label: "Cost", number: true, cell: cost },
-  { label: "By", cell: (run) => h("span", { title: run.requested_by }, name(who(run.requested_by))) },
   { label: "Report", cell: (run) => (run.ended_at ? report(run.run) : null) },
 ];
 
@@ -50,7 +49,7 @@ export async function show(main, signal) {
       if (mine !== round) return;
       runs = [...runs, ...page.runs];
       cursor = page.cursor;
-      fill(summary, runs.length ? `${count(runs.length)} runs${cursor ? " loaded so far" : ""}` : ["There are no runs. ", h("code", {}, "troop bench run FILE"), " starts one."]);
+      fill(summary, runs.length ? share(runs.length, runs.length, "run", cursor) : ["There are no runs. ", h("code", {}, "troop bench run FILE"), " starts one."]);
       fill(list, runs.length ? table("Runs of benchmarks, newest first", COLUMNS, runs) : null);
       fill(more, cursor && h("button", { type: "button", onclick: () => load() }, "Load more"));
     } catch (error) {

@@ -12,6 +12,11 @@ const SAID = {
   leashed: "Leashed: it decides and records, and terminates nothing.",
   unleashed: "Unleashed: it terminates instances.",
 };
+const BRIEFLY = {
+  halted: "nothing is rolled, nothing is terminated",
+  leashed: "decides and records, terminates nothing",
+  unleashed: "terminates instances",
+};
 const state = (now) => (now.halted ? "halted" : now.leashed ? "leashed" : "unleashed");
 const KIND = { halted: "bad", leashed: "info", unleashed: "good" };
 
@@ -39,13 +44,13 @@ function draw(now) {
   const act = now.halted ? "resume" : "halt";
   if (before?.dataset.act === act && place().dataset.state === label) return;
   place().dataset.state = label;
-  const about = [SAID[label], now.changed_by && ` By ${who(now.changed_by)}.`, now.reason && ` ${now.reason}`].filter(Boolean).join("");
+  const about = [BRIEFLY[label], now.halted && now.changed_by && `, by ${who(now.changed_by)}`, now.halted && now.reason && `: ${now.reason}`].filter(Boolean).join("");
   const button = h(
     "button",
     { type: "button", "data-act": act, class: now.halted ? "primary" : "danger", onclick: () => once(now.halted ? resume : halt) },
     now.halted ? "Resume …" : "Halt …",
   );
-  fill(place(), h("span", { title: about }, badge(label, KIND[label])), button);
+  fill(place(), badge(label, KIND[label]), h("span", { class: "means muted small" }, about), button);
 }
 
 const since = (now) =>

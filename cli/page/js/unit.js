@@ -4,11 +4,11 @@ import { change, get } from "./api.js";
 import { ask, once } from "./dialogs.js";
 import { badge, facts, field, fill, flash, h, heading, link, loading, name, problem, table } from "./dom.js";
 import { COLUMNS as EVENT_COLUMNS } from "./events.js";
-import { dayAfter, longDay, moment, plain, who } from "./format.js";
+import { dayAfter, longDay, moment, plain, whence, who } from "./format.js";
 import { noted } from "./units.js";
 
 const MEANS = {
-  takes_part: "Takes part", until: "Opted out until", probability: "Probability of a business day", min_healthy: "At least healthy",
+  takes_part: "Takes part", until: "Opted out until", probability: "Probability on each business day", min_healthy: "At least healthy",
   min_days_between: "Business days between", method: "Method", calendar: "Calendar", stop_alarms: "Stop alarms", reason: "Reason", owner: "Owner",
 };
 
@@ -43,7 +43,7 @@ export async function show(main, signal, id) {
     try {
       unit = await get(path, {}, signal);
     } catch (error) {
-      flash(error.message);
+      if (!signal.aborted) flash(error.message);
       return;
     }
     let after;
@@ -108,26 +108,35 @@ function standing(unit) {
   return part && h("p", { class: "muted" }, `Now: ${part.value ? "takes part" : "left alone"} (${part.source})${unit.policy.reason?.value ? `: ${unit.policy.reason.value}` : ""}.`);
 }
 
+/** What protects all groups of a unit; null when one of them may be touched. */
+function protection(unit) {
+  const source = unit.policy.takes_part?.source ?? "";
+  return source.startsWith("tag troop:") ? source : null;
+}
+
 function head(unit, optOut, optIn) {
   const part = unit.policy.takes_part;
   const out = part && !part.value;
+  const shield = protection(unit);
+  const malformed = unit.problems.length > 0;
   return [
     h("p", { class: "back" }, link("#/units", "← Units")),
     h(
       "div",
       { class: "headline" },
       heading(name(unit.unit)),
-      part && (out ? badge("left alone", "info") : badge("takes part", "good")),
-      unit.unrecovered && badge("has not recovered", "bad"),
+      shield ? badge("protected", "info") : malformed ? badge("malformed", "bad") : unit.unrecovered ? badge("has not recovered", "bad") : part && (out ? badge("left alone", "info") : badge("takes part", "good")),
       h(
         "div",
         { class: "actions" },
-        (out || unit.unrecovered) && h("button", { type: "button", class: "primary", onclick: optIn }, unit.unrecovered ? "Put back …" : "Opt in …"),
-        !out && h("button", { type: "button", onclick: optOut }, "Opt out …"),
+        (out || unit.unrecovered) && !shield && h("button", { type: "button", class: "primary", onclick: optIn }, unit.unrecovered ? "Put back …" : "Opt in …"),
+        (!out || shield || malformed) && h("button", { type: "button", onclick: optOut }, "Opt out …"),
       ),
     ),
     !unit.known && h("p", { class: "problem" }, "No group of this unit is known: it is set ahead, or misspelled."),
-    unit.unrecovered && h("p", { class: "problem" }, `It has not recovered from ${unit.unrecovered}, and is left alone until it is put back.`),
+    shield && h("p", { class: "problem" }, `It is protected by the ${shield} of its groups: nothing terminates their instances, whatever its policy says.`),
+    unit.unrecovered && h("p", { class: "problem" }, "It has not recovered from ", name(unit.unrecovered), ", and is left alone until it is put back."),
+    (unit.missing_alarms ?? []).map((alarm) => h("p", { class: "problem" }, "There is no alarm ", name(alarm), ": until there is, it is left alone.")),
     unit.problems.map((text) => h("p", { class: "problem" }, `Malformed, so it is left alone: ${text}`)),
   ];
 }
@@ -139,7 +148,7 @@ function details(unit) {
     table("What holds, and where each value comes from", [
       { label: "Value", cell: ([key]) => MEANS[key] ?? key },
       { label: "Holds", cell: ([key, { value }]) => (key === "takes_part" ? badge(value ? "yes" : "no", value ? "good" : "info") : name(plain(value))) },
-      { label: "Comes from", cell: ([, { source }]) => name(source === "item" ? "item in GroupTags" : source) },
+      { label: "Comes from", cell: ([, { source }]) => name(whence(source)) },
     ], policy),
     facts([
       ["Next possible", unit.next_possible ? moment(unit.next_possible) : "not before somebody does something"],
@@ -148,7 +157,7 @@ function details(unit) {
     h("h2", {}, "Groups"),
     unit.groups.length
       ? table("Groups of the unit", [
-          { label: "Group", cell: (group) => name(group.group) },
+          { label: "Group", cell: (group) => [name(group.group), group.protected && [" ", badge("protected", "info")]] },
           { label: "In service", number: true, cell: (group) => (group.in_service === undefined ? null : `${group.in_service} of ${group.desired}`) },
         ], unit.groups)
       : h("p", { class: "muted" }, "None is known yet."),

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { badge, fill, h, heading, link, loading, name, problem, select, table } from "./dom.js";
-import { count } from "./format.js";
+import { count, share, whence } from "./format.js";
 
 const PAGE = 50; // the longest that the API gives
 const AT_ONCE = 500; // groups that are loaded before somebody asks for more
@@ -28,6 +28,7 @@ export function units(rows) {
     min_healthy: one(groups.map((group) => group.min_healthy)),
     calendar: one(groups.map((group) => group.calendar)),
     source: (key) => one(groups.map((group) => group.sources?.[key])),
+    protected: groups.every((group) => group.protected),
     in_service: groups.reduce((sum, group) => sum + group.in_service, 0),
     desired: groups.reduce((sum, group) => sum + group.desired, 0),
     last_day: groups[0].last_day,
@@ -74,8 +75,7 @@ export async function show(main, signal) {
     const all = units(kept.rows);
     const found = ordered(all.filter(matches));
     const rows = found.slice(0, kept.shown);
-    const loaded = kept.cursor ? `of the ${count(all.length)} loaded so far` : `of ${count(all.length)}`;
-    fill(summary, all.length || kept.cursor ? `${count(found.length)} ${loaded}` : "There are no Auto Scaling groups in this account and region.");
+    fill(summary, all.length || kept.cursor ? share(found.length, all.length, "unit", kept.cursor) : "There are no Auto Scaling groups in this account and region.");
     fill(list, rows.length ? table("Units and what holds for each", COLUMNS, rows, { by: kept.by, down: kept.down, change: sort }) : null);
     fill(
       more,
@@ -140,10 +140,10 @@ function ordered(found) {
 }
 const COLLATOR = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 
-const wrongs = (unit) => [unit.unrecovered && `has not recovered from ${unit.unrecovered}`, ...unit.problems].filter(Boolean);
+const wrongs = (unit) => [unit.unrecovered && ["has not recovered from ", name(unit.unrecovered)], ...unit.problems].filter(Boolean);
 
 /** A value and, small, where it comes from. */
-const sourced = (shown, source) => [shown, source && h("small", { class: "source" }, name(source))];
+const sourced = (shown, source) => [shown, source && h("small", { class: "source" }, name(whence(source)))];
 const differs = () => h("span", { class: "muted" }, "differs");
 
 const COLUMNS = [
@@ -154,12 +154,12 @@ const COLUMNS = [
   },
   {
     label: "Takes part", sort: "takes_part",
-    cell: (unit) => sourced(unit.unrecovered ? badge("unrecovered", "bad") : unit.takes_part === undefined ? differs() : unit.takes_part ? badge("yes", "good") : badge("left alone", "info"), unit.source("takes_part")),
+    cell: (unit) => sourced(unit.protected ? badge("protected", "info") : unit.problems.length ? badge("malformed", "bad") : unit.unrecovered ? badge("unrecovered", "bad") : unit.takes_part === undefined ? differs() : unit.takes_part ? badge("yes", "good") : badge("left alone", "info"), unit.source("takes_part")),
   },
   { label: "Probability", sort: "probability", number: true, cell: (unit) => sourced(unit.probability ?? differs(), unit.source("probability")) },
-  { label: "At least", sort: "min_healthy", number: true, cell: (unit) => sourced(unit.min_healthy ?? differs(), unit.source("min_healthy")) },
+  { label: "Healthy at least", sort: "min_healthy", number: true, cell: (unit) => sourced(unit.min_healthy ?? differs(), unit.source("min_healthy")) },
   { label: "In service", sort: "in_service", number: true, cell: (unit) => `${unit.in_service} of ${unit.desired}` },
   { label: "Calendar", sort: "calendar", cell: (unit) => sourced(unit.calendar === undefined ? differs() : name(unit.calendar), unit.source("calendar")) },
-  { label: "Last", sort: "last_day", cell: (unit) => unit.last_day },
+  { label: "Last terminated", sort: "last_day", cell: (unit) => unit.last_day },
   { label: "Problems", sort: "problems", wide: true, cell: (unit) => wrongs(unit).length ? wrongs(unit).map((text) => h("p", { class: "wrong" }, text)) : null },
 ];

@@ -4,59 +4,44 @@ are put.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
-from aws_lambda_powertools.event_handler import Response, content_types
-from aws_lambda_powertools.event_handler.exceptions import BadRequestError, NotFoundError, ServiceError
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from troop import wiring
-from troop.api import cursors
 from troop.api.bench_models import ArtifactIn, RunIn, RunOut, RunsOut, ToldRunOut, UploadOut, contents
 from troop.api.errors import answers
-from troop.api.money_models import EstimateIn, EstimateOut
+from troop.api.money_models import EstimateIn, EstimateOut, estimated
 from troop.api.requests import caller_of
-from troop.aws.runs import BadCursor
-from troop.bench.problems import BadBenchmarkError, Place, Problem
-from troop.bench.record import Run
+from troop.api.run_answers import (
+    FORBIDDEN,
+    LONGEST_PAGE,
+    check_switched_on,
+    page_of,
+    refused,
+    said,
+    started,
+    told,
+)
+from troop.bench.problems import BadBenchmarkError
 from troop.bench_file.read import read_all
 from troop.errors import MissingRunError
-from troop.flows.benchmarks import Benchmarks, BucketError, NoBenchmarksError, OtherRunError
+from troop.flows.benchmarks import Benchmarks, BucketError, OtherRunError
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
-LONGEST_PAGE = 100
-
 LISTING = ["benchmarks"]
 
-MOST_PROBLEMS = 50
-"""Of one file, in one answer: all that could be wrong in one is more than an answer may hold."""
-
 _RUN = {"application/json": {"model": RunOut}}
-_FORBIDDEN = {403: {"description": "IAM does not allow it, or the setting troop:benchmarks is false", "content": {}}}
-_STARTED = answers("", 400) | {
-    200: {"description": "The run that the key stands for: this is not its first request", "content": _RUN},
-    202: {"description": "Admitted, and about to start; the run shows what becomes of it", "content": _RUN},
-    403: {
-        "description": "IAM does not allow it, the setting troop:benchmarks is false, or the benchmark is to read a "
-        "bucket that the setting troop:allowed_buckets does not name",
-        "content": {},
-    },
-    409: {**answers("", 409)[409], "description": "The key was used for another benchmark, or other files"},
-}
-_ESTIMATED = answers("", 400) | {
-    200: {
-        "description": "The estimate; its problems say why the run would be refused",
-        "content": {"application/json": {"model": EstimateOut}},
-    },
-    403: _STARTED[403],
-}
+_STARTED = started("run", "benchmark", RunOut, "another benchmark")
+_ESTIMATED = estimated("benchmark")
 _STOPPED = answers("", 400, 404) | {
     200: {"description": "It has ended: there was nothing to stop", "content": _RUN},
     202: {"description": "It is being stopped and taken down", "content": _RUN},
-} | _FORBIDDEN  # fmt: skip
+} | FORBIDDEN  # fmt: skip
 
 RunId = Annotated[str, Path(max_length=64, description="As GET /benchmarks gives it")]
 
@@ -85,12 +70,8 @@ def run_benchmark(body: Annotated[RunIn, Body()]) -> Response[Any]:
         return said(403, str(error))
     except OtherRunError as error:
         return said(409, str(error))
-    return Response(
-        status_code=200 if admitted.repeated else 202,
-        content_type=content_types.APPLICATION_JSON,
-        body=RunOut.model_validate(admitted.run).model_dump(mode="json"),
-        headers={"Location": f"benchmarks/{admitted.run.run}"},
-    )
+    run = RunOut.model_validate(admitted.run)
+    return told(200 if admitted.repeated else 202, run, {"Location": f"benchmarks/{run.run}"})
 
 
 @router.post(
@@ -115,18 +96,14 @@ def estimate_benchmark(body: Annotated[EstimateIn, Body()]) -> Response[Any]:
         return refused(bad.problems)
     except BucketError as error:
         return said(403, str(error))
-    return Response(
-        status_code=200,
-        content_type=content_types.APPLICATION_JSON,
-        body=EstimateOut.told(judged).model_dump(mode="json"),
-    )
+    return told(200, EstimateOut.told(judged))
 
 
 @router.post(
     "/benchmarks/artifacts",
     operation_id="stage_artifact",
     summary="Where to put a file that runs are to use",
-    responses=answers("Where it is to be put, or that it is there", 400) | _FORBIDDEN,
+    responses=answers("Where it is to be put, or that it is there", 400) | FORBIDDEN,
 )
 def stage_artifact(body: Annotated[ArtifactIn, Body()]) -> UploadOut:
     """The caller needs no rights to S3: the address that is answered takes that very file, and no other. Artifacts are
@@ -145,7 +122,7 @@ def stage_artifact(body: Annotated[ArtifactIn, Body()]) -> UploadOut:
     "/benchmarks",
     operation_id="list_benchmarks",
     summary="Runs, newest first",
-    responses=answers("A page", 400) | _FORBIDDEN,
+    responses=answers("A page", 400) | FORBIDDEN,
 )
 def list_benchmarks(
     limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = 25,
@@ -160,7 +137,7 @@ def list_benchmarks(
     "/benchmarks/<run>",
     operation_id="get_benchmark",
     summary="One run: its cells and their results, and what it has created",
-    responses=answers("The run", 400, 404) | _FORBIDDEN,
+    responses=answers("The run", 400, 404) | FORBIDDEN,
 )
 def get_benchmark(
     run: RunId,
@@ -178,7 +155,7 @@ def get_benchmark(
     except MissingRunError as missing:
         if cell is not None and missing.cell is not None:
             raise NotFoundError(f"the run {run!r} has no cell {cell!r}") from None
-        raise _no_run(run) from None
+        raise no_run(run) from None
 
 
 @router.delete("/benchmarks/<run>", operation_id="stop_benchmark", summary="Stop a run", responses=_STOPPED)
@@ -190,63 +167,14 @@ def stop_benchmark(run: RunId) -> Response[Any]:
     try:
         stopped = found.stop(run, caller_of(router.current_event.raw_event))
     except MissingRunError:
-        raise _no_run(run) from None
-    return Response(
-        status_code=202 if stopped.ended_at is None else 200,
-        content_type=content_types.APPLICATION_JSON,
-        body=RunOut.model_validate(stopped).model_dump(mode="json"),
-    )
+        raise no_run(run) from None
+    return told(202 if stopped.ended_at is None else 200, RunOut.model_validate(stopped))
 
 
 def _benchmarks() -> Benchmarks:
-    # Before the environment is looked at: a deployment without this half has none of its variables.
-    if not wiring.settings().benchmarks:
-        raise ServiceError(403, str(NoBenchmarksError()))
+    check_switched_on()
     return wiring.benchmarks()
 
 
-def page_of(found: Benchmarks, limit: int, cursor: str | None, listing: list[str]) -> tuple[list[Run], str | None]:
-    """A page of what ``found`` has, and the cursor of the next one.
-
-    Args:
-        listing: what the page lists: a cursor leads on in one listing alone.
-
-    Raises:
-        BadRequestError: the cursor is none of that listing.
-    """
-    try:
-        runs, position = found.page(limit, cursors.decode(cursor, listing) if cursor else None)
-    except cursors.BadCursor as bad:
-        raise BadRequestError(str(bad)) from None
-    except BadCursor:
-        raise BadRequestError(cursors.UNKNOWN) from None
-    return runs, cursors.encode(position, listing) if position else None
-
-
-def _no_run(run: str) -> NotFoundError:
+def no_run(run: str) -> NotFoundError:
     return NotFoundError(f"there is no run {run!r}: GET /benchmarks lists the ids there are")
-
-
-def refused(problems: Sequence[Problem]) -> Response[Any]:
-    told = problems[:MOST_PROBLEMS]
-    more = f"; and {len(problems) - len(told)} more" if len(problems) > len(told) else ""
-    return said(400, "; ".join(map(str, told)) + more, problems=[_problem(problem) for problem in told])
-
-
-def _problem(problem: Problem) -> dict[str, Any]:
-    return {
-        "where": ".".join(["body", *map(str, _in_body(problem.place))]),
-        "problem": f"{problem.message}: must be {problem.allowed}",
-        "allowed": problem.allowed,
-        "loc": list(problem.place),
-    }
-
-
-def _in_body(place: Place) -> Place:
-    """Places are within the file, but for those of the request's other parts."""
-    return place if place[:1] in (("size",), ("set",), ("files",)) else ("definition", *place)
-
-
-def said(status: int, message: str, **more: Any) -> Response[Any]:
-    body = {"statusCode": status, "message": message, **more}
-    return Response(status_code=status, content_type=content_types.APPLICATION_JSON, body=body)

@@ -100,18 +100,14 @@ def list_decisions(
         raise BadRequestError("give unit, day, or both: there is no listing of all decisions")
     listing = ["decisions", unit, day]
     queries = wiring.decision_queries()
-    try:
-        position = cursors.decode(cursor, listing) if cursor else None
+    with cursors.refused(BadPosition):
+        position = cursors.decode(cursor, listing)
         if unit is not None:
             page = queries.of_unit(unit, day, limit, position)
         else:
             assert day is not None
             page = queries.of_day(day, limit, position)
-    except cursors.BadCursor as bad:
-        raise BadRequestError(str(bad)) from None
-    except BadPosition:
-        raise BadRequestError(cursors.UNKNOWN) from None
     return DecisionsOut(
         decisions=[DecidedOut.of(decided) for decided in page.decisions],
-        cursor=cursors.encode(page.position, listing) if page.position else None,
+        cursor=cursors.encode(page.position, listing),
     )

@@ -44,16 +44,12 @@ def list_events(
     if wanted.since and wanted.until and wanted.until < wanted.since:
         raise BadRequestError("until is before since: swap them, or leave one out")
     listing = [unit, group, status, wanted.since, wanted.until]
-    try:
-        position = cursors.decode(cursor, listing) if cursor else None
+    with cursors.refused(BadPosition):
+        position = cursors.decode(cursor, listing)
         page = wiring.event_queries().page(wanted, limit, position)
-    except cursors.BadCursor as bad:
-        raise BadRequestError(str(bad)) from None
-    except BadPosition:
-        raise BadRequestError(cursors.UNKNOWN) from None
     return EventsOut(
         events=[EventOut.of(event) for event in page.events],
-        cursor=cursors.encode(page.position, listing) if page.position else None,
+        cursor=cursors.encode(page.position, listing),
     )
 
 

@@ -20,8 +20,8 @@ MOST_REFUSALS = 3
 """Of a role, in one answer: the newest ones."""
 
 
-class StartFleetIn(BaseModel):
-    """A standing fleet to start."""
+class EstimateFleetIn(BaseModel):
+    """A standing fleet whose cost is asked for: as to start it, but without a key."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -36,17 +36,22 @@ class StartFleetIn(BaseModel):
         max_length=MOST_FILES,
         description="What lies beside the fleet's file, by name, in Base64; 1 MiB in all, before that",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, raw: Any) -> Any:
+        return refuse_unknown(raw, cls)
+
+
+class StartFleetIn(EstimateFleetIn):
+    """A standing fleet to start."""
+
     key: str = Field(
         min_length=1,
         max_length=LONGEST_KEY,
         pattern=r"^[A-Za-z0-9._:-]+$",
         description="Idempotency key, of the caller's own choosing: the same one again starts nothing more, for a week",
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, raw: Any) -> Any:
-        return refuse_unknown(raw, cls)
 
 
 class ScaleIn(BaseModel):

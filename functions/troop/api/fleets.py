@@ -1,26 +1,29 @@
-"""Routes of standing fleets: ``POST`` and ``GET /fleets``, ``GET``, ``PATCH`` and ``DELETE /fleets/{fleet}``."""
+"""Routes of standing fleets: ``POST`` and ``GET /fleets``, ``POST /fleets/estimate``; ``GET``, ``PATCH`` and ``DELETE
+/fleets/{fleet}``.
+"""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from aws_lambda_powertools.event_handler import Response, content_types
-from aws_lambda_powertools.event_handler.exceptions import NotFoundError, ServiceError
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from troop import wiring
 from troop.api.bench_models import contents
-from troop.api.benchmarks import LONGEST_PAGE, page_of, refused, said
 from troop.api.errors import answers
-from troop.api.fleet_models import FleetOut, FleetsOut, ScaleIn, StartFleetIn, ToldFleetOut
+from troop.api.fleet_models import EstimateFleetIn, FleetOut, FleetsOut, ScaleIn, StartFleetIn, ToldFleetOut
+from troop.api.money_models import EstimateOut, estimated
 from troop.api.requests import caller_of
+from troop.api.run_answers import FORBIDDEN, LONGEST_PAGE, check_switched_on, page_of, refused, said, started, told
 from troop.bench.plan import sole
 from troop.bench.problems import BadBenchmarkError
 from troop.bench.record import Run
 from troop.bench_file.read_fleet import read_fleet
 from troop.errors import MissingRunError
-from troop.flows.benchmarks import BucketError, NoBenchmarksError, OtherRunError
+from troop.flows.benchmarks import BucketError, OtherRunError
 from troop.flows.fleet import standing_of
 from troop.flows.fleets import FleetOverError, ScaledAtOnceError, StandingFleets
 
@@ -29,28 +32,19 @@ router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 LISTING = ["fleets"]
 
 _FLEET = {"application/json": {"model": FleetOut}}
-_FORBIDDEN = {403: {"description": "IAM does not allow it, or the setting troop:benchmarks is false", "content": {}}}
-_STARTED = answers("", 400) | {
-    200: {"description": "The fleet that the key stands for: this is not its first request", "content": _FLEET},
-    202: {"description": "Admitted, and about to start; the fleet shows what becomes of it", "content": _FLEET},
-    403: {
-        "description": "IAM does not allow it, the setting troop:benchmarks is false, or the fleet is to read a bucket "
-        "that the setting troop:allowed_buckets does not name",
-        "content": {},
-    },
-    409: {**answers("", 409)[409], "description": "The key was used for another fleet, a benchmark, or other files"},
-}
+_STARTED = started("fleet", "fleet", FleetOut, "another fleet, a benchmark")
+_ESTIMATED = estimated("fleet")
 _SCALED = answers("", 400, 404) | {
     200: {"description": "On record, and about to be carried out", "content": _FLEET},
     409: {
         **answers("", 409)[409],
         "description": "It has ended or is being removed; or others keep changing its size at the same time",
     },
-} | _FORBIDDEN  # fmt: skip
+} | FORBIDDEN  # fmt: skip
 _REMOVED = answers("", 400, 404) | {
     200: {"description": "It has ended: there was nothing to remove", "content": _FLEET},
     202: {"description": "It is being removed", "content": _FLEET},
-} | _FORBIDDEN  # fmt: skip
+} | FORBIDDEN  # fmt: skip
 
 FleetId = Annotated[str, Path(max_length=64, description="As GET /fleets gives it")]
 
@@ -59,8 +53,9 @@ FleetId = Annotated[str, Path(max_length=64, description="As GET /fleets gives i
 def start_fleet(body: Annotated[StartFleetIn, Body()]) -> Response[Any]:
     """Its nodes stay until its time is over or it is removed; what fails is replaced. Everything is checked before
     anything is launched, as with POST /benchmarks: the file, troop:max_nodes, troop:allowed_buckets, instance types,
-    artifacts (POST /benchmarks/artifacts). The header Location leads to the fleet. The same key again answers with the
-    same fleet, and is safe after any failure. Costs what POST /benchmarks does.
+    artifacts (POST /benchmarks/artifacts), prices, the budget, and the account's quotas. The header Location leads to
+    the fleet. The same key again answers with the same fleet, and is safe after any failure. Costs what POST
+    /benchmarks does.
     """
     found = _fleets()
     files, problems = contents(body.files)
@@ -79,11 +74,35 @@ def start_fleet(body: Annotated[StartFleetIn, Body()]) -> Response[Any]:
     return _told(status, admitted.run, {"Location": f"fleets/{admitted.run.run}"})
 
 
+@router.post(
+    "/fleets/estimate",
+    operation_id="estimate_fleet",
+    summary="What a standing fleet would cost until it expires",
+    responses=_ESTIMATED,
+)
+def estimate_fleet(body: Annotated[EstimateFleetIn, Body()]) -> Response[Any]:
+    """As POST /fleets, but nothing is launched, stored or started, and artifacts need not be there. Costs what POST
+    /benchmarks/estimate does.
+    """
+    found = _fleets()
+    files, problems = contents(body.files)
+    try:
+        if problems:
+            raise BadBenchmarkError(problems)
+        fleet = read_fleet(body.definition, files, body.set)
+        judged = found.every.estimate(fleet, sole(fleet))
+    except BadBenchmarkError as bad:
+        return refused(bad.problems)
+    except BucketError as error:
+        return said(403, str(error))
+    return told(200, EstimateOut.told(judged))
+
+
 @router.get(
     "/fleets",
     operation_id="list_fleets",
     summary="Standing fleets, newest first",
-    responses=answers("A page", 400) | _FORBIDDEN,
+    responses=answers("A page", 400) | FORBIDDEN,
 )
 def list_fleets(
     limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = 25,
@@ -98,7 +117,7 @@ def list_fleets(
     "/fleets/<fleet>",
     operation_id="get_fleet",
     summary="One standing fleet: its nodes as they are now, and what it has created",
-    responses=answers("The fleet", 400, 404) | _FORBIDDEN,
+    responses=answers("The fleet", 400, 404) | FORBIDDEN,
 )
 def get_fleet(fleet: FleetId) -> ToldFleetOut:
     """Costs 1 item and 2 queries; and while it stands a call to Auto Scaling, one more for each role that nodes are
@@ -106,17 +125,18 @@ def get_fleet(fleet: FleetId) -> ToldFleetOut:
     """
     found = _fleets()
     try:
-        told = found.told(fleet)
+        its = found.told(fleet)
     except MissingRunError:
         raise _no_fleet(fleet) from None
-    return ToldFleetOut.of(told, standing_of(told.run))
+    return ToldFleetOut.of(its, standing_of(its.run))
 
 
 @router.patch("/fleets/<fleet>", operation_id="scale_fleet", summary="Grow or shrink a fleet", responses=_SCALED)
 def scale_fleet(fleet: FleetId, body: Annotated[ScaleIn, Body()]) -> Response[Any]:
     """It is carried out within seconds; two minutes later at most, should the first attempt be lost. Who has to go when
     it shrinks is Auto Scaling's to choose, which keeps the zones even. All roles together may have troop:max_nodes
-    nodes. The same again changes nothing. Costs 3 items and a call of a function.
+    nodes, and the fleet must not be expected to cost more than its budget. The same again changes nothing. Costs 3
+    items and a call of a function; with a budget 1 item and 2 queries more.
     """
     found = _fleets()
     try:
@@ -124,8 +144,8 @@ def scale_fleet(fleet: FleetId, body: Annotated[ScaleIn, Body()]) -> Response[An
     except MissingRunError:
         raise _no_fleet(fleet) from None
     except BadBenchmarkError as bad:
-        told = [{"where": f"body.{p.where}", "problem": f"{p.message}: must be {p.allowed}"} for p in bad.problems]
-        return said(400, str(bad), problems=told)
+        problems = [{"where": f"body.{p.where}", "problem": f"{p.message}: must be {p.allowed}"} for p in bad.problems]
+        return said(400, str(bad), problems=problems)
     except (FleetOverError, ScaledAtOnceError) as error:
         return said(409, str(error))
     return _told(200, run)
@@ -145,9 +165,7 @@ def remove_fleet(fleet: FleetId) -> Response[Any]:
 
 
 def _fleets() -> StandingFleets:
-    # Before the environment is looked at: a deployment without this half has none of its variables.
-    if not wiring.settings().benchmarks:
-        raise ServiceError(403, str(NoBenchmarksError()))
+    check_switched_on()
     return wiring.fleets()
 
 
@@ -156,9 +174,4 @@ def _no_fleet(fleet: str) -> NotFoundError:
 
 
 def _told(status: int, run: Run, headers: dict[str, Any] | None = None) -> Response[Any]:
-    return Response(
-        status_code=status,
-        content_type=content_types.APPLICATION_JSON,
-        body=FleetOut.of(run, standing_of(run)).model_dump(mode="json"),
-        headers=headers,
-    )
+    return told(status, FleetOut.of(run, standing_of(run)), headers)

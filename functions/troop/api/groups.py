@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler.exceptions import BadRequestError, NotFoundError, ServiceError
@@ -13,9 +14,12 @@ from troop.api import cursors
 from troop.api.errors import answers
 from troop.api.requests import author_of
 from troop.api.unit_models import GroupOut, GroupsOut, UnitOut, UnitPatch
+from troop.aws.clients import quick_client
 from troop.aws.groups import BadToken
 from troop.chaos.units import LONGEST_UNIT, is_unit, unit_from_url, unit_to_url
+from troop.flows.alarms import missing
 from troop.flows.edits import ConflictError
+from troop.flows.units import UnitView
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
@@ -37,35 +41,34 @@ def list_groups(
     cursor: Annotated[str | None, Query(max_length=4096)] = None,
 ) -> GroupsOut:
     """A page costs one call to Auto Scaling and one to DynamoDB for at most 100 items, however many groups there are.
-    Groups that are being deleted are left out, so that a page can be short.
+    Groups that are being deleted, and Troop's own fleets, are left out, so that a page can be short.
     """
-    try:
-        token = cursors.decode(cursor, LISTING) if cursor else None
+    with cursors.refused(BadToken, "cursor has expired: start again without it"):
+        token = cursors.decode(cursor, LISTING)
         rows, following = wiring.units().page(limit, token, wiring.now())
-    except cursors.BadCursor as bad:
-        raise BadRequestError(str(bad)) from None
-    except BadToken:
-        raise BadRequestError("cursor has expired: start again without it") from None
     return GroupsOut(
         groups=[GroupOut.of(row) for row in rows],
-        cursor=cursors.encode(following, LISTING) if following else None,
+        cursor=cursors.encode(following, LISTING),
     )
 
 
 @router.get("/groups/<unit>", operation_id="get_unit", summary="One unit", responses=answers("The unit", 400, 404))
 def get_unit(unit: _Unit) -> UnitOut:
-    """By the name of a group, it is the unit that the group belongs to, unless there is a unit of that name. 404 when
-    nothing is known of the unit, and it has no item. Costs at most two items, three queries and four calls to Auto
-    Scaling; for the name of a group, twice that and one call.
+    """By the name of a group, it is the unit that the group belongs to, unless a unit of that name has groups or an
+    item: what was decided under that name before the group was another unit's does not count. 404 when nothing is known
+    of the unit, and it has no item. Costs at most two items, three queries and four calls to Auto Scaling; one call
+    more for a unit that has neither group nor item; for the name of a group, twice the former and one call; and one to
+    CloudWatch for a unit with stop alarms.
     """
     name, units, now = _unit(unit), wiring.units(), wiring.now()
     view = units.look(name, now)
-    if not view.known and not view.item:
+    if not view.groups and not view.item:
         owner = units.owner(name)
-        if owner in (None, name):
+        if owner not in (None, name):
+            view = units.look(owner, now)
+        elif not view.known:
             raise NotFoundError(f"nothing is known of unit {name!r}: GET /groups lists groups and their units")
-        view = units.look(owner, now)
-    return UnitOut.of(view)
+    return _told(view)
 
 
 @router.patch(
@@ -85,11 +88,29 @@ def change_unit(unit: _Unit, body: Annotated[UnitPatch, Body()]) -> UnitOut:
     owner = wiring.units().owner(name)
     if owner is not None and owner != name and not wiring.units().look(name, wiring.now()).groups:
         raise BadRequestError(f"{name!r} is a group of unit {owner!r}: change /groups/{unit_to_url(owner)}")
+    # By itself, too, ``until`` is the end of an opt-out: only who says that there is none, or is none any more, may.
+    opting_out = body.opt_out or "opt_out" not in body.model_fields_set
+    if opting_out and body.until is not None and body.until < (today := _today(body.calendar)).isoformat():
+        raise BadRequestError(
+            f"body.until: is {body.until!r}, must be {today} or later: an opt-out that is over would leave nobody "
+            "alone; without until it has no end"
+        )
     try:
         wiring.editor().unit(name, body.wanted, body.put_back, body.version, author_of(event))
     except ConflictError as conflict:
         raise ServiceError(409, str(conflict)) from None
-    return UnitOut.of(wiring.units().look(name, wiring.now()))
+    return _told(wiring.units().look(name, wiring.now()))
+
+
+def _told(view: UnitView) -> UnitOut:
+    names = view.policy.stop_alarms.value
+    return UnitOut.of(view, missing(quick_client("cloudwatch"), names) if names else [])
+
+
+def _today(calendar: str | None) -> date:
+    """The local day on a calendar; the earliest on any of them for a unit that may be on any."""
+    calendars, now = wiring.settings().calendars, wiring.now()
+    return min(one.at(now).day for name, one in calendars.items() if calendar in (None, name))
 
 
 def _unit(segment: str) -> str:

@@ -8,7 +8,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
+from troop.api.errors import answers
 from troop.api.models import Out
+from troop.api.run_answers import forbidden_file
 from troop.api.unit_models import refuse_unknown
 from troop.bench.admission import MOST_FILES
 from troop.bench.money import rounded
@@ -98,7 +100,7 @@ class EstimateOut(ExpectedOut):
     billing: str
     unknown: list[str] = Field(description="What has no price, and is in no figure")
     warnings: list[str]
-    problems: list[RefusalOut] = Field(description="Why POST /benchmarks would refuse it; empty when it would not")
+    problems: list[RefusalOut] = Field(description="Why it would be refused; empty when it would not")
     cells: list[CellEstimateOut]
 
     @classmethod
@@ -115,6 +117,13 @@ class EstimateOut(ExpectedOut):
         ]
         known = {name: document[name] for name in cls.model_fields if name in document}
         return cls(**{**known, "problems": problems})
+
+
+def estimated(file: str) -> dict[int, Any]:
+    """The ``responses`` of a route that estimates; ``file`` says what its file describes."""
+    description = "The estimate; its problems say why it would be refused"
+    content = {"application/json": {"model": EstimateOut}}
+    return answers("", 400) | {200: {"description": description, "content": content}, **forbidden_file(file)}
 
 
 def _plain(value: Any) -> Any:

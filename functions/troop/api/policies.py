@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from aws_lambda_powertools.event_handler.exceptions import BadRequestError
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import BaseModel, Field, JsonValue
@@ -56,13 +55,9 @@ def list_policies(
     """The items of the table GroupTags, those of units without a group among them. A page costs one read of at most 100
     items and 1 MB, however many items there are; where they are long, a page can be short.
     """
-    try:
-        after = cursors.decode(cursor, LISTING) if cursor else None
+    with cursors.refused(BadUnitKey):
+        after = cursors.decode(cursor, LISTING)
         items, following = wiring.policies().page(limit, after)
-    except cursors.BadCursor as bad:
-        raise BadRequestError(str(bad)) from None
-    except BadUnitKey:
-        raise BadRequestError(cursors.UNKNOWN) from None
     return PoliciesOut(
         policies=[
             PolicyItemOut(
@@ -73,5 +68,5 @@ def list_policies(
             )
             for item in items
         ],
-        cursor=cursors.encode(following, LISTING) if following else None,
+        cursor=cursors.encode(following, LISTING),
     )

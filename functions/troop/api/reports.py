@@ -5,19 +5,18 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any
 
-from aws_lambda_powertools.event_handler import Response, content_types
-from aws_lambda_powertools.event_handler.exceptions import NotFoundError, ServiceError
+from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import BaseModel, Field
 
 from troop import wiring
-from troop.api.benchmarks import RunId, said
+from troop.api.benchmarks import RunId, no_run
 from troop.api.errors import answers
 from troop.api.models import Moment
+from troop.api.run_answers import FORBIDDEN, check_switched_on, said, told
 from troop.bench import names
 from troop.errors import MissingRunError, NotEndedError, NothingKeptError
-from troop.flows.benchmarks import NoBenchmarksError
 from troop.flows.report_links import NoReportError, ReportLinks
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
@@ -56,21 +55,21 @@ _FOUND: dict[int, Any] = {
         "description": "It is where the header Location says, for at most an hour: fetch it there, without a signature",
         "content": {"application/json": {"model": ReportOut}},
     },
-    **{code: told for code, told in answers("", 400, 404).items() if code != 200},
+    **{code: refusal for code, refusal in answers("", 400, 404).items() if code != 200},
     404: {
         **answers("", 404)[404],
         "description": "There is no such run; or it has no report. Right after a run's end that may take some minutes: "
         "then the header Retry-After is there",
     },
     409: _NOT_ENDED,
-    403: {"description": "IAM does not allow it, or the setting troop:benchmarks is false", "content": {}},
+    **FORBIDDEN,
 }
 _ASKED: dict[int, Any] = {
     202: {
         "description": "It is being made",
         "content": {"application/json": {"model": ReportAskedOut}},
     },
-    **{code: told for code, told in answers("", 400, 404).items() if code != 200},
+    **{code: refusal for code, refusal in answers("", 400, 404).items() if code != 200},
     404: {**answers("", 404)[404], "description": "There is no such run, or nothing is kept of it any more"},
     409: _NOT_ENDED,
     403: _FOUND[403],
@@ -92,15 +91,10 @@ def get_report(
     except NotEndedError as error:
         return said(409, str(error))
     except MissingRunError:
-        raise _no_run(run) from None
+        raise no_run(run) from None
     made = found.made
-    told = ReportOut(run=run, format=format, made_at=made.at, etag=made.etag, size=made.size)
-    return Response(
-        status_code=302,
-        content_type=content_types.APPLICATION_JSON,
-        body=told.model_dump(mode="json"),
-        headers={"Location": found.address, "Cache-Control": "no-store"},
-    )
+    its = ReportOut(run=run, format=format, made_at=made.at, etag=made.etag, size=made.size)
+    return told(302, its, {"Location": found.address, "Cache-Control": "no-store"})
 
 
 @router.post(
@@ -119,23 +113,13 @@ def make_report(run: RunId) -> Response[Any]:
     except NothingKeptError as error:
         return said(404, str(error))
     except MissingRunError:
-        raise _no_run(run) from None
-    return Response(
-        status_code=202,
-        content_type=content_types.APPLICATION_JSON,
-        body=ReportAskedOut(run=run, asked_at=asked_at).model_dump(mode="json"),
-    )
+        raise no_run(run) from None
+    return told(202, ReportAskedOut(run=run, asked_at=asked_at))
 
 
 def _links() -> ReportLinks:
-    # Before the environment is looked at: a deployment without this half has none of its variables.
-    if not wiring.settings().benchmarks:
-        raise ServiceError(403, str(NoBenchmarksError()))
+    check_switched_on()
     return wiring.report_links()
-
-
-def _no_run(run: str) -> NotFoundError:
-    return NotFoundError(f"there is no run {run!r}: GET /benchmarks lists the ids there are")
 
 
 def _with(answer: Response[Any], headers: dict[str, str]) -> Response[Any]:

@@ -13,10 +13,18 @@ from troop import values, wiring
 from troop.api.models import EventOut, Moment
 from troop.aws.dynamo import jsonable
 from troop.chaos.changes import LONGEST_NAME, MOST_NAMES, Change, to_store, version_of
+from troop.chaos.groups import Group
+from troop.chaos.guards import protecting_tag
 from troop.chaos.policy import PARSERS, Sourced
 from troop.chaos.units import unit_to_url
 from troop.flows.units import GroupRow, UnitView
 from troop.settings import METHODS
+
+PROTECTED = Field(
+    description="The group's tag on whose account it is never touched, troop:protected or troop:fleet; null when it "
+    "has none of them"
+)
+SOURCES = "item, tag of GROUP, or settings; of takes_part also tag troop:protected, tag troop:fleet, and malformed"
 
 Setting = bool | int | float | str | list[str] | None
 
@@ -27,12 +35,13 @@ class GroupOut(BaseModel):
     group: str
     unit: str
     id: str = Field(description="The unit as one URL path segment, for GET /groups/{unit}")
-    takes_part: bool
+    takes_part: bool = Field(description="False when it is protected or malformed, too, whatever its policy says")
+    protected: str | None = PROTECTED
     probability: float
     min_healthy: int
     calendar: str
     method: str
-    sources: dict[str, str] = Field(description="Where each value comes from: item, tag of GROUP, or settings")
+    sources: dict[str, str] = Field(description=f"Where each value comes from: {SOURCES}")
     problems: list[str] = Field(description="Malformed values; while there are any, the unit is skipped")
     desired: int = Field(description="Desired capacity, in the group's own units")
     in_service: int = Field(description="Capacity in service and healthy, in the same units")
@@ -53,6 +62,7 @@ class GroupOut(BaseModel):
             {
                 "group": row.group.name,
                 "unit": row.unit,
+                "protected": protecting_tag(row.group),
                 "id": unit_to_url(row.unit),
                 **{key: sourced.value for key, sourced in told.items()},
                 "sources": {key: sourced.source for key, sourced in told.items()},
@@ -76,7 +86,7 @@ class SourcedOut(BaseModel):
     """A value in force, and where it comes from."""
 
     value: Setting
-    source: str = Field(description="item, tag of GROUP, or settings")
+    source: str = Field(description=SOURCES)
 
 
 class MemberOut(BaseModel):
@@ -85,6 +95,16 @@ class MemberOut(BaseModel):
     group: str
     desired: int = Field(description="Desired capacity, in the group's own units")
     in_service: int = Field(description="Capacity in service and healthy, in the same units")
+    protected: str | None = PROTECTED
+
+    @classmethod
+    def of(cls, group: Group) -> MemberOut:
+        return cls(
+            group=group.name,
+            desired=group.desired,
+            in_service=group.capacity_in_service,
+            protected=protecting_tag(group),
+        )
 
 
 class DecisionOut(BaseModel):
@@ -124,6 +144,10 @@ class UnitOut(BaseModel):
     groups: list[MemberOut] = Field(description="Its groups, at most 100")
     policy: dict[str, SourcedOut] = Field(description="What holds today: the strictest of its groups, by key")
     problems: list[str] = Field(description="Malformed values; while there are any, the unit is skipped")
+    missing_alarms: list[str] | None = Field(
+        description="Stop alarms of which there is none: until there is, the unit is left alone; null when CloudWatch "
+        "does not tell"
+    )
     version: int = Field(description="Of the item; counts changes through this API, not those by hand")
     item: dict[str, JsonValue] = Field(description="Its item in the table GroupTags; empty when there is none")
     unrecovered: str | None = Field(description="The event after which it did not recover: it is out of chaos")
@@ -137,15 +161,16 @@ class UnitOut(BaseModel):
     changes: list[ChangeOut] = Field(description="The last 5 through this API, newest first")
 
     @classmethod
-    def of(cls, view: UnitView) -> UnitOut:
+    def of(cls, view: UnitView, missing_alarms: list[str] | None) -> UnitOut:
         decided = view.decision
         return cls(
             unit=view.unit,
             id=unit_to_url(view.unit),
             known=view.known,
-            groups=[MemberOut(group=g.name, desired=g.desired, in_service=g.capacity_in_service) for g in view.groups],
+            groups=[MemberOut.of(group) for group in view.groups],
             policy={key: SourcedOut(**sourced) for key, sourced in view.policy.as_dict().items()},
             problems=list(view.policy.problems),
+            missing_alarms=missing_alarms,
             version=version_of(view.item),
             item=jsonable(view.item),
             unrecovered=view.state.unrecovered,
@@ -208,7 +233,9 @@ class UnitPatch(BaseModel):
         None, description="Business days between two terminations"
     )
     until: Annotated[str | None, _as_stored("until")] = Field(
-        None, description="Last day of the opt-out, YYYY-MM-DD", json_schema_extra={"format": "date"}
+        None,
+        description="Last day of the opt-out, YYYY-MM-DD; with opt_out true, none that is over",
+        json_schema_extra={"format": "date"},
     )
     reason: Annotated[_Text | None, _as_stored("reason")] = Field(None, description="Shown with the decision")
     owner: Annotated[_Text | None, _as_stored("owner")] = Field(None, description="Whom to ask")

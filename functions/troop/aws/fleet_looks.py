@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from troop.aws.backups import HEALTHY, stays
 from troop.bench import names
-from troop.bench.verdicts import FleetSeen
+from troop.bench.booting import FleetSeen
 
 FROZEN = ("Launch", "ReplaceUnhealthy", "AZRebalance")
 """Once all nodes are on the roster, none is added, replaced or moved."""

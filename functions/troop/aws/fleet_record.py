@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from troop import moments
-from troop.aws.dynamo import typed
-from troop.aws.run_items import RUN, key
-from troop.aws.transact import ConditionFailed, Sleep, write
+from troop.aws.run_items import RUN
+from troop.aws.run_rows import RunRows
+from troop.aws.transact import ConditionFailed, Sleep
 from troop.bench.standing import Counts
 
 _IS_OPEN = "attribute_exists(desired) AND attribute_not_exists(closed_at)"
@@ -50,12 +50,4 @@ class FleetRecord:
             self._update(run, "SET seen = :seen, seen_at = :now", _IS_OPEN, {":seen": counts, ":now": moments.iso(now)})
 
     def _update(self, run: str, update: str, condition: str, values: dict[str, Any]) -> None:
-        write(
-            self.client.update_item,
-            self.sleep,
-            TableName=self.table,
-            Key=key(run, RUN),
-            UpdateExpression=update,
-            ConditionExpression=condition,
-            ExpressionAttributeValues=typed(values),
-        )
+        RunRows(self.client, self.table, self.sleep).update(run, RUN, update, condition, values)

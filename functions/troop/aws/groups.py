@@ -84,8 +84,21 @@ def _group(raw: dict[str, Any]) -> Group:
         ),
         tags={t["Key"]: t.get("Value", "") for t in raw.get("Tags", [])},
         suspended_processes=frozenset(p["ProcessName"] for p in raw.get("SuspendedProcesses", [])),
-        target_groups=tuple(raw.get("TargetGroupARNs", [])),
+        **_sources(raw),
     )
+
+
+def _sources(raw: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Where the group gets its traffic from: what was attached as a traffic source may be told as such only. The type
+    may be missing of anything but a Classic Load Balancer.
+    """
+    found = {"elbv2": list(raw.get("TargetGroupARNs", [])), "elb": list(raw.get("LoadBalancerNames", []))}
+    for source in raw.get("TrafficSources", []):
+        name = source["Identifier"]
+        kind = source.get("Type") or ("vpc-lattice" if ":vpc-lattice:" in name else "elbv2")
+        found.setdefault(kind, []).append(name)
+    fields = {"target_groups": "elbv2", "load_balancers": "elb", "lattice_groups": "vpc-lattice"}
+    return {field: tuple(dict.fromkeys(found.get(kind, ()))) for field, kind in fields.items()}
 
 
 def protected_instances(ec2: Any) -> frozenset[str]:
@@ -130,24 +143,6 @@ def alarm_states(cloudwatch: Any, names: Iterable[str]) -> dict[str, str]:
             for alarm in page.get("MetricAlarms", []) + page.get("CompositeAlarms", []):
                 states[alarm["AlarmName"]] = alarm["StateValue"]
     return states
-
-
-def healthy_targets(elbv2: Any, target_groups: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Ids of the healthy instances by target group ARN. A target group that was deleted has none."""
-    found = {}
-    for arn in target_groups:
-        try:
-            described = elbv2.describe_target_health(TargetGroupArn=arn)["TargetHealthDescriptions"]
-        except elbv2.exceptions.TargetGroupNotFoundException:
-            described = []
-        found[arn] = frozenset(d["Target"]["Id"] for d in described if _serves(d["TargetHealth"]))
-    return found
-
-
-def _serves(health: dict[str, Any]) -> bool:
-    # Of a target group that no listener uses, nothing is routed, so nothing can be unhealthy. Stopped instances are
-    # "unused" too, with another reason.
-    return health["State"] == "healthy" or (health["State"] == "unused" and health.get("Reason") == "Target.NotInUse")
 
 
 def lifecycle(autoscaling: Any, instance_id: str) -> str | None:

@@ -10,7 +10,6 @@ from typing import Any
 from troop import moments
 from troop.aws.dynamo import jsonable, plain, typed
 from troop.bench import costs, spending
-from troop.bench.money import exact
 from troop.bench.plan import Variant, variant_document, variant_of
 from troop.bench.record import SCHEMA, Cell, CellStatus, Disk, Expected, Kind, Launch, Resource, Run, RunStatus
 from troop.bench.spending import Terms
@@ -67,7 +66,7 @@ def run_item(run: Run) -> dict[str, Any]:
             "ended_at": _iso(run.ended_at),
             "reason": run.reason,
             **(standing_values(run.standing) if run.standing else {}),
-            "estimate": _estimate_item(run.estimate),
+            "estimate": asdict(run.estimate) if run.estimate else None,
             "cost": costs.to_document(run.cost) if run.cost else None,
         }
     )
@@ -103,7 +102,7 @@ def run_of(item: Item) -> Run:
         ended_at=_moment(values, "ended_at"),
         reason=values.get("reason"),
         standing=_standing(values) if "desired" in values else None,
-        estimate=_estimate_of(values.get("estimate")),
+        estimate=Expected.of(values["estimate"]) if values.get("estimate") else None,
         cost=costs.from_document(values["cost"]) if "cost" in values else None,
     )
 
@@ -119,23 +118,6 @@ def _standing(values: Item) -> Standing:
         seen_at=_moment(values, "seen_at"),
         ready_within=int(values["ready_within"]) if "ready_within" in values else None,
     )
-
-
-def _estimate_item(estimate: Expected | None) -> dict[str, Any] | None:
-    if estimate is None:
-        return None
-    return {
-        "expected": estimate.expected,
-        "most": estimate.most,
-        "currency": estimate.currency,
-        "budget": estimate.budget,
-    }
-
-
-def _estimate_of(item: Item | None) -> Expected | None:
-    if item is None:
-        return None
-    return Expected(item["expected"], item["most"], item["currency"], exact(item.get("budget")))
 
 
 def cell_item(cell: Cell) -> dict[str, Any]:
@@ -233,13 +215,14 @@ def _present(value: Any) -> Any:
     return value
 
 
-def launch_key(launch: Launch) -> dict[str, Any]:
-    return key(launch.run, f"{LAUNCH}{launch.cell}#{launch.token}")
+def item_of(launch: Launch) -> str:
+    """The sort key of a launch."""
+    return f"{LAUNCH}{launch.cell}#{launch.token}"
 
 
 def launch_item(launch: Launch) -> dict[str, Any]:
     """A launch as a typed item."""
-    return launch_key(launch) | typed({"schema": SCHEMA, "until": moments.iso(launch.until)})
+    return key(launch.run, item_of(launch)) | typed({"schema": SCHEMA, "until": moments.iso(launch.until)})
 
 
 def launch_of(item: Item) -> Launch:

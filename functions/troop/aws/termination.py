@@ -11,6 +11,30 @@ from botocore.exceptions import ClientError
 from troop.aws.groups import GONE_STATES, LEAVING, instance_gone, lifecycle
 from troop.chaos.groups import IN_SERVICE
 
+PROTECTED = frozenset({"OperationNotPermitted", "UnsupportedOperation"})
+"""EC2's codes for an instance that is not to be terminated: by its owner's protection, or because a service runs it."""
+
+FORBIDDEN = frozenset({"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"})
+"""What EC2 and Auto Scaling answer to whom IAM does not let: the role, a boundary or the organisation."""
+
+
+BUSY = frozenset({"ScalingActivityInProgress", "ResourceContention"})
+"""What Auto Scaling answers while something else is done to the group: it passes, but nobody knows when."""
+
+
+class TerminationRefused(Exception):
+    """AWS will not terminate the instance, however often it is asked. The text is AWS's.
+
+    Attributes:
+        forbidden: IAM is against it, not the instance.
+        repeated: botocore has asked more than once, and of the first time no answer is known.
+    """
+
+    def __init__(self, error: ClientError) -> None:
+        self.forbidden = error.response["Error"]["Code"] in FORBIDDEN
+        self.repeated = _repeated(error.response)
+        super().__init__(str(error))
+
 
 class Answer(StrEnum):
     """What came of asking: AWS terminates the instance because we asked; it was on its way out before; it lives, but
@@ -52,9 +76,16 @@ class Terminator:
         """Asks AWS to terminate an instance.
 
         Raises:
-            ClientError: AWS refused, or did not answer in time.
+            TerminationRefused: AWS will not, now or later.
+            ClientError: it failed for now.
+            BotoCoreError: AWS did not answer in time.
         """
-        return self._crash(instance_id) if method == "crash" else self._drain(instance_id)
+        try:
+            return self._crash(instance_id) if method == "crash" else self._drain(instance_id)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in PROTECTED | FORBIDDEN:
+                raise TerminationRefused(error) from error
+            raise
 
     def _crash(self, instance_id: str) -> Answer:
         try:
@@ -82,4 +113,8 @@ def _gone(answer: Any) -> Answer:
     """An instance found gone by a call that botocore had to repeat was terminated by that call's first try: only its
     answer was lost.
     """
-    return Answer.ASKED if answer.get("ResponseMetadata", {}).get("RetryAttempts") else Answer.GONE
+    return Answer.ASKED if _repeated(answer) else Answer.GONE
+
+
+def _repeated(answer: Any) -> bool:
+    return bool(answer.get("ResponseMetadata", {}).get("RetryAttempts"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -55,6 +55,7 @@ class CellEstimate:
         on_demand: the same of an attempt on demand.
         most: with all time-outs and all attempts, and no spot capacity.
         own: of ``expected``, what Troop's own calls cost.
+        hourly: of a standing fleet, which can be given another size: what an hour of one node costs, by role.
     """
 
     cell: str
@@ -65,6 +66,7 @@ class CellEstimate:
     most: Decimal
     own: Decimal
     cross_zone_gb: Decimal
+    hourly: Mapping[str, Decimal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -105,12 +107,12 @@ def estimate(plan: Plan, money: Money, prices: Prices) -> Estimate:
     cells = tuple(
         _cell(planned.cell, planned.variant.label, planned.benchmark, money.billing, prices) for planned in plan.cells
     )
-    fleets = (fleet for planned in plan.cells for fleet in planned.benchmark.fleets)
-    # What spot does not give, and the last attempt, are on demand.
+    # What spot does not give, and the last attempt, are on demand; a standing fleet waits for spot.
     unknown = {
         f"{fleet.instance_type}, {purchase}": None
-        for fleet in fleets
-        for purchase in (fleet.purchase, ON_DEMAND)
+        for planned in plan.cells
+        for fleet in planned.benchmark.fleets
+        for purchase in ((fleet.purchase,) if planned.benchmark.standing else (fleet.purchase, ON_DEMAND))
         if prices.hour(fleet.instance_type, purchase) is None
     }
     return Estimate(prices.currency, money.billing, money.budget, cells, tuple(unknown))
@@ -167,12 +169,22 @@ def _cell(cell: str, label: str, benchmark: Benchmark, billing: str, prices: Pri
         most=most * benchmark.attempts,
         own=own if prices.currency == USD else Decimal(0),
         cross_zone_gb=benchmark.money.cross_zone_gb,
+        hourly=_hourly(benchmark, prices) if benchmark.standing else {},
     )
 
 
+def _hourly(benchmark: Benchmark, prices: Prices) -> dict[str, Decimal]:
+    ones = (replace(fleet, count=1) for fleet in benchmark.fleets)
+    return {one.role: costs.made_of(_fleet(one, 3600, PER_SECOND, prices), prices.currency).amount for one in ones}
+
+
 def _dear(benchmark: Benchmark, prices: Prices) -> Benchmark:
-    """On demand, as the last attempt is, and what spot does not give; as it is where that has no price."""
-    known = all(prices.hour(fleet.instance_type, "") is not None for fleet in benchmark.fleets)
+    """On demand, as the last attempt is, and what spot does not give; as it is where that has no price, or where nobody
+    stands in for spot.
+    """
+    known = not benchmark.standing and all(
+        prices.hour(fleet.instance_type, "") is not None for fleet in benchmark.fleets
+    )
     return on_demand(benchmark) if known else benchmark
 
 
@@ -195,8 +207,8 @@ def problems(found: Estimate, money: Money) -> Iterator[Problem]:
         )
         yield Problem(("prices",), f"of {'; '.join(found.unknown_types)} cannot be had", allowed)
     if money.budget is not None and found.expected > money.budget:
-        enough, most = shown(found.expected, found.currency, up=True), shown(found.most, found.currency)
-        allowed = f"at least what the run is expected to cost, {enough} ({most} at most)"
+        enough, most = (shown(amount, found.currency, up=True) for amount in (found.expected, found.most))
+        allowed = f"at least what it is expected to cost, {enough} ({most} at most)"
         yield Problem(("budget",), f"is {number(money.budget)}", allowed)
 
 
@@ -207,7 +219,7 @@ def warnings(found: Estimate) -> list[str]:
     if missing := [*found.unknown, *untold]:
         said.append(f"not in these figures, for want of a price: {', '.join(missing)}")
     if found.budget is not None and found.budget < found.most:
-        most = shown(found.most, found.currency)
+        most = shown(found.most, found.currency, up=True)
         said.append(f"it can cost {most}, more than its budget of {shown(found.budget, found.currency)}")
     return said
 

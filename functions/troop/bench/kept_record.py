@@ -8,7 +8,7 @@ which prices.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from troop import moments
 from troop.bench import costs, spending
 from troop.bench.costs import Cost
-from troop.bench.money import exact, number
+from troop.bench.money import number
 from troop.bench.plan import Variant, variant_document, variant_of
 from troop.bench.record import Cell, CellStatus, Expected, Kind, Resource, Run, RunStatus
 from troop.bench.spending import Terms
@@ -132,7 +132,7 @@ def _run_document(run: Run) -> dict[str, Any]:
         "outcome": run.outcome and run.outcome.value,
         "cells": run.cells,
         "nodes": run.nodes,
-        "estimate": run.estimate and _estimate_document(run.estimate),
+        "estimate": run.estimate and asdict(run.estimate),
         "cost": run.cost and costs.to_document(run.cost),
     }
 
@@ -151,25 +151,9 @@ def _run_of(found: Mapping[str, Any]) -> Run:
         closed_at=_moment(found.get("closed_at")),
         ended_at=_moment(found.get("ended_at")),
         reason=found.get("reason"),
-        estimate=_estimate_of(found.get("estimate")),
+        estimate=Expected.of(found["estimate"]) if found.get("estimate") else None,
         cost=_cost_of(found.get("cost")),
     )
-
-
-def _estimate_document(estimate: Expected) -> dict[str, Any]:
-    return {
-        "expected": estimate.expected,
-        "most": estimate.most,
-        "currency": estimate.currency,
-        "budget": estimate.budget,
-    }
-
-
-def _estimate_of(found: Mapping[str, Any] | None) -> Expected | None:
-    if found is None:
-        return None
-    expected, most = Decimal(str(found["expected"])), Decimal(str(found["most"]))
-    return Expected(expected, most, found["currency"], exact(found.get("budget")))
 
 
 def _cell_document(cell: Cell) -> dict[str, Any]:

@@ -85,6 +85,11 @@ def run_prefix(run: str) -> str:
     return f"{RUNS_PREFIX}{run}/"
 
 
+def report_key(run: str) -> str:
+    """The report of a run that has ended, for people."""
+    return run_prefix(run) + REPORT_HTML
+
+
 def definition_key(run: str) -> str:
     """The benchmark as it was accepted, see :mod:`troop.bench.definition`."""
     return f"{RUNS_PREFIX}{run}/definition.json"

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from troop.bench.costs import Cost
+from troop.bench.money import exact
 from troop.bench.plan import Variant
 from troop.bench.standing import Standing
 
@@ -152,6 +153,12 @@ class Expected:
     most: Decimal
     currency: str
     budget: Decimal | None = None
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> Expected:
+        """From its attributes as they are kept: decimals, or JSON's numbers."""
+        expected, most = Decimal(str(found["expected"])), Decimal(str(found["most"]))
+        return cls(expected, most, found["currency"], exact(found.get("budget")))
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from troop.bench.billing import billed, hours, months, seconds_between
 from troop.bench.costs import Cost, Item
 from troop.bench.definition import ON_DEMAND
 from troop.bench.estimate import OWN, TRAFFIC, Estimate
-from troop.bench.money import PER_SECOND, USD, ZERO, exact, rounded, shown
+from troop.bench.money import PER_SECOND, USD, ZERO, exact, rounded, shown, total
 from troop.bench.prices import Prices, storage
+from troop.bench.problems import Problem
 from troop.bench.record import FINAL, Cell, CellStatus, Kind, Resource
 
 FORMAT = "troop.terms/1"
@@ -34,6 +35,7 @@ class CellTerms:
         on_demand: the same of one on demand, as the last of several is.
         attempts: how many there may be.
         own: of that, Troop's own calls.
+        hourly: of a standing fleet, what an hour of one node costs, by role; empty for one of an earlier version.
     """
 
     expected: Decimal
@@ -41,6 +43,7 @@ class CellTerms:
     attempts: int
     own: Decimal
     cross_zone_gb: Decimal
+    hourly: Mapping[str, Decimal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,7 @@ def terms_of(found: Estimate, book: Prices, attempts: Mapping[str, int]) -> Term
             attempts[cell.cell],
             rounded(cell.own),
             cell.cross_zone_gb,
+            {role: rounded(price) for role, price in cell.hourly.items()},
         )
         for cell in found.cells
     }
@@ -165,6 +169,31 @@ def over_budget(terms: Terms, cell: str, cells: Iterable[Cell]) -> str | None:
     )
 
 
+def too_many_nodes(terms: Terms, desired: Mapping[str, int], role: str, spent: Decimal, left: float) -> Problem | None:
+    """Why a standing fleet must not be given another size: with it, it is expected to cost more than its budget. None
+    when it fits, or when there is no budget.
+
+    Args:
+        desired: how many nodes each role is to have.
+        role: which is to grow.
+        spent: what it has cost so far.
+        left: seconds until it expires.
+    """
+    hourly = {name: price for cell in terms.cells.values() for name, price in cell.hourly.items()}
+    time = hours(max(int(left), 0))
+    cost = {name: count * hourly.get(name, ZERO) * time for name, count in desired.items()}
+    if terms.budget is None or not cost.get(role) or spent + total(cost.values()) <= terms.budget:
+        return None
+    others = total(amount for name, amount in cost.items() if name != role)
+    most = max(0, int((terms.budget - spent - others) // (hourly[role] * time)))
+    currency = terms.prices.currency
+    budget, wanted = shown(terms.budget, currency), shown(spent + total(cost.values()), currency, up=True)
+    allowed = (
+        f"at most {most}: with so many it is expected to cost {wanted} until it expires, and its budget is {budget}"
+    )
+    return Problem(("count",), f"is {desired[role]}", allowed)
+
+
 def _launched(cell: Cell) -> datetime | None:
     return cell.phases.get(names.LAUNCH)
 
@@ -189,6 +218,7 @@ def to_document(terms: Terms) -> dict[str, Any]:
             "attempts": one.attempts,
             "own": one.own,
             "cross_zone_gb": one.cross_zone_gb,
+            "hourly": dict(one.hourly),
         }
         for name, one in terms.cells.items()
     }
@@ -209,6 +239,7 @@ def from_document(document: Mapping[str, Any]) -> Terms:
             int(one["attempts"]),
             Decimal(str(one["own"])),
             Decimal(str(one["cross_zone_gb"])),
+            {role: Decimal(str(price)) for role, price in one.get("hourly", {}).items()},
         )
         for name, one in document["cells"].items()
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 from troop.bench.problems import BadBenchmarkError, Place, Problem
 from troop.bench_file import relations
-from troop.bench_file.models import BenchmarkIn
+from troop.bench_file.models import BenchmarkIn, FleetIn
 from troop.bench_file.structure import parsed
 
 
@@ -20,6 +20,8 @@ def checked(document: Any, files: Collection[str] | None) -> BenchmarkIn:
     found, problems = parsed(document, BenchmarkIn)
     if found is not None:
         problems = relations.problems(found, files)
+    else:
+        problems += relations.of_parts(document, files, FleetIn)
     if found is None or problems:
         raise BadBenchmarkError(problems)
     return found

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from troop.bench.definition import Benchmark, Phase
+from troop.bench.money import ZERO, Price
 from troop.bench.standing import SETUP
-from troop.bench_file.fields import PARAMETER, duration, seconds, text
+from troop.bench_file import money
+from troop.bench_file.fields import BOOLEAN, PARAMETER, duration, seconds, text
 from troop.bench_file.models import BENCHMARK, BUCKET, FILE, KEY, ROLE, ArtifactIn, FleetIn, _described
 
 _DESCRIPTION = text(1000)
@@ -52,6 +55,18 @@ class FleetFileIn(BaseModel):
         max_length=20,
         description="S3 buckets that nodes may read, if the deployment allows it, too: a list of names",
     )
+    budget: Annotated[Decimal | None, money.BUDGET] = _described(
+        money.BUDGET, "USD; a fleet that is expected to cost more until it expires is refused", default=None
+    )
+    prices: dict[Annotated[str, money.PRICED_IN_FLEETS], Annotated[Price, money.PRICE]] = Field(
+        {},
+        max_length=50,
+        description=f"By hand, before those of AWS: a mapping of instance types to {money.PRICE.allowed}; and of gp3 "
+        "and io2 (a GiB-month) to a number",
+    )
+    accept_unknown_prices: Annotated[bool, BOOLEAN] = _described(
+        BOOLEAN, "It may begin though what its nodes cost is not known", default=False
+    )
 
     def made(self, files: tuple[str, ...] = ()) -> Benchmark:
         roles = tuple(self.fleets)
@@ -65,5 +80,6 @@ class FleetFileIn(BaseModel):
             artifacts=tuple(artifact.made() for artifact in self.artifacts),
             buckets=tuple(self.buckets),
             files=tuple(sorted(files)),
+            money=money.made(self.budget, money.DEFAULT_BILLING, self.prices, self.accept_unknown_prices, ZERO),
             standing=True,
         )

@@ -15,6 +15,12 @@ PRICED = matching(
     rf"{INSTANCE_TYPE.schema['pattern'][4:-2]}|{'|'.join(OTHERS)}",
     f"an EC2 instance type, such as c7g.large, or one of {', '.join(OTHERS)}",
 )
+_IN_FLEETS = tuple(name for name in OTHERS if name != CROSS_ZONE)
+PRICED_IN_FLEETS = Checked(  # takes CROSS_ZONE, too: of_fleet_file refuses it with the reason
+    PRICED.parse,
+    f"an EC2 instance type, such as c7g.large, or one of {', '.join(_IN_FLEETS)}",
+    matching(rf"{INSTANCE_TYPE.schema['pattern'][4:-2]}|{'|'.join(_IN_FLEETS)}", "").schema,
+)
 BUDGET, GIGABYTES, BILLING = amount(0, 10_000_000), amount(0, 1_000_000_000), one_of(*BILLINGS)
 _HOUR = amount(0, 100_000)
 _KINDS = ("on_demand", "spot")
@@ -74,3 +80,10 @@ def problems(prices: Mapping[str, Price]) -> Iterator[Problem]:
         price = prices.get(name)
         if price is not None and price.spot is not None:
             yield Problem(("prices", name), "is a mapping", f"a number: {units[name]}")
+
+
+def of_fleet_file(prices: Mapping[str, Price]) -> Iterator[Problem]:
+    """The same of a standing fleet's file, in which nobody says what goes between zones."""
+    if CROSS_ZONE in prices:
+        yield Problem(("prices", CROSS_ZONE), "is given", "left out: of a standing fleet traffic is not counted")
+    yield from problems({name: price for name, price in prices.items() if name != CROSS_ZONE})

@@ -10,7 +10,7 @@ from troop.bench.problems import BadBenchmarkError
 from troop.bench_file import relations
 from troop.bench_file.changes import apply
 from troop.bench_file.checks import brought
-from troop.bench_file.fleet_models import FleetFileIn
+from troop.bench_file.fleet_models import FleetFileIn, StandingIn
 from troop.bench_file.read import refuse_deep, somewhere
 from troop.bench_file.structure import parsed
 
@@ -47,6 +47,8 @@ def _checked(document: Any, files: Collection[str] | None) -> FleetFileIn:
     found, problems = parsed(document, FleetFileIn)
     if found is not None:
         problems = relations.of_fleet_file(found, files)
+    else:
+        problems += relations.of_parts(document, files, StandingIn)
     if found is None or problems:
         raise BadBenchmarkError(problems)
     return found

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 from troop.bench import names
 from troop.bench.definition import AROUND, BETWEEN, SPOT, Benchmark
 from troop.bench.problems import Place, Problem
 from troop.bench_file import money
 from troop.bench_file.fields import written
-from troop.bench_file.fleet_models import FleetFileIn
+from troop.bench_file.fleet_models import FleetFileIn, StandingIn
 from troop.bench_file.models import BenchmarkIn, FleetIn, PhaseIn, VolumeIn
+from troop.bench_file.structure import parsed
 
 OWN_STEPS = (names.LAUNCH, names.BOOT, names.COLLECT, names.TEARDOWN, names.OVER)
 """What a cell goes through besides the phases; a phase of such a name could not be told from it."""
@@ -43,7 +45,36 @@ def problems(benchmark: BenchmarkIn, files: Collection[str] | None) -> list[Prob
 
 def of_fleet_file(fleet: FleetFileIn, files: Collection[str] | None) -> list[Problem]:
     """The same of a standing fleet's file."""
-    return [*_fleets(fleet), *_setup(fleet, files), *_lists(fleet), *_standing_expiry(fleet)]
+    return [
+        *_fleets(fleet),
+        *_setup(fleet, files),
+        *_lists(fleet),
+        *_standing_expiry(fleet),
+        *money.of_fleet_file(fleet.prices),
+    ]
+
+
+def of_parts(document: Any, files: Collection[str] | None, fleet_model: type[FleetIn]) -> Iterator[Problem]:
+    """What does not fit together within those fleets and phases that are right by themselves, of a file in which
+    something else is wrong: so that it is told at once. What is between the parts is looked at when all are right.
+
+    Args:
+        fleet_model: what the file's fleets are.
+    """
+    fleets = _mapping(document).get("fleets")
+    for role, value in _mapping(fleets).items():
+        fleet, wrong = parsed(value, fleet_model)
+        if fleet is not None and not wrong:
+            yield from _fleet(("fleets", role), fleet)
+    phases = None if issubclass(fleet_model, StandingIn) else _mapping(document).get("phases")
+    for n, value in enumerate(phases if isinstance(phases, list) and _mapping(fleets) else ()):
+        phase, wrong = parsed(value, PhaseIn)
+        if phase is not None and not wrong:
+            yield from _phase(("phases", n), phase, [str(role) for role in _mapping(fleets)], files)
+
+
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _setup(fleet: FleetFileIn, files: Collection[str] | None) -> Iterator[Problem]:
@@ -69,15 +100,18 @@ def _lists(file: BenchmarkIn | FleetFileIn) -> Iterator[Problem]:
 
 def _fleets(benchmark: BenchmarkIn | FleetFileIn) -> Iterator[Problem]:
     for role, fleet in benchmark.fleets.items():
-        place: Place = ("fleets", role)
-        if fleet.zones > fleet.count:
-            allowed = f"at most {fleet.count}, which is its count"
-            yield Problem((*place, "zones"), f"is {fleet.zones}", allowed)
-        yield from (_no_backup if isinstance(benchmark, FleetFileIn) else _spot)(place, fleet)
-        devices = ((*place, "volumes", n, "device") for n in range(len(fleet.volumes)))
-        yield from _once(zip(devices, (v.device for v in fleet.volumes), strict=True), "another volume")
-        for n, volume in enumerate(fleet.volumes):
-            yield from (_gp3 if volume.type == "gp3" else _io2)((*place, "volumes", n), volume)
+        yield from _fleet(("fleets", role), fleet)
+
+
+def _fleet(place: Place, fleet: FleetIn) -> Iterator[Problem]:
+    if fleet.zones > fleet.count:
+        allowed = f"at most {fleet.count}, which is its count"
+        yield Problem((*place, "zones"), f"is {fleet.zones}", allowed)
+    yield from (_no_backup if isinstance(fleet, StandingIn) else _spot)(place, fleet)
+    devices = ((*place, "volumes", n, "device") for n in range(len(fleet.volumes)))
+    yield from _once(zip(devices, (v.device for v in fleet.volumes), strict=True), "another volume")
+    for n, volume in enumerate(fleet.volumes):
+        yield from (_gp3 if volume.type == "gp3" else _io2)((*place, "volumes", n), volume)
 
 
 def _spot(place: Place, fleet: FleetIn) -> Iterator[Problem]:
@@ -128,15 +162,15 @@ def _phases(benchmark: BenchmarkIn, files: Collection[str] | None) -> Iterator[P
         if name in OWN_STEPS:
             yield Problem(place, f"is {name!r}", f"none of {', '.join(OWN_STEPS)}, which are steps of every run")
     for n, phase in enumerate(benchmark.phases):
-        yield from _phase(("phases", n), phase, benchmark, files)
+        yield from _phase(("phases", n), phase, benchmark.fleets, files)
 
 
-def _phase(place: Place, phase: PhaseIn, benchmark: BenchmarkIn, files: Collection[str] | None) -> Iterator[Problem]:
+def _phase(place: Place, phase: PhaseIn, fleets: Collection[str], files: Collection[str] | None) -> Iterator[Problem]:
     roles = [((*place, "roles", n), role) for n, role in enumerate(phase.roles)]
     yield from _once(roles, "another role")
     for at, role in roles:
-        if role not in benchmark.fleets:
-            yield Problem(at, f"is {role!r}", f"one of {', '.join(benchmark.fleets)}, the fleets there are")
+        if role not in fleets:
+            yield Problem(at, f"is {role!r}", f"one of {', '.join(fleets)}, the fleets there are")
     if files is not None and phase.script not in files:
         there = ", ".join(sorted(files)) or "none"
         yield Problem((*place, "script"), f"is {phase.script!r}", f"a file beside the benchmark's: {there}")

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 IN_SERVICE = "InService"
 HEALTHY = "Healthy"
 
+FLEET_TAG, RUN_TAG = "troop:fleet", "troop:run"
+"""What benchmarks and standing fleets tag their groups with; the first alone is enough for chaos never to touch one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Instance:
@@ -37,7 +40,14 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """An Auto Scaling group at one moment. ``desired`` is in the group's own capacity units."""
+    """An Auto Scaling group at one moment.
+
+    Attributes:
+        desired: in the group's own capacity units.
+        target_groups: ARNs of target groups of load balancers.
+        load_balancers: names of Classic Load Balancers.
+        lattice_groups: ARNs of target groups of VPC Lattice.
+    """
 
     name: str
     desired: int
@@ -45,6 +55,18 @@ class Group:
     tags: Mapping[str, str] = field(default_factory=dict)
     suspended_processes: frozenset[str] = frozenset()
     target_groups: tuple[str, ...] = ()
+    load_balancers: tuple[str, ...] = ()
+    lattice_groups: tuple[str, ...] = ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """All that the group gets traffic from: names and ARNs, which cannot be taken for each other."""
+        return self.target_groups + self.load_balancers + self.lattice_groups
+
+    @property
+    def is_own_fleet(self) -> bool:
+        """Whether a benchmark or a standing fleet of Troop's has made it, of whatever deployment."""
+        return FLEET_TAG in self.tags and RUN_TAG in self.tags
 
     @property
     def serving(self) -> tuple[Instance, ...]:

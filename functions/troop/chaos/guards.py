@@ -13,11 +13,10 @@ from functools import lru_cache, wraps
 
 from troop.calendars import MARGIN_MINUTES, Calendar, clock
 from troop.chaos.facts import Facts
-from troop.chaos.groups import Group, Instance
+from troop.chaos.groups import FLEET_TAG, Group, Instance
 from troop.chaos.roll import by_rank, due_at, last_due
 
 PROTECTED_TAG = "troop:protected"
-FLEET_TAG = "troop:fleet"
 NEEDED_PROCESSES = frozenset({"Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy", "AddToLoadBalancer"})
 """Auto Scaling processes without which a terminated instance is not noticed or not replaced."""
 
@@ -61,11 +60,15 @@ def each_group(reason: str) -> Callable[[GroupGuard], Guard]:
     return guard_of
 
 
+def protecting_tag(group: Group) -> str | None:
+    """The tag on whose account nothing ever touches a group, whatever the tag's value says."""
+    return next((tag for tag in (FLEET_TAG, PROTECTED_TAG) if tag in group.tags), None)
+
+
 @each_group("protected")
 def protected(_facts: Facts, group: Group) -> str | None:
-    if FLEET_TAG in group.tags:
-        return "belongs to one of Troop's own fleets"
-    return f"is tagged {PROTECTED_TAG}" if PROTECTED_TAG in group.tags else None  # whatever its value says
+    tag = protecting_tag(group)
+    return "belongs to one of Troop's own fleets" if tag == FLEET_TAG else f"is tagged {tag}" if tag else None
 
 
 def malformed(facts: Facts) -> Refusal | None:

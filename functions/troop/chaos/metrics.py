@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 NAMESPACE = "Troop"
@@ -71,3 +72,17 @@ class Metric(StrEnum):
     # of any function
     STEPS_FAILED = "StepsFailed"
     REPAIRS = "Repairs"
+
+
+SECOND: Mapping[Metric, str] = {
+    Metric.DECISIONS: REASON,
+    Metric.OUTCOMES: STATUS,
+    Metric.RUNS_ENDED: STATUS,
+    Metric.UNITS_TAKING_PART: CALENDAR,
+    Metric.UNITS_OPTED_OUT: CALENDAR,
+    Metric.RUNS_OPEN: KIND,
+    Metric.NODES_ALIVE: KIND,
+    Metric.REPAIRS: KIND,
+    Metric.RUN_COST: CURRENCY,
+}
+"""The second dimension of the metrics that have one, always: without it there is no such metric."""

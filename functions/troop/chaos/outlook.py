@@ -9,6 +9,7 @@ from typing import Any
 from troop.calendars import Calendar
 from troop.chaos.facts import UnitState
 from troop.chaos.groups import Group
+from troop.chaos.participation import protection
 from troop.chaos.policy import Policy, effective_policy
 from troop.settings import Settings
 
@@ -30,16 +31,16 @@ def next_possible(
     """The earliest moment, from ``now`` on, at which neither calendar nor policy keeps the unit from being hit.
 
     Looks at the calendar's window, holidays and freezes, at an opt-out's last day, at the distance from the last time.
-    None when somebody must do something first (the policy is malformed, an opt-out has no end, the unit has not
-    recovered, the probability is 0), or no day comes within :data:`HORIZON`. Says nothing of the roll, of the group's
-    health, or of the switch.
+    None when somebody must do something first (all groups are protected, the policy is malformed, an opt-out has no
+    end, the unit has not recovered, the probability is 0), or no day comes within :data:`HORIZON`. Says nothing of the
+    roll, of the group's health, or of the switch.
 
     Args:
         groups: the unit's; may be empty.
         item: the unit's item in the table ``GroupTags``, as stored; empty when there is none.
     """
     policy = policy_at(groups, item, settings, now)
-    if policy.problems or state.unrecovered is not None or policy.probability.value == 0:
+    if protection(groups) or policy.problems or state.unrecovered is not None or policy.probability.value == 0:
         return None
     calendar = settings.calendars[policy.calendar.value]
     today = calendar.at(now).day

@@ -43,7 +43,7 @@ class Assessment:
 def assess(
     event: Event,
     group: Group | None,
-    healthy_targets: Mapping[str, frozenset[str]],
+    healthy: Mapping[str, frozenset[str]],
     now: datetime,
     timeout: timedelta,
 ) -> Assessment:
@@ -51,13 +51,13 @@ def assess(
 
     Recovered means: the victim no longer serves, and the capacity in service, in the group's own units, is at least
     the smaller of what was desired at the kill and what is desired now, twice in a row. An instance counts as in
-    service when it is healthy in all of the group's target groups. A group that a late look finds whole is recovered:
-    nobody can say that it was not in time.
+    service when it is healthy in all that the group gets traffic from. A group that a late look finds whole is
+    recovered: nobody can say that it was not in time.
 
     Args:
         event: with ``terminated_at``, and the looks before this one in ``watch``.
         group: as it is now; None when it no longer exists.
-        healthy_targets: ids of healthy instances by target group ARN, for each of the group's target groups.
+        healthy: ids of healthy instances for each of the group's sources of traffic, see :attr:`Group.sources`.
         timeout: from the termination; after it the group is unrecovered.
     """
     looks = event.watch.looks + 1
@@ -65,7 +65,7 @@ def assess(
     if group is None:
         return Assessment(Status.GROUP_DELETED, not_whole, f"group {event.group} was deleted")
     needed = min(event.desired, group.desired)
-    serving = [i for i in group.serving if all(i.instance_id in healthy_targets[t] for t in group.target_groups)]
+    serving = [i for i in group.serving if all(i.instance_id in healthy[s] for s in group.sources)]
     capacity = sum(i.weight for i in serving)
     victim_serves = any(i.instance_id == event.instance_id for i in serving)
     detail = f"capacity {capacity} of {needed} in service" + (", the victim among it" if victim_serves else "")

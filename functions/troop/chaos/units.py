@@ -61,9 +61,14 @@ def _any_of(patterns: tuple[tuple[str, str], ...]) -> Callable[[str], re.Match[s
 
 
 def by_unit(groups: Iterable[Group], patterns: Sequence[tuple[str, str]]) -> dict[str, tuple[Group, ...]]:
-    """Groups by unit; units and the groups of each in order of their names."""
+    """Groups by unit; units and the groups of each in order of their names.
+
+    Troop's own fleets are of no unit: nobody waits for chaos to decide about them, and the guards refuse them anyway.
+    """
     found: dict[str, list[Group]] = {}
     for group in sorted(groups, key=attrgetter("name")):
+        if group.tags and group.is_own_fleet:
+            continue
         found.setdefault(unit_of(group.name, group.tags, patterns), []).append(group)
     return {unit: tuple(members) for unit, members in sorted(found.items())}
 

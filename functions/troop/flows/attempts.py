@@ -32,18 +32,18 @@ class Attempts:
             MissingRunError: there is no such run or cell.
             DefinitionError: what was stored of the benchmark cannot be read.
         """
-        record, its = self.runs.get(run), self.runs.cell(run, cell)
+        record, its = self.runs.get(run), self.runs.cells.get(run, cell)
         key = names.cell_definition_key(run, cell)
         document = self.store.find_document(key)
         if document is None:  # it was never launched
             return None
-        cells = {one.cell: one for one in self.runs.cells(run)}
+        cells = {one.cell: one for one in self.runs.cells.of(run)}
         began = cells[names.attempt_of(cell)[0]].phases.get(names.LAUNCH, record.at)
         attempt = following(record, its, from_document(document), self.clock(), began, self._waiting(run, cells))
         if attempt is None:
             return None
         try:
-            self.runs.add_cell(attempt)
+            self.runs.cells.add(attempt)
         except RunClosedError:
             return None
         return attempt.cell

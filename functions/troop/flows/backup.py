@@ -41,18 +41,18 @@ class Backup:
             LaunchImpossibleError: there is a group of the backup's name that is not the run's, or is being deleted.
             LaunchTooLateError: it took too long.
         """
-        record, its, now = self.runs.get(run), self.runs.cell(run, cell), self.clock()
+        record, its, now = self.runs.get(run), self.runs.cells.get(run, cell), self.clock()
         elapsed = (now - its.phases[names.BOOT]).total_seconds()
         if its.phase != names.BOOT or self.store.find(names.roster_key(run, cell)) is not None:
             return elapsed
         benchmark = from_document(self.store.read(names.cell_definition_key(run, cell)))
-        launch = self.runs.begin_launch(run, cell, now + LONGEST)
+        launch = self.runs.launches.begin(run, cell, now + LONGEST)
         try:
             for fleet in benchmark.fleets:
                 if fleet.is_spot:
                     self._fill(record, launch, fleet)
         finally:
-            self.runs.end_launch(launch)
+            self.runs.launches.end(launch)
         return elapsed
 
     def _fill(self, record: Run, launch: Launch, fleet: Fleet) -> None:
@@ -61,7 +61,7 @@ class Backup:
         spot, backup = self.groups.look(spot_name), self.groups.look(name)
         if backup:  # made by a try before, which may have been cut off here
             self.fleets.keep(name, record.expires_at)
-            self.runs.created([Resource(launch.run, launch.cell, Kind.AUTO_SCALING_GROUP, name, now)], now)
+            self.runs.resources.created([Resource(launch.run, launch.cell, Kind.AUTO_SCALING_GROUP, name, now)], now)
         if spot is None or len(spot.members) + (backup.desired if backup else 0) >= fleet.count:
             return
         check_right(self.runs, launch, self.clock())
@@ -74,7 +74,7 @@ class Backup:
         if rest == 0 or (backup and backup.desired >= rest):
             return
         planned = Resource(launch.run, launch.cell, Kind.AUTO_SCALING_GROUP, name, planned_at=self.clock())
-        self.runs.plan([planned])
+        self.runs.resources.plan([planned])
         check_right(self.runs, launch, self.clock())
         if backup:
             self.groups.resize(name, rest)
@@ -83,4 +83,4 @@ class Backup:
             wanted = replace(fleet, count=rest, purchase=ON_DEMAND)
             self.fleets.group(name, wanted, spot.template, spot.subnets, names.of_fleet(tags, fleet.role))
             self.fleets.keep(name, record.expires_at)
-        self.runs.created([planned], self.clock())
+        self.runs.resources.created([planned], self.clock())

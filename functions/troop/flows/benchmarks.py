@@ -40,9 +40,12 @@ class BucketError(TroopError):
 
     def __init__(self, buckets: list[str], allowed: tuple[str, ...]) -> None:
         there = ", ".join(allowed) if allowed else "none"
-        wanted = ", ".join(buckets)
+        wanted, all_of_them = ", ".join(buckets), ",".join([*allowed, *buckets])
         super().__init__(
-            f"nodes of this deployment may not read {wanted}: its setting troop:allowed_buckets names {there}"
+            f"nodes of this deployment may not read {wanted}: its setting troop:allowed_buckets names {there}. To allow"
+            " it, have it deployed again, with its STAGE or DEPLOYMENT where it has one: `make deploy ARGS='-c "
+            f"troop:allowed_buckets={all_of_them}'`, or put the names into cdk.json, so that the next deployment has "
+            "them, too"
         )
 
 
@@ -163,10 +166,10 @@ class Benchmarks:
             MissingRunError: there is none.
         """
         found = self.get(run)
-        cells = self.runs.cells(run) if cell is None else [self.runs.cell(run, cell)]
+        cells = self.runs.cells.of(run) if cell is None else [self.runs.cells.get(run, cell)]
         if not resources:
             return Told(found, cells, None)
-        created = [r for r in self.runs.resources(run) if cell in (None, r.cell)]
+        created = [r for r in self.runs.resources.of(run) if cell in (None, r.cell)]
         return Told(found, cells, sorted(created, key=lambda r: (r.cell, _KINDS.index(r.kind), r.name)))
 
     def page(self, limit: int, cursor: str | None) -> tuple[list[Run], str | None]:
@@ -224,10 +227,7 @@ class Benchmarks:
             problems += admission.in_all_cells(benchmark, plan, lambda cell: admission.not_staged(cell, there))
         if problems:
             raise BadBenchmarkError(problems)
-        money = benchmark.money
-        if benchmark.standing:  # its file says nothing of money: what is not known of it is told, and no more
-            money = replace(money, accept_unknown_prices=True)
-        return self.estimating.judge(plan, money, offers)
+        return self.estimating.judge(plan, benchmark.money, offers)
 
     def _new(self, run: str, benchmark: Benchmark, plan: Plan, caller: str, now: datetime) -> Run:
         return Run(

@@ -19,6 +19,7 @@ from troop.aws.runs import RunTable
 from troop.bench import names, verdicts
 from troop.bench.attempts import latest
 from troop.bench.barriers import BarrierState, barrier, began, is_released, release
+from troop.bench.booting import FleetSeen, of_boot
 from troop.bench.definition import SPOT, Benchmark, Phase, from_document
 from troop.bench.kept_table import kept
 from troop.bench.progress import wait, wait_in_phase
@@ -26,7 +27,7 @@ from troop.bench.record import FINAL, CellStatus, Kind, Resource, RunStatus
 from troop.bench.roster import Node, Roster, make_roster, parse_node
 from troop.bench.roster import from_document as roster_from
 from troop.bench.roster import to_document as roster_document
-from troop.bench.verdicts import FleetSeen, NodeOutcome, State, Verdict
+from troop.bench.verdicts import NodeOutcome, State, Verdict
 from troop.errors import TroopError
 from troop.measure import summary as summaries
 from troop.measure.merge import Merger
@@ -81,7 +82,7 @@ class CellSteps:
         """
         self.runs.set_running(run, execution)
         key = names.cells_key(run)
-        cells = [cell for cell in self.runs.cells(run) if cell.attempt == 1]  # further ones are their children's own
+        cells = [cell for cell in self.runs.cells.of(run) if cell.attempt == 1]  # further ones are their children's own
         self.store.write(key, [{"run": run, "cell": cell.cell} for cell in cells])
         return key, int(self.store.read(names.plan_key(run))["parallel"])
 
@@ -95,12 +96,12 @@ class CellSteps:
         now = self.clock()
         closed = record.closed_at is not None
         why = verdicts.of_error(error, cause) if error else "its workflow has ended without a verdict"
-        for cell in self.runs.cells(run):
+        for cell in self.runs.cells.of(run):
             if cell.status not in FINAL:
                 status = CellStatus.STOPPED if closed else CellStatus.FAILED
-                self.runs.set_cell(run, cell.cell, status=status, reason=(record.reason if closed else None) or why)
-            self.runs.set_cell(run, cell.cell, phase=names.OVER, at=now)
-        return verdicts.of_run(record, latest(self.runs.cells(run)))
+                self.runs.cells.change(run, cell.cell, status=status, reason=(record.reason if closed else None) or why)
+            self.runs.cells.change(run, cell.cell, phase=names.OVER, at=now)
+        return verdicts.of_run(record, latest(self.runs.cells.of(run)))
 
     # One cell
 
@@ -112,14 +113,14 @@ class CellSteps:
         """
         if self.store.find(names.roster_key(run, cell)) is not None:
             return Answer(run, cell, State.READY)
-        record, its, now = self.runs.get(run), self.runs.cell(run, cell), self.clock()
+        record, its, now = self.runs.get(run), self.runs.cells.get(run, cell), self.clock()
         benchmark = self._benchmark(run, cell)
         verdict = verdicts.of_closed(record, now)
         elapsed = (now - its.phases[names.BOOT]).total_seconds()
         if verdict is None:
             fleets = self.looks.fleets(run, cell, {fleet.role: fleet.count for fleet in benchmark.fleets})
             nodes = self._nodes(run, cell, fleets)
-            verdict = verdicts.of_boot(benchmark, fleets, nodes, elapsed, self._interrupted(run, cell, benchmark))
+            verdict = of_boot(benchmark, fleets, nodes, elapsed, self._interrupted(run, cell, benchmark))
             if verdict.state is State.READY:
                 self._make_roster(run, cell, benchmark, fleets, nodes)
         return self._answer(run, cell, verdict, wait_seconds=wait(elapsed))
@@ -130,7 +131,7 @@ class CellSteps:
         Raises:
             RunClosedError: the run or the cell is closed.
         """
-        self.runs.check_open(run, cell)
+        self.runs.launches.check_open(run, cell)
         phase = self._benchmark(run, cell).phases[phase_index]
         key = names.barrier_key(run, cell, phase.name)
         document = self.store.read(key)
@@ -139,7 +140,7 @@ class CellSteps:
             document = release(phase, self.clock(), len(roster.members), roster.clock_uncertainty)
             self.store.write(key, document)
         now = self.clock()
-        self.runs.set_cell(run, cell, phase=phase.name, at=now)
+        self.runs.cells.change(run, cell, phase=phase.name, at=now)
         wait_seconds = wait_in_phase(phase, began(document), now)
         return Answer(run, cell, State.WAITING, phase_index, wait_seconds)
 
@@ -174,13 +175,13 @@ class CellSteps:
             SummaryError: one cannot be read, or they do not belong together.
             CellDamagedError: one is missing.
         """
-        self.runs.set_cell(run, cell, phase=names.COLLECT, at=self.clock())
+        self.runs.cells.change(run, cell, phase=names.COLLECT, at=self.clock())
         benchmark, roster = self._benchmark(run, cell), self._roster(run, cell)
         phases = [self._merged(run, cell, phase, roster) for phase in benchmark.phases if phase.is_measured]
         self.store.write(names.results_key(run, cell), {"format": "troop.results/1", "phases": phases})
         table = [{"phase": phase["phase"], **row} for phase in phases for row in phase["table"]]
-        self.runs.set_cell(run, cell, status=CellStatus.SUCCEEDED, results=kept(table))
-        self.runs.set_cell(run, cell, phase=names.TEARDOWN, at=self.clock())
+        self.runs.cells.change(run, cell, status=CellStatus.SUCCEEDED, results=kept(table))
+        self.runs.cells.change(run, cell, phase=names.TEARDOWN, at=self.clock())
         return Answer(run, cell, State.DONE)
 
     def fail(self, run: str, cell: str, error: str = "", cause: str = "") -> Answer:
@@ -192,16 +193,16 @@ class CellSteps:
         """
         closed = verdicts.of_closed(self.runs.get(run), self.clock())
         if closed is not None and closed.status is CellStatus.STOPPED:
-            self.runs.set_cell(run, cell, status=CellStatus.STOPPED, reason=closed.reason)
+            self.runs.cells.change(run, cell, status=CellStatus.STOPPED, reason=closed.reason)
         else:
             why = verdicts.of_error(error, cause) if error else "a step has given up, and has not said why"
-            self.runs.set_cell(run, cell, status=CellStatus.FAILED, reason=why)
+            self.runs.cells.change(run, cell, status=CellStatus.FAILED, reason=why)
         # The rest helps to find out more, and must not stand in the way of teardown.
         with suppress(BotoCoreError, ClientError, TroopError):
             self._end_barriers(run, cell)
         with suppress(BotoCoreError, ClientError, TroopError):
             self._keep_consoles(run, cell)
-        self.runs.set_cell(run, cell, phase=names.TEARDOWN, at=self.clock())
+        self.runs.cells.change(run, cell, phase=names.TEARDOWN, at=self.clock())
         return Answer(run, cell, State.FAILED)
 
     # How
@@ -214,7 +215,7 @@ class CellSteps:
 
     def _answer(self, run: str, cell: str, verdict: Verdict, phase_index: int = 0, wait_seconds: int = 0) -> Answer:
         if verdict.status is not None:
-            self.runs.set_cell(run, cell, status=verdict.status, reason=verdict.reason)
+            self.runs.cells.change(run, cell, status=verdict.status, reason=verdict.reason)
         return Answer(run, cell, verdict.state, phase_index, wait_seconds, verdict.reason)
 
     def _nodes(self, run: str, cell: str, fleets: Iterable[FleetSeen]) -> dict[str, Node]:
@@ -245,7 +246,7 @@ class CellSteps:
         for node in nodes:
             if node.id in described:
                 found += resources_of(described[node.id], run, cell, benchmark.fleet(node.role), now)
-        self.runs.created(found, now)
+        self.runs.resources.created(found, now)
         self.store.write(names.roster_key(run, cell), roster_document(make_roster(nodes, on_spot)))
 
     def _look(

@@ -14,10 +14,11 @@ from troop.aws.leftovers import Leftovers
 from troop.aws.runs import RunTable
 from troop.aws.standing_groups import StandingGroups
 from troop.bench import names, standing, teardown, verdicts
+from troop.bench.booting import SETTLED
 from troop.bench.record import CellStatus, Kind, Resource, Run, RunStatus
 from troop.bench.roster import Node, parse_node
 from troop.bench.standing import GroupSeen, Standing
-from troop.bench.verdicts import SETTLED, State
+from troop.bench.verdicts import State
 from troop.errors import MissingRunError, RunClosedError
 from troop.flows.launch import LONGEST
 
@@ -91,7 +92,7 @@ class FleetSteps:
             MissingRunError: there is no such fleet.
             ClientError: AWS refused; the next look is as good.
         """
-        record, its, now = self.runs.get(run), self.runs.cell(run, CELL), self.clock()
+        record, its, now = self.runs.get(run), self.runs.cells.get(run, CELL), self.clock()
         desired = standing_of(record).desired
         left = (record.expires_at - now).total_seconds()
         if record.closed_at is not None or left <= 0:
@@ -103,7 +104,7 @@ class FleetSteps:
         gone = [group.role for group in groups if not group.exists]
         if gone and elapsed >= SETTLED:
             reason = f"somebody has deleted the Auto Scaling group of the fleet {', '.join(gone)}"
-            self.runs.set_cell(run, CELL, status=CellStatus.FAILED, reason=reason)
+            self.runs.cells.change(run, CELL, status=CellStatus.FAILED, reason=reason)
             return Kept(State.DONE)
         try:
             self._change(run, groups, now)
@@ -112,7 +113,7 @@ class FleetSteps:
         seen = standing.counted(groups, nodes)
         self.record.saw(run, seen, now)
         if standing.is_complete(desired, seen) and names.STANDING not in its.phases:
-            self.runs.set_cell(run, CELL, phase=names.STANDING, at=now)
+            self.runs.cells.change(run, CELL, phase=names.STANDING, at=now)
         return Kept(State.WAITING, standing.wait(elapsed, left))
 
     def settle(self, run: str, error: str = "", cause: str = "") -> tuple[RunStatus, str | None]:
@@ -121,7 +122,7 @@ class FleetSteps:
         Args:
             error: with which a step has failed for good; "" when none has.
         """
-        record, its = self.runs.get(run), self.runs.cell(run, CELL)
+        record, its = self.runs.get(run), self.runs.cells.get(run, CELL)
         if record.closed_at is not None and record.outcome is not None:
             return record.outcome, record.reason
         if its.status is CellStatus.FAILED:
@@ -141,19 +142,19 @@ class FleetSteps:
             RunClosedError: the fleet was closed in the meantime; nothing is launched for it.
         """
         seen = [one for one in self.leftovers.find(run, CELL) if one.kind in _COME_AND_GO]
-        recorded = [one for one in self.runs.resources(run) if one.kind in _COME_AND_GO]
+        recorded = [one for one in self.runs.resources.of(run) if one.kind in _COME_AND_GO]
         new: list[Resource] = teardown.unrecorded(seen, recorded, now)
         # What is wanted is read last: two looks may be under way at once, and the later word is to hold.
         resizes = standing.resizes(groups, standing_of(self.runs.get(run)).desired)
         if resizes or new:
-            launch = self.runs.begin_launch(run, CELL, now + LONGEST)
+            launch = self.runs.launches.begin(run, CELL, now + LONGEST)
             try:
                 for role, count in resizes.items():
                     self.view.groups.resize(run, CELL, role, count)
-                self.runs.found(new, now)
+                self.runs.resources.found(new, now)
             finally:
-                self.runs.end_launch(launch)
-        self.runs.gone(teardown.vanished(recorded, seen, []), now)
+                self.runs.launches.end(launch)
+        self.runs.resources.gone(teardown.vanished(recorded, seen, []), now)
 
 
 def standing_of(record: Run) -> Standing:

@@ -11,7 +11,8 @@ from datetime import datetime
 
 from troop.aws.fleet_calls import FleetCalls
 from troop.aws.fleet_record import FleetRecord
-from troop.bench import names, standing
+from troop.bench import names, spending, standing
+from troop.bench.problems import BadBenchmarkError
 from troop.bench.record import Cell, Resource, Run
 from troop.bench.roster import Node
 from troop.bench.standing import GroupSeen
@@ -85,7 +86,7 @@ class StandingFleets:
         Raises:
             MissingRunError: there is no such fleet.
             FleetOverError: it is closed.
-            BadBenchmarkError: there is no such role, or too many nodes.
+            BadBenchmarkError: there is no such role, or too many nodes, also for the fleet's budget.
             ScaledAtOnceError: it was tried often enough.
             ClientError: AWS refused; asking again is safe.
         """
@@ -96,10 +97,25 @@ class StandingFleets:
             if found.closed_at is not None or now >= found.expires_at:
                 raise FleetOverError(found)
             desired = standing.scaled(before, role, count, self.every.settings.max_nodes)
+            self._hold_budget(found, before, desired, now)
             if desired == before or self.record.scale(run, before, desired, caller, now):
                 self.calls.keep(run)
                 return self.every.get(run)
         raise ScaledAtOnceError(run)
+
+    def _hold_budget(self, found: Run, before: Mapping[str, int], desired: Mapping[str, int], now: datetime) -> None:
+        """Raises BadBenchmarkError where a role is to grow beyond what the budget is enough for until the end."""
+        role = next((name for name, count in desired.items() if count > before[name]), None)
+        if role is None or found.estimate is None or found.estimate.budget is None:
+            return
+        runs = self.every.runs
+        terms = runs.terms(found.run)
+        if terms is None:
+            return
+        spent = spending.actual(terms, runs.cells.of(found.run), runs.resources.of(found.run), now).amount
+        left = (found.expires_at - now).total_seconds()
+        if problem := spending.too_many_nodes(terms, desired, role, spent, left):
+            raise BadBenchmarkError([problem])
 
     def told(self, run: str) -> ToldFleet:
         """A fleet as it is now.

@@ -72,21 +72,21 @@ class Launching:
             LaunchTooLateError: it took too long.
         """
         record = self.runs.get(run)
-        if self.runs.cell(run, cell).phase != names.LAUNCH:
+        if self.runs.cells.get(run, cell).phase != names.LAUNCH:
             return
         now = self.clock()
         if now >= record.expires_at:
             raise LaunchImpossibleError(f"the run {run} has expired at {moments.iso(record.expires_at)}: start another")
-        self.runs.set_cell(run, cell, status=CellStatus.RUNNING, phase=names.LAUNCH, at=now)
+        self.runs.cells.change(run, cell, status=CellStatus.RUNNING, phase=names.LAUNCH, at=now)
         if why := over_budget(self.runs, run, cell):
             raise LaunchImpossibleError(why)
         benchmark = self._benchmark(run, cell)
-        launch = self.runs.begin_launch(run, cell, now + LONGEST)
+        launch = self.runs.launches.begin(run, cell, now + LONGEST)
         try:
             self._launch(record, launch, benchmark)
         finally:
-            self.runs.end_launch(launch)
-        self.runs.set_cell(run, cell, phase=names.BOOT, at=self.clock())
+            self.runs.launches.end(launch)
+        self.runs.cells.change(run, cell, phase=names.BOOT, at=self.clock())
 
     def _benchmark(self, run: str, cell: str) -> Benchmark:
         """What the cell is; from now on its nodes, and the other steps, find it beside what they write."""
@@ -103,7 +103,7 @@ class Launching:
         images = self._images(run, {one: architecture(one, supported[one]) for one in types})
         s3 = self.fleets.s3_prefix_list()
         agent_sha256 = self._agent(run)
-        self.runs.plan(_planned(launch, benchmark, self.clock()))
+        self.runs.resources.plan(_planned(launch, benchmark, self.clock()))
         for phase in benchmark.phases:
             self.store.write(names.barrier_key(run, cell, phase.name), barrier(phase, BarrierState.HOLD))
 
@@ -134,7 +134,7 @@ class Launching:
 
     def _created(self, launch: Launch, kind: Kind, name: str) -> None:
         now = self.clock()
-        self.runs.created([Resource(launch.run, launch.cell, kind, name, planned_at=now)], now)
+        self.runs.resources.created([Resource(launch.run, launch.cell, kind, name, planned_at=now)], now)
 
     def _images(self, run: str, architectures: dict[str, str]) -> dict[str, Image]:
         """The image for each instance type. All cells of a run, and all tries of this step, take the same: that of
@@ -177,7 +177,7 @@ def check_right(runs: RunTable, launch: Launch, now: datetime) -> None:
         RunClosedError: the run or the cell is closed.
         LaunchTooLateError: the right to create is over.
     """
-    runs.check_open(launch.run, launch.cell)
+    runs.launches.check_open(launch.run, launch.cell)
     if now >= launch.until:
         raise LaunchTooLateError(f"the launch of {launch.run} {launch.cell} was to be over at {launch.until}")
 

@@ -13,6 +13,7 @@ from troop.aws.events import EventTable
 from troop.aws.groups import read_groups
 from troop.aws.keys import GivenKey
 from troop.aws.members import read_members
+from troop.aws.shields import spare_shielded
 from troop.aws.starts import Starts
 from troop.aws.state import PolicyTable, StateTable
 from troop.chaos.claims import deadline
@@ -145,6 +146,7 @@ class OnDemand:
             now, item = self.clock(), self.policies.raw(unit)
             # The order of instances needs no secret here: the key decides, so that a repeated try finds the same one.
             facts = look(self, unit, [named], members, item, event_id.encode(), now)
+            facts = spare_shielded(self.ec2, facts, ON_DEMAND)
             last = self.events.get(facts.state.last_event) if facts.state.last_event else None
             verdict = judge(facts, ON_DEMAND)
             if isinstance(verdict, Target):

@@ -107,7 +107,7 @@ class Reaper:
 
     def _left_cells(self, run: str, seen: list[Seen], now: datetime, reaped: Reaped) -> None:
         """Tears down, once more, cells that are over; the others of the run go on."""
-        for cell in reaping.left_cells(seen, self.runs.cells(run), now):
+        for cell in reaping.left_cells(seen, self.runs.cells.of(run), now):
             name = f"{run}-{cell}-"
             if any(one.startswith(name) for one in self.executions.teardowns()):
                 continue
@@ -123,7 +123,7 @@ class Reaper:
         reaped: Reaped,
     ) -> None:
         known = [one for one in stray if runs[one.run] is not None]
-        self._attempt(reaped, "the record", lambda: self.runs.found(teardown.unrecorded(known, [], now), now))
+        self._attempt(reaped, "the record", lambda: self.runs.resources.found(teardown.unrecorded(known, [], now), now))
         # What is going already still holds back what it works with; what is nobody's business here is not touched.
         runs_of_strays = {one.run for one in stray}
         around = [one for one in seen if one.run in runs_of_strays and (one in stray or one.going)]

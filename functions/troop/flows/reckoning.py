@@ -28,7 +28,7 @@ def reckon(runs: RunTable, run: str, cell: str | None, resources: Iterable[Resou
         terms = runs.terms(run)
         if terms is None:
             return
-        every, known = runs.cells(run), list(resources)
+        every, known = runs.cells.of(run), list(resources)
         for one in every:
             if cell in (None, one.cell):
                 cost = spending.actual(terms, [one], known, now)
@@ -43,4 +43,4 @@ def over_budget(runs: RunTable, run: str, cell: str) -> str | None:
     terms = runs.terms(run)
     if terms is None or terms.budget is None:
         return None
-    return spending.over_budget(terms, cell, runs.cells(run))
+    return spending.over_budget(terms, cell, runs.cells.of(run))

@@ -71,6 +71,6 @@ class Reports:
     def _keep_record(self, found: Run) -> None:
         run = found.run
         document = kept_record.document(
-            found, self.runs.cells(run), self.runs.resources(run), self.runs.terms(run), self.version
+            found, self.runs.cells.of(run), self.runs.resources.of(run), self.runs.terms(run), self.version
         )
         self.kept.write(run, names.RECORD, json.dumps(document, indent=2).encode())

@@ -81,11 +81,11 @@ class Teardown:
         """
         now = self.clock()
         if work.cell is not None:
-            self.runs.close_cell(work.run, work.cell, now)
+            self.runs.cells.close(work.run, work.cell, now)
         else:
             self.runs.close(work.run, work.status, work.reason, now)
-        for cell in [work.cell] if work.cell else [cell.cell for cell in self.runs.cells(work.run)]:
-            self.runs.set_cell(work.run, cell, phase=names.TEARDOWN, at=now)
+        for cell in [work.cell] if work.cell else [cell.cell for cell in self.runs.cells.of(work.run)]:
+            self.runs.cells.change(work.run, cell, phase=names.TEARDOWN, at=now)
 
     def remove(self, work: Work) -> Look:
         """Asks all that is left to go, and keeps with the record what was seen and what is gone.
@@ -96,11 +96,11 @@ class Teardown:
         """
         # The launches come first: what one that has ended since has made is seen by the look that follows.
         now = self.clock()
-        launching = teardown.current(self.runs.launches(work.run), work.cell, now)
+        launching = teardown.current(self.runs.launches.of(work.run), work.cell, now)
         seen = self.leftovers.find(work.run, work.cell)
-        recorded = [r for r in self.runs.resources(work.run) if work.cell in (None, r.cell)]
-        self.runs.found(teardown.unrecorded(seen, recorded, now), now)
-        self.runs.gone(teardown.vanished(recorded, seen, launching), now)
+        recorded = [r for r in self.runs.resources.of(work.run) if work.cell in (None, r.cell)]
+        self.runs.resources.found(teardown.unrecorded(seen, recorded, now), now)
+        self.runs.resources.gone(teardown.vanished(recorded, seen, launching), now)
         refused = remove_all(self.leftovers, seen)
         remaining = described(seen, refused) + [f"the launch of cell {launch.cell}" for launch in launching]
         return teardown.after(work.looks, work.quiet, remaining)
@@ -112,23 +112,23 @@ class Teardown:
             TeardownIncompleteError: something on record is not known to be gone.
         """
         now = self.clock()
-        resources = self.runs.resources(work.run)
+        resources = self.runs.resources.of(work.run)
         left = [r for r in resources if work.cell in (None, r.cell) and not r.gone_at]
         if left:
             words = ", ".join(f"{r.kind.value} {r.name}" for r in left[: teardown.NAMED])
             raise TeardownIncompleteError(f"not known to be gone: {words}; start the teardown of {work.run} again")
         if work.cell is not None:
-            self.runs.set_cell(work.run, work.cell, phase=names.OVER, at=now)
+            self.runs.cells.change(work.run, work.cell, phase=names.OVER, at=now)
             reckon(self.runs, work.run, work.cell, resources, now)
             return Concluded()
         run = self.runs.get(work.run)
-        for cell in self.runs.cells(work.run):
+        for cell in self.runs.cells.of(work.run):
             if cell.status not in FINAL:
                 status = _OF_RUN.get(run.outcome or RunStatus.FAILED, CellStatus.FAILED)
-                self.runs.set_cell(work.run, cell.cell, status=status, reason=run.reason or "the run was torn down")
-            self.runs.set_cell(work.run, cell.cell, phase=names.OVER, at=now)
-        for launch in self.runs.launches(work.run):
-            self.runs.end_launch(launch)
+                self.runs.cells.change(work.run, cell.cell, status=status, reason=run.reason or "the run was torn down")
+            self.runs.cells.change(work.run, cell.cell, phase=names.OVER, at=now)
+        for launch in self.runs.launches.of(work.run):
+            self.runs.launches.end(launch)
         reckon(self.runs, work.run, None, resources, now)
         ended = self.runs.conclude(work.run, now)
         return Concluded(ended if run.ended_at is None else None, report=run.standing is None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -12,23 +12,41 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from troop import moments
 from troop.aws.claim import ClaimRefused, Claims
-from troop.aws.events import EventTable, StepRefused
+from troop.aws.events import LONGEST_NOTE, EventTable, StepRefused
 from troop.aws.groups import instance_gone, read_groups
 from troop.aws.members import read_members
+from troop.aws.shields import shielded, spare_shielded
 from troop.aws.state import PolicyTable, StateTable
-from troop.aws.termination import Answer, Terminator
+from troop.aws.termination import BUSY, Answer, TerminationRefused, Terminator
 from troop.chaos.claims import deadline, may_carry_out
 from troop.chaos.events import Event, Status, is_on_demand
 from troop.chaos.facts import Facts, Switch
-from troop.chaos.guards import CAPS, Refusal, Target, candidates, judge, pass_guards
+from troop.chaos.guards import CAPS, SCHEDULED, Refusal, Target, candidates, judge, pass_guards
 from troop.chaos.on_demand import ON_DEMAND, beside
 from troop.chaos.roll import roll
 from troop.chaos.units import unit_of
+from troop.errors import TroopError
 from troop.flows.clocks import is_stale
 from troop.flows.look import look
 from troop.settings import Settings
 
 BY_SOMEBODY_ELSE = "the instance was terminated by somebody else"
+
+
+TRIES = 4
+"""After so many a group that is busy is let be: one less than the workflow makes, so that its step does not fail."""
+
+
+class TerminationForbiddenError(TroopError):
+    """IAM does not let Troop terminate: that is no instance's peculiarity, and somebody has to see to it.
+
+    Attributes:
+        status: of the event.
+    """
+
+    def __init__(self, event: Event) -> None:
+        self.status = event.status
+        super().__init__(f"{event.event_id}: {event.detail}")
 
 
 @dataclass(frozen=True)
@@ -83,7 +101,8 @@ class Termination:
         """Carries the work out, or carries on where an earlier try was cut off.
 
         Raises:
-            ClientError: AWS refused; the claim stands, says so, and is reconciled by a later sweep.
+            TerminationForbiddenError: IAM is against it; what was claimed is closed, or says so.
+            ClientError: AWS failed; the claim stands, says so, and is reconciled by a later sweep.
         """
         event = self.events.get(work.event_id)
         if event is None and is_on_demand(work.event_id):
@@ -112,7 +131,7 @@ class Termination:
         if not groups:
             return Outcome(None, "group-deleted", f"none of {', '.join(work.groups)} is there any more in {work.unit}")
         item = self.policies.raw(work.unit)
-        facts = self._facts(work, groups, item, now)
+        facts = spare_shielded(self.ec2, self._facts(work, groups, item, now), SCHEDULED)
         verdict = judge(facts)
         if isinstance(verdict, Target):
             last = self.events.get(facts.state.last_event) if facts.state.last_event else None
@@ -154,7 +173,15 @@ class Termination:
         if answer is None:
             if not may_carry_out(event, asked_at):
                 return event  # the way here took too long
-            answer = self._ask(event)
+            if event.attempts > 1 and event.method == "drain" and shielded(self.ec2, event.instance_id):
+                # Minutes may have gone since it was chosen, and Auto Scaling would not mind. An earlier try may have
+                # come through before its owner protected it, so a sweep looks later.
+                self.events.note(event, f"{event.instance_id} is protected by EC2 now")
+                return event
+            try:
+                answer = self._ask(event)
+            except TerminationRefused as refused:
+                return self._refused(event, refused)
         if answer is Answer.ASKED:
             return self.events.terminated(event, asked_at)
         if event.attempts > 1:
@@ -177,7 +204,9 @@ class Termination:
         if isinstance(passed, Refusal):
             return f"{passed.reason}: {passed.detail}"
         fit = {i.instance_id for group in passed.groups for i in candidates(passed, group)}
-        return "" if event.instance_id in fit else f"{event.instance_id} is no longer fit to be terminated"
+        if event.instance_id not in fit:
+            return f"{event.instance_id} is no longer fit to be terminated"
+        return f"{event.instance_id} is protected by EC2 now" if shielded(self.ec2, event.instance_id) else ""
 
     def _ask(self, event: Event) -> Answer:
         try:
@@ -185,7 +214,22 @@ class Termination:
         except ClientError as error:
             with suppress(BotoCoreError, ClientError, StepRefused):
                 self.events.note(event, f"AWS said: {error}")
+            if error.response["Error"]["Code"] in BUSY and event.attempts >= TRIES:
+                return Answer.LEFT  # its owner changes it: no time for chaos, and nothing that has to be mended
             raise
+
+    def _refused(self, event: Event, refused: TerminationRefused) -> Event:
+        """Ends a claim that AWS will not let be carried out, so that its place in flight is free at once."""
+        words = f"AWS refused: {refused}"[:LONGEST_NOTE]
+        if event.attempts > 1 or refused.repeated:
+            # An earlier try, of which no answer is known, may have come before the refusal: a sweep looks later.
+            self.events.note(event, words)
+            event = replace(event, detail=words)
+        else:
+            event = self._abandon(event, words)
+        if refused.forbidden:
+            raise TerminationForbiddenError(event)
+        return event
 
     def _abandon(self, event: Event, why: str) -> Event:
         return self.events.close(event, Status.ABANDONED, why)

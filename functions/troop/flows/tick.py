@@ -12,6 +12,7 @@ from troop import moments
 from troop.aws.account import look_closer, read_account
 from troop.aws.decisions import DecisionTable
 from troop.aws.events import EventTable
+from troop.aws.shields import Asking
 from troop.aws.state import PolicyTable, StateTable
 from troop.chaos.decisions import TERMINATE, Decision, calendar_of, decide_all, facts_of_units
 from troop.chaos.events import Event, Status
@@ -61,7 +62,7 @@ class Tick:
         salt = self.salt()
         with without_collections():
             facts = (f for f in facts_of_units(account, self.settings, salt, started) if calendar_of(f) == calendar)
-            decisions = decide_all(facts, partial(look_closer, self.autoscaling, self.cloudwatch))
+            decisions = decide_all(facts, partial(look_closer, self.autoscaling, self.cloudwatch, Asking(self.ec2)))
         self.decisions.write(decisions, self.settings.calendars[calendar].at(started).day)
         for decision in decisions:
             if decision.reason == "leashed" and decision.target and not _on_record(decision, account.states):

@@ -18,6 +18,7 @@ from troop.chaos.events import Event
 from troop.chaos.facts import UnitState
 from troop.chaos.groups import Group
 from troop.chaos.outlook import next_possible, policy_at
+from troop.chaos.participation import told
 from troop.chaos.policy import Policy
 from troop.chaos.units import LONGEST_GROUP_NAME, UNIT_TAG, unit_of
 from troop.settings import Settings
@@ -31,7 +32,8 @@ LATEST = 5
 
 @dataclass(frozen=True)
 class GroupRow:
-    """A group in a listing. ``policy`` is what this group brings to its unit, whose other groups can be stricter.
+    """A group in a listing. ``policy`` is what this group brings to its unit, whose other groups can be stricter; see
+    :func:`troop.chaos.participation.told`.
     ``item``: the unit's, in plain values, empty when there is none.
     """
 
@@ -49,6 +51,7 @@ class UnitView:
     Attributes:
         known: whether a group, a decision, an event or a termination of it is known; an item alone may well be ahead of
             its group, or misspelled.
+        policy: what holds, see :func:`troop.chaos.participation.told`.
         item: the unit's item in plain values, empty when there is none.
         next_possible: see :func:`troop.chaos.outlook.next_possible`.
         events, changes: the last few, newest first.
@@ -81,17 +84,20 @@ class Units:
     def page(self, limit: int, token: str | None, now: datetime) -> tuple[list[GroupRow], str | None]:
         """At most ``limit`` (up to 50) groups, and the token of the page after them. Two calls.
 
+        Troop's own fleets are left out, as they are of no unit.
+
         Raises:
             BadToken: the token is none of an earlier page, or has expired.
         """
-        groups, following = groups_page(self.autoscaling, limit, token)
+        found, following = groups_page(self.autoscaling, limit, token)
+        groups = [group for group in found if not group.is_own_fleet]
         units = {group.name: unit_of(group.name, group.tags, self.settings.units) for group in groups}
         items, states = read_units(self.policies, self.state, units.values())
         rows = [
             GroupRow(
                 group=group,
                 unit=units[group.name],
-                policy=policy_at([group], items.get(units[group.name], {}), self.settings, now),
+                policy=told([group], policy_at([group], items.get(units[group.name], {}), self.settings, now)),
                 state=states.get(units[group.name], UnitState()),
                 item=items.get(units[group.name], {}),
             )
@@ -112,7 +118,7 @@ class Units:
             unit=unit,
             known=bool(groups or decision or events or state != UnitState()),
             groups=groups,
-            policy=policy_at(groups, item, self.settings, now),
+            policy=told(groups, policy_at(groups, item, self.settings, now)),
             item=item,
             state=state,
             next_possible=next_possible(groups, item, self.settings, state, now),
@@ -122,9 +128,12 @@ class Units:
         )
 
     def owner(self, name: str) -> str | None:
-        """The unit that the group of a name belongs to; None when there is no such group. One call."""
+        """The unit that the group of a name belongs to; None when there is no such group, or it is one of Troop's own
+        fleets. One call.
+        """
         groups = read_groups(self.autoscaling, [name]) if len(name) <= LONGEST_GROUP_NAME else []
-        return next((unit_of(group.name, group.tags, self.settings.units) for group in groups), None)
+        units = (unit_of(group.name, group.tags, self.settings.units) for group in groups if not group.is_own_fleet)
+        return next(units, None)
 
     def _groups(self, unit: str, decision: Decided | None) -> tuple[Group, ...]:
         """Those of the last decision that are still there; when none is, those tagged so, or the one of that name."""
@@ -138,4 +147,5 @@ class Units:
         return tuple(sorted(found, key=lambda group: group.name))
 
     def _of(self, unit: str, groups: list[Group]) -> list[Group]:
-        return [group for group in groups if unit_of(group.name, group.tags, self.settings.units) == unit]
+        patterns = self.settings.units
+        return [g for g in groups if not g.is_own_fleet and unit_of(g.name, g.tags, patterns) == unit]

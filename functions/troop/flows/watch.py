@@ -8,9 +8,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from troop.aws.events import EventTable
-from troop.aws.groups import healthy_targets, read_groups
+from botocore.exceptions import BotoCoreError, ClientError
+
+from troop.aws.balancers import Balancers
+from troop.aws.events import LONGEST_NOTE, EventTable
+from troop.aws.groups import read_groups
 from troop.chaos.events import Event, Status
+from troop.chaos.groups import Group
 from troop.chaos.recovery import CONFIRM_WAIT, assess
 from troop.errors import MissingEventError
 from troop.flows import clocks
@@ -30,7 +34,7 @@ class Watcher:
     """Looks at groups."""
 
     autoscaling: Any
-    elbv2: Any
+    balancers: Balancers
     events: EventTable
     timeout: timedelta
     clock: Callable[[], datetime]
@@ -65,11 +69,27 @@ class Watcher:
         if event.status is not Status.TERMINATED:
             return Look(event, event.detail, 0)
         group = next(iter(read_groups(self.autoscaling, [event.group])), None)
-        targets = healthy_targets(self.elbv2, group.target_groups) if group else {}
-        seen = assess(event, group, targets, self.clock(), self.timeout)
+        healthy, unread = self._healthy(event, group) if group else ({}, "")
+        seen = assess(event, group, healthy, self.clock(), self.timeout)
+        if unread:
+            seen = replace(seen, detail=f"{seen.detail}; {unread}"[:LONGEST_NOTE])
         event = replace(event, watch=seen.watch)
         if seen.status is None:
             self.events.looked(event)
             return Look(event, seen.detail, seen.wait_seconds)
         event = self.events.close(event, seen.status, seen.detail, seen.recovered_at)
         return Look(event, seen.detail, 0)
+
+    def _healthy(self, event: Event, group: Group) -> tuple[dict[str, frozenset[str]], str]:
+        """Who is healthy by whom the group gets its traffic from, and what of that could not be read, "" for nothing.
+
+        Raises:
+            ClientError, BotoCoreError: it cannot be read, and there is time to try again. When there is none left, it
+                counts as nobody healthy: an event that nobody can judge would keep its place in flight for ever.
+        """
+        try:
+            return self.balancers.healthy(group), ""
+        except (BotoCoreError, ClientError) as error:
+            if self.clock() - (event.terminated_at or event.at) <= self.timeout:
+                raise
+            return dict.fromkeys(group.sources, frozenset()), f"who gets traffic could not be read: {error}"

@@ -15,6 +15,7 @@ from troop.aws.runs import RunTable
 from troop.aws.state import StateTable
 from troop.bench.record import Kind, Run
 from troop.chaos.outlook import policy_at
+from troop.chaos.participation import told
 from troop.flows.units import GroupRow, Units
 from troop.settings import Settings
 from troop.widgets.asked import Asked, Widget
@@ -159,7 +160,7 @@ class Widgets:
             UnitRow(
                 unit,
                 groups := [row.group for row in rows],
-                policy_at(groups, rows[0].item, self.settings, now),
+                told(groups, policy_at(groups, rows[0].item, self.settings, now)),
                 rows[0].state,
             )
             for unit, rows in found.items()
@@ -167,7 +168,7 @@ class Widgets:
 
     def _unit(self, asked: Asked, now: datetime) -> UnitView:
         view = self.units.look(asked["unit"], now)
-        if not view.known and not view.item and (owner := self.units.owner(asked["unit"])):
+        if not view.groups and not view.item and (owner := self.units.owner(asked["unit"])):
             view = self.units.look(owner, now)
         return UnitView(
             asked=asked,
@@ -200,7 +201,7 @@ class Widgets:
         alive = {run.run: 0 for run in runs if run.ended_at}
         alive |= {run.run: _seen(run) for run in runs if run.standing and not run.ended_at}
         for run in [run for run in runs if run.run not in alive][:COUNTED]:
-            nodes = (one for one in table.resources(run.run) if one.kind is Kind.INSTANCE)
+            nodes = (one for one in table.resources.of(run.run) if one.kind is Kind.INSTANCE)
             alive[run.run] = sum(one.created_at is not None and one.gone_at is None for one in nodes)
         return alive
 

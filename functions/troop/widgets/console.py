@@ -27,8 +27,16 @@ class Console:
 
     def group(self, name: str) -> str | None:
         """Address of an Auto Scaling group's page; None where the partition's console is not known."""
+        return self._address(f"ec2/home?region={self.region}#AutoScalingGroupDetails:id={_quoted(name)};view=details")
+
+    def object(self, bucket: str, key: str) -> str | None:
+        """Address of an S3 object's page, from which those open it who may; None as for a group."""
+        return self._address(f"s3/object/{_quoted(bucket)}?region={self.region}&prefix={_quoted(key)}")
+
+    def _address(self, page: str) -> str | None:
         domain = _DOMAINS.get(self.partition)
-        if domain is None or not self.region:
-            return None
-        home = f"https://{self.region}.{domain}/ec2/home?region={self.region}"
-        return f"{home}#AutoScalingGroupDetails:id={quote(name, safe='')};view=details"
+        return f"https://{self.region}.{domain}/{page}" if domain and self.region else None
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="")

@@ -16,6 +16,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from troop.bench.money import shown
+from troop.bench.names import report_key
 from troop.bench.record import RunStatus
 from troop.chaos.decisions import TERMINATE
 from troop.chaos.events import OPEN, Event, Status, is_on_demand
@@ -67,6 +68,7 @@ class Frame:
     Attributes:
         endpoint: ARN of the function, for clicks.
         now: aware.
+        results: the bucket that has the reports of runs; None where there are none.
     """
 
     endpoint: str
@@ -74,6 +76,7 @@ class Frame:
     console: Console
     shell: Shell
     now: datetime
+    results: str | None = None
 
     def when(self, moment: datetime) -> str:
         """On the dashboard's clock."""
@@ -81,6 +84,10 @@ class Frame:
 
     def clock(self, moment: datetime) -> str:
         return f"{moment.astimezone(self.viewer.zone):%H:%M}"
+
+    def report(self, run: str) -> str | None:
+        """Where the console has the report of a run; it is signed by nobody, so whoever follows it needs to be let."""
+        return self.console.object(self.results, report_key(run)) if self.results else None
 
     @property
     def soon(self) -> date:

@@ -8,6 +8,7 @@ the same here; what they cost no longer grows with the square of the account.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from moto.ec2.exceptions import InvalidInstanceIdError
@@ -20,6 +21,7 @@ from ._wrap import wrap
 _WILDCARDS = frozenset("*?\\[")
 
 
+@cache
 def apply() -> None:
     InstanceBackend.get_instance = _instance
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,7 +30,11 @@ def module(name: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
+    sys.path.insert(0, str(FOLDER))  # as a script has it
+    try:
+        spec.loader.exec_module(loaded)
+    finally:
+        sys.path.remove(str(FOLDER))
     return loaded
 
 
@@ -193,3 +199,134 @@ def test_one_connection_serves_many_reads(account: FakeAccount) -> None:
 )
 def test_threads_are_spread_over_processes(threads: int, processors: int, each: list[int]) -> None:
     assert module("read").shares(threads, processors) == each
+
+
+# ------------------------------------------------------------------ addresses
+
+
+class Renewing:
+    """What all processes share, and a CLI whose addresses are signed with ``key``."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, base: str = "https://s3/data") -> None:
+        self.module, self.base, self.key, self.made = module("addresses"), base, "ASIA1", 0
+        self.path = folder / "objects.json"
+        self.edition = multiprocessing.Value("L", 0, lock=False)
+        self.refused, self.refusals = multiprocessing.Pipe(duplex=False)
+        monkeypatch.setattr(self.module, "presigned", self.presigned)
+        objects = [{"key": key, "size": 5000, "url": self.presigned("data", key, 0)} for key in ("a", "b")]
+        self.module.write(self.path, objects)
+        self.addresses = self.module.Addresses(self.path, self.edition, self.refusals)
+
+    def presigned(self, bucket: str, key: str, seconds: int, **_: Any) -> str:
+        self.made += 1
+        return f"{self.base}/{key}?X-Amz-Credential={self.key}%2F2026&X-Amz-Signature={self.key}"
+
+    def renewal(self) -> Any:
+        return self.module.Renewal(self.path, {"bucket": "data"}, self.edition, self.refused)
+
+    def keys(self) -> set[str]:
+        return {one["url"].rpartition("=")[2] for one in self.addresses.objects()}
+
+
+@pytest.fixture
+def renewing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Renewing:
+    return Renewing(tmp_path, monkeypatch)
+
+
+def test_addresses_are_renewed_when_other_credentials_sign(renewing: Renewing) -> None:
+    renewal, before = renewing.renewal(), renewing.made
+    assert not renewal.look(refused=False)
+    assert renewing.made == before + 1, "as long as they are the same, one short command"
+    assert renewing.keys() == {"ASIA1"}
+    renewing.key = "ASIA2"
+    assert renewal.look(refused=False)
+    assert renewing.keys() == {"ASIA2"}
+    assert not renewal.look(refused=False)
+
+
+def test_addresses_are_renewed_before_their_own_time_is_up(renewing: Renewing) -> None:
+    half = time.time() - 3 * 3600 - 60
+    os.utime(renewing.path, (half, half))
+    renewal = renewing.renewal()
+    assert renewal.look(refused=False)
+    assert not renewal.look(refused=False)
+
+
+def test_credentials_are_looked_at_more_often_than_they_overlap(renewing: Renewing) -> None:
+    assert renewing.module.LOOK_SECONDS < 300
+    assert renewing.renewal()._every == renewing.module.LOOK_SECONDS
+
+
+def test_of_a_refused_edition_is_told_once(renewing: Renewing) -> None:
+    renewal = renewing.renewal()
+    renewing.addresses.objects()
+    renewing.addresses.failed("timeout")
+    assert not renewal._is_refused(0)
+    for _ in range(5):
+        renewing.addresses.failed("http-400")
+    assert renewal._is_refused(0)
+    assert not renewal._is_refused(0)
+    assert renewal.look(refused=True)
+    renewing.addresses.failed("http-403")  # of an address of before, which was still at work
+    assert not renewal._is_refused(0)
+    renewing.addresses.objects()
+    renewing.addresses.failed("http-403")
+    assert renewal._is_refused(0)
+
+
+@pytest.mark.parametrize("within", ["a pause", "a renewal"])
+def test_renewing_ends_before_the_script_does(renewing: Renewing, monkeypatch: pytest.MonkeyPatch, within: str) -> None:
+    """Python ends a script with an error when a thread writes meanwhile."""
+    loud: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", loud.append)
+    begun, ended = threading.Event(), threading.Event()
+
+    def presigned(bucket: str, key: str, seconds: int, **_: Any) -> str:
+        begun.set()
+        assert ended.wait(10)
+        return renewing.presigned(bucket, key, seconds)
+
+    renewal = renewing.renewal()
+    if within == "a renewal":
+        monkeypatch.setattr(renewing.module, "presigned", presigned)
+        renewing.addresses.objects()
+        renewing.addresses.failed("http-403")
+    renewal.start()
+    if within == "a renewal":
+        assert begun.wait(10)
+    renewing.refusals.close()
+    threading.Timer(0.05, ended.set).start()
+    renewal.stop()
+    assert not renewal._thread.is_alive()
+    assert loud == []
+    assert renewing.edition.value == 0, "nobody reads any more, so the rest is not made"
+
+
+def test_refused_addresses_are_renewed_while_reading_goes_on(
+    account: FakeAccount, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account.put("data/a", bytes(5000))
+    account.put("data/b", bytes(5000))
+    renewing = Renewing(tmp_path, monkeypatch, f"{account.url}/data")
+    account.signatures.add("ASIA2")
+    told: list[str] = []
+    recorder = SimpleNamespace(
+        measured_until=1.0,
+        now=lambda: 2.0 if "read" in told else 0.0,
+        ok=lambda operation, seconds, moved: told.append("read"),
+        error=lambda operation, kind: told.append(kind),
+    )
+    renewing.key = "ASIA2"
+    renewing.renewal().start()
+    read = module("read")
+    read.work(recorder, read.Reader(None, 5), renewing.addresses, PARAMETERS, "seed")
+    assert told[0] == "http-403"
+    assert told[-1] == "read"
+
+
+def test_addresses_that_are_refused_are_asked_for_again(scripts: Scripts) -> None:
+    scripts.prepared()
+    scripts.account.signatures.clear()
+    asked = scripts.account.asked["POST", "presign"]
+    scripts.run("read.py")
+    assert scripts.account.asked["POST", "presign"] > asked

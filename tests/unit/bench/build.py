@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from troop.bench.booting import FleetSeen
 from troop.bench.definition import Benchmark, Fleet, Phase
 from troop.bench.roster import Node, make_roster
-from troop.bench.verdicts import FleetSeen
 
 DRIVERS = Fleet("drivers", 3, "c5.large", 1, 300, 8)
 SERVERS = Fleet("servers", 2, "c7g.large", 2, 600, 8)

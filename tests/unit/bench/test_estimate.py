@@ -211,7 +211,7 @@ def test_a_run_that_is_expected_to_cost_more_than_its_budget(budget: str, refuse
     said = [str(problem) for problem in estimates.problems(found, Money(budget=D(budget)))]
     assert bool(said) is refused
     if refused:
-        assert said[0].startswith("budget is 0.1: must be at least what the run is expected to cost, $0.1")
+        assert said[0].startswith("budget is 0.1: must be at least what it is expected to cost, $0.1")
         assert "at most)" in said[0]
 
 

@@ -215,6 +215,19 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
     ]
 
 
+def test_what_does_not_fit_together_is_told_beside_what_is_wrong_by_itself() -> None:
+    """Who mends one mistake should not be shown the next one only then."""
+    wrong = {"fleets__drivers__count": 0, "fleets__servers__zones": 4, "phases__1__timeout": "5m"}
+    document = changed(**wrong, phases__0__roles=["clients"])
+    said = [str(problem) for problem in problems(document, files=FILES)]
+    assert [text.partition(": must")[0] for text in said] == [
+        "fleets.drivers.count is 0",
+        "fleets.servers.zones is 4",
+        "phases.0.roles.0 is 'clients'",
+        "phases.1.timeout is 5m",
+    ]
+
+
 @pytest.mark.parametrize("document", [None, [], "text", 5])
 def test_a_document_that_is_none(document: Any) -> None:
     (problem,) = problems(document)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal as D
 from typing import Any
 
 import jsonschema_rs
@@ -25,6 +26,22 @@ def test_on_spot_its_nodes_may_have_little_time_to_boot() -> None:
     file = a_file(purchase="spot", boot_timeout="5m")
     assert read_fleet(file).fleet("workers").is_spot
     SCHEMA.validate(file)
+
+
+def test_its_prices_are_of_what_is_counted() -> None:
+    found = read_fleet(
+        {**a_file(), "budget": 5, "prices": {"c7g.large": 0.1, "gp3": 0.08}, "accept_unknown_prices": True}
+    )
+    assert (found.money.budget, found.money.other_prices, found.money.accept_unknown_prices) == (
+        5,
+        {"gp3": D("0.08")},
+        True,
+    )
+    assert SCHEMA.is_valid({**a_file(), "prices": {"c7g.large": 0.1, "gp3": 0.08, "io2": 0.1}})
+    assert not SCHEMA.is_valid({**a_file(), "prices": {"cross_zone_gb": 0.01}})
+    with pytest.raises(BadBenchmarkError) as refused:
+        read_fleet({**a_file(), "prices": {"gp3": {"spot": 1}, "cross_zone_gb": 0.01}})
+    assert {problem.where for problem in refused.value.problems} == {"prices.gp3", "prices.cross_zone_gb"}
 
 
 @pytest.mark.parametrize("purchase", ["spot", "on-demand"])

@@ -94,8 +94,24 @@ class FakeApi:
     estimate: dict[str, Any] = field(default_factory=lambda: copy.deepcopy(ESTIMATE))
     refusals: dict[tuple[str, str], list[Answer]] = field(default_factory=dict)
 
-    def add(self, unit: str, *, groups: int = 1, unrecovered: str | None = None, **item: Any) -> None:
-        self.units[unit] = {"item": item, "groups": groups, "unrecovered": unrecovered, "version": len(item)}
+    def add(
+        self,
+        unit: str,
+        *,
+        groups: int = 1,
+        unrecovered: str | None = None,
+        protected: str | None = None,
+        problem: str = "",
+        **item: Any,
+    ) -> None:
+        self.units[unit] = {
+            "item": item,
+            "groups": groups,
+            "unrecovered": unrecovered,
+            "version": len(item),
+            "protected": protected,
+            "problems": [problem] if problem else [],
+        }
 
     def request(
         self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
@@ -103,7 +119,7 @@ class FakeApi:
         self.calls.append((method, path, dict(body or query or {})))
         if refusals := self.refusals.get((method, path)):
             return refusals.pop(0) if len(refusals) > 1 else refusals[0]
-        if path == "benchmarks/estimate":
+        if path in ("benchmarks/estimate", "fleets/estimate"):
             return Answer(200, self.estimate)
         kind, _, rest = path.partition("/")
         name = unquote(rest.replace("~", "%"))
@@ -143,7 +159,9 @@ class FakeApi:
 
     def _unit(self, method: str, name: str, body: dict[str, Any]) -> Answer:
         if method == "PATCH":
-            stored = self.units.setdefault(name, {"item": {}, "groups": 0, "unrecovered": None, "version": 0})
+            if name not in self.units:
+                self.add(name, groups=0)
+            stored = self.units[name]
             if body.pop("version", stored["version"]) != stored["version"]:
                 return Answer(409, {"statusCode": 409, "message": f"{name} was changed by somebody else"})
             if body.pop("unrecovered", None) is False:
@@ -157,15 +175,21 @@ class FakeApi:
         values: dict[str, Any] = {"takes_part": not item.get("opt_out"), "until": None, "probability": 0.2}
         values |= {key: item[key] for key in SOURCES if key in item}
         policy = {k: {"value": v, "source": "item" if k in item else "settings"} for k, v in values.items()}
+        if tag := told["protected"]:
+            policy["takes_part"] = {"value": False, "source": f"tag {tag}"}
+        elif told["problems"]:
+            policy["takes_part"] = {"value": False, "source": "malformed"}
+        members = [f"{name}-v{n}" for n in range(1, told["groups"] + 1)]
         return Answer(
             200,
             {
                 "unit": name,
                 "id": name,
                 "known": bool(told["groups"]),
-                "groups": [{"group": f"{name}-v{n}", "desired": 3} for n in range(1, told["groups"] + 1)],
+                "groups": [{"group": g, "desired": 3, "protected": told["protected"]} for g in members],
                 "policy": policy,
-                "problems": [],
+                "problems": told["problems"],
+                "missing_alarms": [a for a in item.get("stop_alarms") or () if a.startswith("no")],
                 "version": told["version"],
                 "item": {"unit": name, "schema": 1, **item} if item else {},
                 "unrecovered": told["unrecovered"],
@@ -185,16 +209,18 @@ class FakeApi:
 
     def _row(self, unit: str, number: int) -> dict[str, Any]:
         told = self.units[unit]
+        problems = told["problems"] if number == 1 else []  # of the tags of its first group
         return {
             "group": f"{unit}-v{number}",
             "unit": unit,
-            "takes_part": not told["item"].get("opt_out"),
+            "takes_part": not told["item"].get("opt_out") and not told["protected"] and not problems,
+            "protected": told["protected"],
             "probability": 0.2,
             "min_healthy": 2,
             "calendar": "default",
             "method": "crash",
             "sources": {},
-            "problems": [],
+            "problems": problems,
             "desired": 3,
             "in_service": 3,
             "unrecovered": told["unrecovered"],

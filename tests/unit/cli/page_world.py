@@ -96,24 +96,35 @@ def cell(number: int, label: str, status: str = "SUCCEEDED", **more: Any) -> dic
     } | more
 
 
+def found_report(etag: str, made_at: str = "2026-11-21T15:21:40.000Z") -> Answer:
+    """What GET /benchmarks/{run}/report leads to."""
+    told = {"run": RUN, "format": "html", "made_at": made_at, "etag": etag, "size": 4_096}
+    return Answer(302, told, headers={"Location": "https://bucket.example/r"})
+
+
 @dataclass
 class World(FakeApi):
     """Benchmarks, too. ``runs`` by id, as GET /benchmarks/{run} tells them."""
 
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    report: Answer = field(default_factory=lambda: Answer(302, None, headers={"Location": "https://bucket.example/r"}))
+    report: Answer = field(default_factory=lambda: found_report("1"))
 
     def request(
         self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
     ) -> Answer:
         kind, _, rest = path.partition("/")
+        if kind == "events" and rest and (method, path) not in self.refusals:
+            self.calls.append((method, path, dict(query or {})))
+            found = [event for event in self.events if event["id"] == rest]
+            return Answer(200, found[0]) if found else Answer(404, {"statusCode": 404, "message": "no such event"})
         if kind != "benchmarks" or (method, path) in self.refusals:
             return super().request(method, path, query, body)
         self.calls.append((method, path, dict(body or query or {})))
         if not rest:
             return self._page("runs", [told["run"] for told in self.runs.values()], query or {})
         if rest.endswith("/report"):
-            return self.report
+            asked = {"run": RUN, "asked_at": "2026-11-22T09:00:00.000Z"}
+            return self.report if method == "GET" else Answer(202, asked)
         if rest not in self.runs:
             return Answer(404, {"statusCode": 404, "message": f"there is no run {rest}"})
         if method == "DELETE":

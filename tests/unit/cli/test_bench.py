@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import copy
+import hashlib
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cli import bench, bench_files, bench_show
+from cli import bench_files, bench_show, show, watching
 from cli.api import Answer
 from cli.errors import Exit
 from tests.unit.cli.conftest import FakeApi, Run
@@ -44,7 +46,7 @@ sizes:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(watching, "POLL_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -166,6 +168,62 @@ def test_what_is_wrong_with_the_options(run: Run, file: Path, words: list[str], 
     assert said in result.stderr
 
 
+def test_the_catalogue_is_listed_as_it_can_be_typed(
+    run: Run, ok: Callable[..., Any], file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench_files, "CATALOGUE", file.parent)
+    (file.parent / "reads").mkdir()
+    for one in (file, file.parent / "read.py"):
+        one.rename(file.parent / "reads" / one.name)
+    (file.parent / "elsewhere").mkdir()
+    monkeypatch.chdir(file.parent / "elsewhere")
+    (known,) = ok("bench", "list", "--catalogue")["benchmarks"]
+    assert known["file"] == "../reads/benchmark.yaml"
+    assert run("bench", "validate", known["file"]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "said"),
+    [
+        ("bench", "fleet.yaml", "is a standing fleet: `troop fleet --help`"),
+        ("fleet", "benchmark.yaml", "is a benchmark: `troop bench --help`"),
+    ],
+)
+def test_a_file_of_the_other_kind(run: Run, tmp_path: Path, command: str, name: str, said: str) -> None:
+    (tmp_path / name).write_text("name: x\n")
+    for path in (tmp_path, tmp_path / name):
+        result = run(command, "validate" if command == "bench" else "up", str(path))
+        assert (result.exit_code, f"{path} {said}" in result.stderr) == (Exit.USAGE, True)
+
+
+def test_artifacts_of_this_machine_are_looked_for(run: Run, file: Path) -> None:
+    content = hashlib.sha256(b"tool").hexdigest()
+    file.write_text(TEXT + f"artifacts: [{{name: tool, source: build/tool, sha256: {content}}}]\n")
+    result = run("bench", "validate", str(file))
+    assert (result.exit_code, "in order, but not what it needs" in result.stdout) == (0, True)
+    assert f"the artifact tool: {file.parent}/build/tool cannot be read (No such file" in result.stderr
+    (file.parent / "build").mkdir()
+    (file.parent / "build" / "tool").write_bytes(b"another")
+    (warning,) = json.loads(run("bench", "validate", str(file), "--json").stdout)["warnings"]
+    assert f"not {content}" in warning
+    (file.parent / "build" / "tool").write_bytes(b"tool")
+    result = run("bench", "validate", str(file))
+    assert (result.stderr, "in order; " in result.stdout) == ("", True)
+
+
+def test_artifacts_of_this_machine_are_staged_first(run: Run, api: FakeApi, file: Path) -> None:
+    """Else archives are fetched for minutes, only for a file to be missing then."""
+    far, near = (f"{{name: {name}, source: {source}, sha256: {digit * 64}}}" for name, source, digit in SOURCES)
+    file.write_text(TEXT + f"artifacts: [{far}, {near}]\n")
+    api.refusals["POST", "benchmarks/artifacts"] = [Answer(200, {"staged": False, "upload_url": None, "headers": {}})]
+    result = run("bench", "run", str(file))
+    assert (result.exit_code, "the artifact near cannot be had from build/tool" in result.stderr) == (1, True)
+    assert "fetching" not in result.stdout
+
+
+SOURCES = (("far", "https://nowhere.invalid/data", "a"), ("near", "build/tool", "b"))
+
+
 def test_what_lies_beside_is_bounded_but_for_artifacts(run: Run, file: Path) -> None:
     (file.parent / "data.bin").write_bytes(bytes(1024 * 1024))
     result = run("bench", "validate", str(file))
@@ -205,7 +263,7 @@ def test_from_the_file_to_the_table_of_results(run: Run, api: FakeApi, file: Pat
     }
     assert api.calls[:2] == [(*ESTIMATE, asked), (*START, {**asked, "key": "k1"})]
     first, *lines = result.stdout.splitlines()
-    assert first == "expected to cost $0.12, at most $1.50"
+    assert first == "expected to cost $0.13, at most $1.50"
     assert lines[0].startswith(f"started: {ID}, reads in size smoke: 1 node")
     assert [line.split()[-1] for line in lines[1:6]] == ["launch", "boot", "measure", "collect", "teardown"]
     row = next(line for line in lines if "measure" in line and "drivers" in line)
@@ -218,7 +276,7 @@ def test_from_the_file_to_the_table_of_results(run: Run, api: FakeApi, file: Pat
 def test_a_terminal_sees_all_steps_those_to_come_too(
     run: Run, api: FakeApi, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench.show, "is_terminal", lambda: True)
+    monkeypatch.setattr(show, "is_terminal", lambda: True)
     before = ("launch", "boot", "measure")
     going(api, told("launch"), told(*before), told(*before, "collect", "teardown", "over", results=[ROW], **ENDED))
     result = run("bench", "run", str(file))
@@ -304,7 +362,7 @@ def test_ctrl_c_says_how_to_stop_it(run: Run, api: FakeApi, file: Path, monkeypa
     def interrupted(seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(bench.time, "sleep", interrupted)
+    monkeypatch.setattr(time, "sleep", interrupted)
     result = run("-d", "Blue", "--region", "eu-west-1", "bench", "run", str(file))
     assert result.exit_code == 130
     assert f"troop -d Blue --region eu-west-1 bench stop {ID}" in result.stderr
@@ -320,7 +378,7 @@ def test_a_look_that_fails_is_not_the_end(run: Run, api: FakeApi, file: Path) ->
 def test_looks_that_fail_for_good_end_with_how_to_go_on(
     run: Run, api: FakeApi, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench, "_FAILURES", 3)
+    monkeypatch.setattr(watching, "FAILURES", 3)
     going(api)
     api.refusals[ONE] = [Answer(500, None)]
     result = run("bench", "run", str(file))
@@ -368,14 +426,56 @@ def test_results_are_those_of_the_record(run: Run, api: FakeApi, ok: Callable[..
     assert (result.exit_code, "it has no results" in result.stderr) == (Exit.FAILED, True)
 
 
-@pytest.mark.parametrize("words", [("status",), ("stop",), ("results",)])
-def test_a_run_that_there_is_not(run: Run, api: FakeApi, words: tuple[str, ...]) -> None:
-    missing = Answer(
-        404, {"statusCode": 404, "message": "there is no run 'x': GET /benchmarks lists the ids there are"}
-    )
-    api.refusals["GET", "benchmarks/x"] = api.refusals["DELETE", "benchmarks/x"] = [missing]
-    result = run("bench", *words, "x")
-    assert (result.exit_code, "there is no run" in result.stderr) == (Exit.REFUSED, True)
+SCRIPT = "measure failed on i-1: its script ended with 3\nlast lines of i-1:\nreading\nTraceback: no such key"
+
+
+def test_what_a_script_printed_stands_below_what_has_happened(run: Run, api: FakeApi) -> None:
+    """Hidden behind many lines of output, nobody found what had become of the run."""
+    failed = {**ENDED, "status": "FAILED", "reason": SCRIPT}
+    api.refusals[ONE] = [Answer(200, told("launch", **failed))]
+    first, _, output = SCRIPT.partition("\n")
+    result = run("bench", "results", ID)
+    sentence = f"{ID} FAILED: {first} (nothing is left of 1 resources)\n{output}\n"
+    assert result.stderr == f"troop: it has no results: {sentence}"
+    assert sentence in run("bench", "status", ID).stdout
+    api.refusals["GET", "benchmarks"] = [Answer(200, {"runs": [run_out(**failed)], "cursor": None})]
+    listed = run("bench", "list").stdout
+    assert "measure failed" in listed
+    assert "Traceback" not in listed
+
+
+MISSING = {
+    kind: Answer(404, {"statusCode": 404, "message": f"there is no {noun} 'x': GET /{kind} lists the ids there are"})
+    for kind, noun in (("benchmarks", "run"), ("fleets", "fleet"))
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "noun"),
+    [
+        ("bench status", "benchmarks", "run"),
+        ("bench status --follow", "benchmarks", "run"),
+        ("bench stop", "benchmarks", "run"),
+        ("bench results", "benchmarks", "run"),
+        ("fleet status", "fleets", "fleet"),
+        ("fleet scale --count 3", "fleets", "fleet"),
+        ("fleet down", "fleets", "fleet"),
+    ],
+)
+def test_an_id_that_there_is_not(run: Run, api: FakeApi, words: str, kind: str, noun: str) -> None:
+    for method in ("GET", "DELETE", "PATCH"):
+        for each, missing in MISSING.items():
+            api.refusals[method, f"{each}/x"] = [missing]
+    result = run(*words.split(), "x")
+    command = f"troop {words.split()[0]}"
+    assert result.exit_code == Exit.NO_SUCH_UNIT
+    assert result.stderr == f"troop: there is no {noun} 'x': `{command} list` tells them\n"
+
+    other, name = ("fleets", "a standing fleet") if kind == "benchmarks" else ("benchmarks", "a benchmark's run")
+    api.refusals["GET", f"{other}/x"] = [Answer(200, {})]
+    result = run(*words.split(), "x")
+    there = "fleet" if kind == "benchmarks" else "bench"
+    assert (result.exit_code, f"x is {name}, and no {noun}: `troop {there} status x`" in result.stderr) == (7, True)
 
 
 def test_other_peoples_words_do_not_steer_the_terminal(run: Run, api: FakeApi) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli import bench, bench_cells
+from cli import bench_cells, watching
 from cli.api import Answer
 from cli.errors import Exit
 from tests.unit.cli.conftest import FakeApi, Run
@@ -31,7 +31,7 @@ LABELS = {"c001": "n1, threads=50", "c002": "n1, threads=200", "c003": "n3, thre
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(watching, "POLL_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from cli import bench_compare
+from cli.bench_client import NoReportError
 from cli.errors import CliError, Exit
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.reports import cell, operation, repeated, report
@@ -48,6 +49,15 @@ def test_people_see_tables(run: Run) -> None:
     assert "- read 1,006 3 servers, 1 drivers 4 servers, 2 drivers (extrapolated) $0.70 $1.00 1.429" in lines
 
 
+def test_money_that_follows_from_one_repetition_is_told_as_what_it_is(run: Run) -> None:
+    result = run("bench", "compare", "old", "once")
+    needs = " ".join(result.stdout.splitlines()[-1].split())
+    assert needs.endswith("(noise unknown)"), needs
+    assert "what a side needs at equal throughput, and its cost, may be chance" in " ".join(result.stderr.split())
+    result = run("bench", "compare", "old", "new")
+    assert "unknown" not in result.output
+
+
 def test_programs_get_one_document(run: Run) -> None:
     result = run("bench", "compare", "old", "new", "--json", "--confidence", "0.9")
     found = Comparison.model_validate(json.loads(result.stdout))
@@ -73,6 +83,7 @@ def test_programs_get_one_document(run: Run) -> None:
         (["old", "missing"], Exit.USAGE, "there is no missing"),
         (["steps:n3", "steps: n6"], Exit.OK, ""),
         (["steps:n3", "steps:n9"], Exit.USAGE, "no variant 'n9'; it has 'n3', 'n6'"),
+        (["steps", "steps:n9"], Exit.USAGE, "no variant 'n9'; it has 'n3', 'n6'"),
         (["steps:", "old"], Exit.USAGE, "name a variant after the colon"),
         (["old", "steps"], Exit.USAGE, "only B has n3"),
     ],
@@ -98,8 +109,22 @@ def test_it_writes_a_page(run: Run, tmp_path: Path) -> None:
     assert re.search(r"<title>\s*new against old\s*</title>", page)
     assert "echarts" in page
     result = run("bench", "compare", "old", "new", "--html", str(tmp_path / "none" / "page.html"))
-    assert result.exit_code == Exit.FAILED
+    assert result.exit_code == Exit.USAGE
     assert "cannot be written" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "error", [CliError(Exit.FAILED, "damaged"), NoReportError("has no report", False), OSError("denied")]
+)
+def test_to_a_ci_a_side_that_cannot_be_read_is_not_slower(
+    run: Run, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def load(ctx: typer.Context, text: str) -> Report:
+        raise error
+
+    monkeypatch.setattr(bench_compare, "load", load)
+    result = run("bench", "compare", "old", "new", "--fail-below", "0.9")
+    assert (result.exit_code, str(error) in result.stderr) == (Exit.USAGE, True)
 
 
 def test_what_came_of_two_sides_is_told_apart_from_what_is_shown(run: Run) -> None:

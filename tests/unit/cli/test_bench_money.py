@@ -45,8 +45,18 @@ def test_an_estimate_line_by_line(run: Run, ok: Callable[..., Any], api: FakeApi
     row = next(line for line in result.stdout.splitlines() if "c7g.large" in line)
     for shown in ("c001", "drivers, c7g.large, on-demand", "0.3333", "node-hour", "0.0725", "$0.02"):
         assert shown in row
-    assert result.stdout.splitlines()[-1] == "expected to cost $0.12, at most $1.50"
+    assert result.stdout.splitlines()[-1] == "expected to cost $0.13, at most $1.50"
     assert ok("bench", "estimate", str(file)) == api.estimate
+
+
+def test_what_is_told_to_be_expected_is_enough_as_a_budget(run: Run, api: FakeApi, file: Path) -> None:
+    """The refusal rounds up as well, and nobody should be told two amounts."""
+    cells = [{**api.estimate["cells"][0], "cell": cell} for cell in ("c001", "c002")]
+    api.estimate |= {"expected": 0.0303, "most": 0.361, "cells": cells}
+    output = run("bench", "estimate", str(file)).stdout
+    assert "expected to cost $0.04, at most $0.37" in output
+    (sums,) = (line for line in output.splitlines() if line.startswith("c002") and "node-hour" not in line)
+    assert sums.split() == ["c002", "-", "$0.13", "$1.50"]
 
 
 def test_an_estimate_says_what_speaks_against_the_run(run: Run, api: FakeApi, file: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cli.api import Answer
 from cli.client import TroopClient
 from cli.errors import Exit
 from cli.events import changes
@@ -35,6 +36,7 @@ def test_one_document_for_programs_over_many_pages(ok: Callable[..., Any], api: 
 
 
 def test_filters_reach_the_api(ok: Callable[..., Any], api: FakeApi) -> None:
+    api.add("web")
     ok("events", "--group", "web-v1", "--unit", "web", "--status", "recovered", "--since", "2026-11-01T00:00Z",
        "--until", "2026-11-20T00:00+01:00")  # fmt: skip
     assert api.calls[0][2] == {
@@ -50,6 +52,37 @@ def test_filters_reach_the_api(ok: Callable[..., Any], api: FakeApi) -> None:
 def test_nothing_is_an_empty_document_and_a_sentence(run: Run, ok: Callable[..., Any]) -> None:
     assert ok("events") == {"events": []}
     assert "no such events" in run("events").stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--unit wbe", "did you mean web"),
+        ("--unit wbe --follow", "did you mean web"),
+        ("--group wbe-v1 --json", "did you mean web-v1"),
+        ("--unit web-v1", "web-v1 is a group of the unit web: --unit web"),
+        ("--group web", "web is a unit, of the groups web-v1: --unit web"),
+    ],
+)
+def test_a_name_that_nothing_has_is_refused(run: Run, api: FakeApi, words: str, said: str) -> None:
+    api.add("web")
+    result = run("events", *words.split())
+    assert (result.exit_code, result.stdout) == (Exit.NO_SUCH_UNIT, "")
+    assert said in result.stderr
+
+
+def test_who_may_not_look_names_up_sees_no_events(run: Run, api: FakeApi) -> None:
+    api.refusals["GET", "groups/web"] = [Answer(403, {"Message": "User: x is not authorized to perform: y"})]
+    result = run("events", "--unit", "web")
+    assert (result.exit_code, "no such events" in result.stderr) == (0, True)
+
+
+def test_what_is_gone_and_what_nothing_has_happened_to_are_known(run: Run, api: FakeApi) -> None:
+    api.add("web")
+    api.events = [event("gone")]
+    for words in ("--unit web", "--group web-v1", "--unit gone --status leashed", "--group gone-v1 --status leashed"):
+        result = run("events", *words.split())
+        assert (result.exit_code, "no such events" in result.stderr) == (0, True), words
 
 
 @pytest.mark.parametrize("words", [("--since", "yesterdayish"), ("--until", "2026-13-01"), ("--until", "1d", "-f")])

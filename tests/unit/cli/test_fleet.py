@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cli import fleet, fleet_show
+from cli import fleet, fleet_show, watching
 from cli.api import Answer
 from cli.errors import Exit
 from tests.unit.cli.conftest import FakeApi, Run
@@ -31,7 +32,7 @@ setup: setup.sh
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fleet, "_POLL_SECONDS", 0.0)
+    monkeypatch.setattr(watching, "POLL_SECONDS", 0.0)
     monkeypatch.setattr(fleet, "_STALE_SECONDS", 0.0)
 
 
@@ -81,6 +82,7 @@ def test_up_says_how_many_are_there_until_all_are_ready(run: Run, api: FakeApi, 
     result = run("fleet", "up", str(file.parent), "--set", "fleets.workers.count=2", "--key", "k1")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
+        "expected to cost $0.13, at most $1.50",
         f"started: {ID}, until 2026-11-20 23:00:00 UTC",
         "workers: 0 of 2 in service, 0 ready",
         "workers: 1 of 2 in service, 0 ready",
@@ -88,12 +90,27 @@ def test_up_says_how_many_are_there_until_all_are_ready(run: Run, api: FakeApi, 
         "workers: 2 of 2 in service, 2 ready",
         f"{ID} stands; to remove it: troop fleet down {ID}",
     ]
-    assert api.calls[0][2] == {
+    asked = {
         "definition": yaml.safe_load(TEXT),
         "set": {"fleets.workers.count": 2},
         "files": {"setup.sh": base64.b64encode(b"#!/bin/sh\n").decode()},
-        "key": "k1",
     }
+    assert api.calls[:2] == [("POST", "fleets/estimate", asked), ("POST", "fleets", {**asked, "key": "k1"})]
+
+
+@pytest.mark.parametrize("refusal", [Answer(403, {"message": "not allowed"}), Answer(503, {"message": "no prices"})])
+def test_with_a_key_what_cannot_be_estimated_may_be_on_record(
+    run: Run, api: FakeApi, file: Path, refusal: Answer
+) -> None:
+    going(api)
+    api.refusals["POST", "fleets/estimate"] = [refusal]
+    api.refusals["POST", "fleets"] = [Answer(200, out())]
+    result = run("fleet", "up", str(file), "--no-wait")
+    assert (result.exit_code != 0, ("POST", "fleets") in [call[:2] for call in api.calls]) == (True, False)
+    result = run("fleet", "up", str(file), "--no-wait", "--key", "k1")
+    assert result.exit_code == 0, result.output
+    assert "what it would cost is not known: " in result.stderr
+    assert f"on record already: {ID}" in result.stdout
 
 
 def test_scale_waits_until_there_are_so_many(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:
@@ -114,7 +131,12 @@ def test_without_waiting(run: Run, api: FakeApi, file: Path) -> None:
         assert (result.exit_code, f"troop fleet status {ID}" in result.stdout) == (0, True)
     api.refusals["DELETE", ONE] = [Answer(202, out(closed_at="2026-11-20T15:10:00.000Z", status="STOPPING"))]
     assert "is being removed" in run("fleet", "down", ID, "--no-wait").stdout
-    assert [method for method, *_ in api.calls] == ["POST", "PATCH", "DELETE"]
+    assert [(method, path) for method, path, _ in api.calls] == [
+        ("POST", "fleets/estimate"),
+        ("POST", "fleets"),
+        ("PATCH", ONE),
+        ("DELETE", ONE),
+    ]
 
 
 def test_nodes_that_cannot_set_themselves_up_are_a_failure(run: Run, api: FakeApi, file: Path) -> None:
@@ -194,8 +216,7 @@ MONEY = {"expected": 1.25, "most": 1.25, "currency": "USD", "budget": None}
 def test_what_it_is_expected_to_cost_and_has_cost(run: Run, api: FakeApi, file: Path) -> None:
     line = "expected to cost $1.25 until it expires at 2026-11-20 23:00:00 UTC"
     going(api, told(2, 2, 2, estimate=MONEY), told(2, 2, 2, estimate=MONEY, scaled_at="2026-11-20T16:00:00.000Z"))
-    api.refusals["POST", "fleets"] = [Answer(202, out(estimate=MONEY))]
-    assert run("fleet", "up", str(file)).stdout.splitlines()[1] == line
+    assert f"{line}\n" in run("fleet", "status", ID).stdout
     assert f"{line}, with the nodes it began with\n" in run("fleet", "status", ID).stdout
     cost = {"amount": 0.5, "currency": "USD", "items": [], "unknown": ["gp4"]}
     api.refusals["DELETE", ONE] = [Answer(202, out(2, 2, 2, closed_at=ENDED["closed_at"]))]
@@ -233,6 +254,53 @@ def test_what_the_api_refuses_is_said_in_its_words(run: Run, api: FakeApi, statu
     assert (result.exit_code, "at most 10" in result.stderr) == (code, True)
 
 
+BUDGET = {
+    "where": "budget",
+    "problem": "is 0.1: must be at least $0.13",
+    "allowed": "at least $0.13",
+    "loc": ["budget"],
+}
+
+
+def test_what_costs_too_much_is_not_started(run: Run, api: FakeApi, file: Path) -> None:
+    file.write_text(TEXT + "budget: 0.1\n")
+    going(api)
+    api.estimate |= {"problems": [BUDGET], "warnings": ["no price of io2"]}
+    result = run("fleet", "up", str(file), "--accept-unknown-prices")
+    assert result.exit_code == Exit.REFUSED
+    assert f"{file}:8: budget is 0.1: must be at least $0.13" in result.stderr
+    assert "no price of io2" in result.stderr
+    ((_, path, asked),) = api.calls
+    assert (path, asked["set"]) == ("fleets/estimate", {"accept_unknown_prices": True})
+
+
+def test_an_estimate_line_by_line(run: Run, ok: Callable[..., Any], api: FakeApi, file: Path) -> None:
+    result = run("fleet", "estimate", str(file.parent))
+    assert result.exit_code == 0, result.output
+    assert "c7g.large, on-demand" in result.stdout
+    assert result.stdout.splitlines()[-1] == "expected to cost $0.13, at most $1.50"
+    assert ok("fleet", "estimate", str(file)) == api.estimate
+    api.estimate |= {"problems": [BUDGET]}
+    result = run("fleet", "estimate", str(file))
+    assert (result.exit_code, "it would be refused: budget is 0.1" in result.stderr) == (Exit.REFUSED, True)
+    assert {path for _, path, _ in api.calls} == {"fleets/estimate"}
+
+
+def test_a_file_is_checked_without_asking_anybody(run: Run, ok: Callable[..., Any], api: FakeApi, file: Path) -> None:
+    said = run("fleet", "validate", str(file.parent)).stdout
+    assert (
+        f"{file}: in order; workers: 2 workers (c7g.large), ready within 25m 00s; it expires after 8h 00m 00s" in said
+    )
+    assert (
+        ok("fleet", "validate", str(file), "--set", "fleets.workers.count=5")["fleet"]["fleets"]["workers"]["count"]
+        == 5
+    )
+    file.write_text(TEXT.replace("count: 2", "count: 0"))
+    result = run("fleet", "validate", str(file), "--json")
+    assert (result.exit_code, [one["line"] for one in json.loads(result.stdout)["problems"]]) == (Exit.USAGE, [5])
+    assert api.calls == []
+
+
 def test_a_wrong_file_asks_for_nothing(run: Run, api: FakeApi, file: Path) -> None:
     file.write_text(TEXT.replace("count: 2", "count: 0") + "phases: []\n")
     result = run("fleet", "up", str(file))
@@ -255,7 +323,7 @@ def test_ctrl_c_leaves_it_standing(run: Run, api: FakeApi, file: Path, monkeypat
 
 
 def test_a_look_that_fails_is_not_the_end(run: Run, api: FakeApi, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fleet, "_FAILURES", 2)
+    monkeypatch.setattr(watching, "FAILURES", 2)
     going(api)
     api.refusals["GET", ONE] = [Answer(500, None), Answer(200, told(2, 2, 2))]
     assert run("fleet", "up", str(file)).exit_code == 0

@@ -203,6 +203,7 @@ def test_what_the_command_may_not_read_is_told(page: Page, monkeypatch: pytest.M
 
 def test_where_a_report_is(page: Page) -> None:
     assert page.ask(target=f"/ui/report/{RUN}").body == {"url": "https://bucket.example/r"}
+    assert page.ask(target=f"/ui/report/{RUN}/made").body == {"made_at": "2026-11-21T15:21:40.000Z", "etag": "1"}
     page.world.report = Answer(404, {"statusCode": 404, "message": "there is no report yet"})
     assert page.ask(target=f"/ui/report/{RUN}").body["message"] == "there is no report yet"
     page.world.report = Answer(403, {"message": "Missing Authentication Token"}, "MissingAuthenticationTokenException")
@@ -219,6 +220,9 @@ def test_a_report_that_a_browser_could_not_get_is_served_here_and_kept_from_the_
     assert "allow-same-origin" not in report.headers["content-security-policy"]
     assert page.ask(target=url, token=None, Host="evil.example").status == 403
     assert page.ask(target=url[:-1], token=None).status == 404
+    for _ in range(8):
+        page.ask(target=f"/ui/report/{RUN}/made")
+    assert page.ask(target=url, token=None).status == 200
     for _ in range(8):
         page.ask(target=f"/ui/report/{RUN}")
     assert page.ask(target=url, token=None).status == 404

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ def test_groups_of_all_pages(ok: Callable[..., Any], run: Run, api: FakeApi) -> 
     api.add("sick", unrecovered="2026-11-20#sick", opt_out=True)
     assert len(ok("groups")["groups"]) == 61
     table = run("groups").stdout
-    assert "has not recovered from 2026-11-20#sick" in table
+    assert re.search(r"sick-v1 +no \(unrecovered\).* has not recovered from 2026-11-20#sick", table)
     assert "3 of 3" in table
 
 
@@ -34,6 +35,16 @@ def test_a_unit_from_all_sides(run: Run, ok: Callable[..., Any], api: FakeApi) -
 def test_a_group_leads_to_its_unit(ok: Callable[..., Any], api: FakeApi) -> None:
     api.add("web", groups=2)
     assert ok("group", "web-v2")["unit"] == "web"
+
+
+def test_a_group_with_a_past_as_its_own_unit_leads_to_its_unit_of_today(run: Run, api: FakeApi) -> None:
+    api.add("web-v1", groups=0, probability=0.5)  # set before the group was tagged as one of web
+    api.add("web")
+    result = run("opt-out", "web-v1")
+    assert result.exit_code == 0, result.output
+    assert [path for path, _ in api.changes()] == ["groups/web"]
+    api.add("later", groups=0, opt_out=True)
+    assert run("opt-in", "later").exit_code == 0
 
 
 def test_names_with_slashes_are_one_segment(ok: Callable[..., Any], api: FakeApi) -> None:
@@ -69,12 +80,31 @@ def test_opting_out_leaves_nothing_of_an_earlier_one(run: Run, api: FakeApi) -> 
 
 def test_opting_out_with_all_there_is_to_say(run: Run, api: FakeApi) -> None:
     api.add("web")
-    result = run("opt-out", "web-v1", "--reason", "closing", "--until", "2026-12-01", "--owner", "ada")
+    result = run("opt-out", "web-v1", "--reason", "closing", "--until", "2099-12-01", "--owner", "ada")
     assert api.changes() == [
-        ("groups/web", {"opt_out": True, "until": "2026-12-01", "reason": "closing", "owner": "ada"})
+        ("groups/web", {"opt_out": True, "until": "2099-12-01", "reason": "closing", "owner": "ada"})
     ]
-    assert "until 2026-12-01" in result.stdout
+    assert "until 2099-12-01" in result.stdout
     assert "web-v1 belongs to the unit web" in result.stderr
+
+
+def test_what_is_protected_is_not_said_to_take_part(run: Run, api: FakeApi) -> None:
+    api.add("tiny", protected="troop:protected")
+    assert re.search(r"tiny-v1 +no \(protected\)", run("groups").stdout)
+    shown = run("group", "tiny").stdout
+    assert "protected by the tag troop:protected" in shown
+    assert re.search(r"takes_part +no +tag troop:protected", shown)
+    for words in (["set", "tiny", "probability=0.5"], ["opt-in", "tiny"]):
+        assert run(*words).stdout.startswith("tiny is left alone (tag troop:protected)"), words
+
+
+def test_what_is_malformed_is_not_said_to_take_part(run: Run, api: FakeApi) -> None:
+    api.add("ledger", groups=2, problem="ledger-v1: tag troop:probability is 'often'")
+    header, one, two, *_ = run("groups").stdout.splitlines()
+    assert header.split()[-1] == "problems"
+    assert re.match(r"ledger +ledger-v1 +no \(malformed\) .*'often'", one)
+    assert re.match(r"ledger +ledger-v2 +no \(malformed\) ", two)
+    assert re.search(r"takes_part +no +malformed", run("group", "ledger").stdout)
 
 
 def test_an_opt_out_ahead_of_its_group(run: Run, api: FakeApi) -> None:
@@ -121,6 +151,13 @@ def test_values_are_sent_as_what_they_are(ok: Callable[..., Any], api: FakeApi) 
     }
 
 
+def test_a_stop_alarm_that_does_not_exist_is_said(run: Run, api: FakeApi) -> None:
+    api.add("web")
+    said = "There is no alarm nosuch: until there is, web is left alone."
+    assert said in run("set", "web", "stop_alarms=nosuch, web-5xx").stderr
+    assert said in run("group", "web").stdout
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -128,6 +165,8 @@ def test_values_are_sent_as_what_they_are(ok: Callable[..., Any], api: FakeApi) 
         (("probabilty=",), "spelled probability"),
         (("probability=2",), "a number from 0 to 1"),
         (("until=tomorrow",), "a date as YYYY-MM-DD"),
+        (("opt_out=true", "until=2020-01-01"), "until is 2020-01-01, which is over"),
+        (("until=2020-01-01",), "until is 2020-01-01, which is over"),
         (("method",), "KEY=VALUE"),
         (("owner=a", "owner=b"), "given twice"),
     ],
@@ -147,13 +186,20 @@ def test_a_bad_until_of_an_opt_out(run: Run, api: FakeApi) -> None:
     assert "--until is 'soon'" in result.stderr
 
 
+def test_an_opt_out_that_is_over_is_none(run: Run, api: FakeApi) -> None:
+    api.add("web", opt_out=True)
+    result = run("opt-out", "web", "--until", "2020-12-04")
+    assert (result.exit_code, api.calls) == (Exit.USAGE, [])
+    assert "--until is 2020-12-04, which is over" in result.stderr
+
+
 def test_what_the_api_refuses_and_who_came_first(run: Run, api: FakeApi) -> None:
     api.add("web")
     api.refusals["PATCH", "groups/web"] = [Answer(400, {"message": "body.calendar: is 'x', must be one of default"})]
     result = run("set", "web", "calendar=x")
     assert (result.exit_code, result.stderr) == (
         Exit.REFUSED,
-        "troop: body.calendar: is 'x', must be one of default\n",
+        "troop: calendar is 'x', must be one of default\n",
     )
     api.refusals["PATCH", "groups/web"] = [Answer(409, {"message": "changed in the meantime"})]
     assert run("set", "web", "calendar=x").exit_code == Exit.CONFLICT

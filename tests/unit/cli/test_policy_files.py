@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ WRONG = [
     ("units: [web]", "one key, units"),
     ("units: {", "no YAML"),
     ("units: !!python/object/apply:os.system [true]", "no YAML"),
-    pytest.param("[" * 5000, "no YAML", id="brackets without end"),
+    pytest.param("[" * 1000, "no YAML", id="brackets without end"),
 ]
 
 
@@ -122,6 +123,61 @@ def test_what_is_malformed_is_exported_for_it_counts_and_is_not_taken_back(
         assert words in exported.stderr
     result = run("policy", "import", file(exported.stdout), "--yes")
     assert (result.exit_code, api.changes()) == (Exit.USAGE, [])
+
+
+def test_an_opt_out_of_the_file_that_is_over_is_said_and_left_out(
+    run: Run, file: Callable[[str], str], api: FakeApi
+) -> None:
+    api.add("web")
+    api.add("old", opt_out=True, until="2020-01-01")
+    ended = "{opt_out: true, until: 2020-01-01, owner: us}"
+    result = run("policy", "import", file(f"units: {{web: {ended}, old: {ended}}}"), "--yes")
+    assert result.exit_code == 0
+    assert "web: its opt-out is over since 2020-01-01, and is left out" in result.stderr
+    assert "old:" not in result.stderr  # it is stored so
+    assert [body for _, body in api.changes()] == [{"owner": "us", "version": 0}, {"owner": "us", "version": 2}]
+
+
+REFUSED = "body.until: is 'it', must be later: an opt-out that is over would leave nobody alone"
+
+
+def test_an_opt_out_that_is_over_on_the_units_calendar_is_said_and_left_out(
+    run: Run, file: Callable[[str], str], api: FakeApi
+) -> None:
+    """What is not yet over at UTC-12 only the API knows."""
+    today = (datetime.now(UTC) - timedelta(hours=12)).date().isoformat()
+    api.add("web")
+    api.add("on", opt_out=True)
+    for unit in ("web", "on"):
+        api.refusals["PATCH", f"groups/{unit}"] = [Answer(400, {"message": REFUSED}), Answer(200, {"unit": unit})]
+    ended = f"{{opt_out: true, until: {today}, owner: us}}"
+    result = run("policy", "import", file(f"units: {{web: {ended}, 'on': {ended}}}"), "--yes", "--json")
+    assert result.exit_code == 0, result.output
+    assert f"web: its opt-out is over since {today}, and is left out" in result.stderr
+    assert [body for _, body in api.changes()] == [
+        {"opt_out": True, "until": today, "owner": "us", "version": 0},
+        {"owner": "us", "version": 0},
+        {"until": today, "owner": "us", "version": 1},
+        {"opt_out": None, "owner": "us", "version": 1},
+    ]
+    assert [(one["status"], list(one["changes"])) for one in json.loads(result.stdout)["units"]] == [
+        ("changed", ["owner"]),
+        ("changed", ["opt_out", "owner"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [("opt_out: true, until: 2099-01-01", REFUSED), ("opt_out: true, until: TODAY", "body.owner: is wrong")],
+)
+def test_other_refusals_are_not_tried_without_the_opt_out(
+    run: Run, file: Callable[[str], str], api: FakeApi, policy: str, said: str
+) -> None:
+    api.add("web")
+    api.refusals["PATCH", "groups/web"] = [Answer(400, {"message": said})]
+    policy = policy.replace("TODAY", (datetime.now(UTC) - timedelta(hours=12)).date().isoformat())
+    result = run("policy", "import", file(f"units: {{web: {{{policy}}}}}"), "--yes")
+    assert (result.exit_code, len(api.changes())) == (Exit.FAILED, 1)
 
 
 def test_what_no_unit_can_be_called_is_left_out_and_said(run: Run, file: Callable[[str], str], api: FakeApi) -> None:
@@ -218,7 +274,14 @@ def test_all_mistakes_are_told_at_once() -> None:
 def test_no_such_file(run: Run) -> None:
     result = run("policy", "import", "/nowhere/policy.yaml")
     assert result.exit_code == Exit.USAGE
-    assert "cannot be read" in result.stderr
+    assert result.stderr == "troop: /nowhere/policy.yaml cannot be read: No such file or directory\n"
+
+
+def test_what_is_no_yaml_names_the_line(run: Run, file: Callable[[str], str]) -> None:
+    result = run("policy", "import", file("units:\n  web: [1\n"))
+    assert result.exit_code == Exit.USAGE
+    assert " in line 3, column 1" in result.stderr
+    assert "unicode string" not in result.stderr
 
 
 def test_from_stdin(run: Run, api: FakeApi) -> None:

@@ -98,6 +98,40 @@ def test_doctor(run: Run, api: FakeApi, checks: list[dict[str, Any]], words: tup
         assert check["name"] in result.stdout
         if check["status"] != "ok":
             assert f"{check['name']}: {check['todo']}" in result.stdout
+    assert "every unit's policy can be read" in result.stdout
     as_json = run("doctor", "--json", *words)
     assert as_json.exit_code == code
     assert '"checks"' in as_json.stdout
+
+
+def test_the_doctor_warns_of_units_whose_policy_cannot_be_read(run: Run, ok: Callable[..., Any], api: FakeApi) -> None:
+    api.add("web")
+    api.add("ledger", groups=2, problem="tag troop:probability is 'often'")
+    api.add("vault", problem="tag troop:probabilty is unknown")
+    found = ok("doctor")
+    last = found["checks"][-1]
+    assert (found["status"], last["name"], last["value"]) == ("warn", "units-malformed", 2)
+    assert run("doctor", "--strict").exit_code == Exit.FAILED
+    assert "left alone: ledger, vault" in run("doctor").stdout
+
+
+def test_the_doctor_of_somebody_who_may_not_see_groups(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:
+    api.refusals["GET", "groups"] = [Answer(403, {"Message": "User: x is not authorized to perform: y"})]
+    result = run("doctor", "--strict")
+    assert (result.exit_code, "units-malformed" in result.stdout) == (0, True)
+    last = ok("doctor")["checks"][-1]
+    assert (last["status"], last["value"]) == ("ok", None)
+    assert "not looked at: you may not do that" in last["detail"]
+
+
+def test_the_doctor_warns_of_groups_that_cannot_be_read(run: Run, api: FakeApi) -> None:
+    api.refusals["GET", "groups"] = [Answer(400, {"message": "what?"})]
+    result = run("doctor", "--strict")
+    assert (result.exit_code, "could not be read" in result.stdout) == (Exit.FAILED, True)
+
+
+@pytest.mark.parametrize("command", ["halt", "unleash", "resume", "leash"])
+def test_a_reason_that_is_too_long_is_refused_here(run: Run, api: FakeApi, command: str) -> None:
+    result = run(command, "--reason", "x" * 257)
+    assert (result.exit_code, api.calls) == (Exit.USAGE, [])
+    assert "--reason has 257 characters: must be text of 1 to 256 characters" in result.stderr

@@ -10,7 +10,9 @@ import pytest
 from cli import terminate
 from cli.api import Answer
 from cli.errors import Exit
+from cli.remedies import remedy
 from tests.unit.cli.conftest import FakeApi, Run, event
+from troop.chaos.guards import REASONS
 
 ASKED = ("POST", "terminations")
 
@@ -107,7 +109,9 @@ def test_it_does_not_wait_for_ever(
 REFUSALS = [
     (403, {"statusCode": 403, "message": "troop:on_demand is false"}, Exit.REFUSED, "on_demand"),
     (403, {"Message": "User is not authorized"}, Exit.FORBIDDEN, "execute-api:Invoke"),
-    (404, {"statusCode": 404, "message": "no group web"}, Exit.NO_SUCH_UNIT, "no group"),
+    (404, {"statusCode": 404, "message": "no group web"}, Exit.NO_SUCH_UNIT, "no unit or group 'web'"),
+    (409, {"statusCode": 409, "message": "halted: by the switch", "reason": "halted"}, Exit.REFUSED, "`troop resume`"),
+    (409, {"statusCode": 409, "message": "opted-out", "reason": "opted-out"}, Exit.REFUSED, "`troop opt-in web` ends"),
     (409, {"statusCode": 409, "message": "leashed: due, but"}, Exit.REFUSED, "leashed"),
     (410, {"statusCode": 410, "message": "too-small: web"}, Exit.REFUSED, "too-small"),
 ]
@@ -123,6 +127,20 @@ def test_refusals_are_told(
     assert words in result.stderr
 
 
+def test_who_names_a_unit_is_told_its_groups(run: Run, api: FakeApi) -> None:
+    api.add("shop", groups=2)
+    api.refusals[ASKED] = [Answer(404, {"statusCode": 404, "message": "there is no Auto Scaling group named 'shop'"})]
+    result = run("terminate", "shop", "--yes")
+    assert result.exit_code == Exit.NO_SUCH_UNIT
+    assert "named 'shop'; shop is a unit: name one of its groups, shop-v1, shop-v2\n" in result.stderr
+
+
+def test_every_refusal_says_what_to_do() -> None:
+    """Of those that a request can meet: the others are about when, and how often."""
+    ignored = {"weekend", "holiday", "freeze", "outside-window", "too-soon", "not-rolled", "not-yet", "already-today"}
+    assert [reason for reason in REASONS if not remedy(reason, "web") and reason not in ignored] == []
+
+
 def test_an_answer_that_was_lost_is_asked_for_again_with_the_same_key(run: Run, api: FakeApi) -> None:
     stages(api, "RECOVERED", first=200)
     api.refusals[ASKED].insert(0, Answer(504, {"message": "timed out"}))
@@ -131,3 +149,11 @@ def test_an_answer_that_was_lost_is_asked_for_again_with_the_same_key(run: Run, 
     keys = {body["idempotency_key"] for method, _, body in api.calls if method == "POST"}
     assert len(keys) == 1
     assert "already on record" in result.stdout
+
+
+@pytest.mark.parametrize("words", ["terminate web --yes", "bench run nowhere.yaml", "fleet up nowhere.yaml"])
+@pytest.mark.parametrize("key", ["", " "])
+def test_an_empty_key_is_refused_and_not_made_up(run: Run, api: FakeApi, words: str, key: str) -> None:
+    result = run(*words.split(), "--key", key)
+    assert (result.exit_code, api.calls) == (Exit.USAGE, [])
+    assert "--key is empty" in result.stderr

@@ -72,6 +72,13 @@ CASES: list[Case] = [
     ),
     Case(protected, "protected", "web belongs to one of Troop's own fleets", members(tags={"troop:fleet": "run-1"})),
     Case(
+        protected,
+        "protected",
+        "web belongs to one of Troop's own fleets",
+        members(tags={"troop:fleet": "servers", "troop:run": "run-1"}),
+        members(tags={"troop:run": "run-1"}),
+    ),
+    Case(
         malformed,
         "malformed",
         "attribute probability is '2': must be a number from 0 to 1; "

@@ -152,6 +152,13 @@ def test_instances_count_when_they_are_healthy_in_every_target_group(
     assert (seen.watch.whole == 1) is is_whole
 
 
+@pytest.mark.parametrize("field", ["load_balancers", "lattice_groups"])
+def test_a_load_balancer_of_any_kind_has_its_say(field: str) -> None:
+    seen = replace(REPLACED, target_groups=("a",), **{field: ("b",)})
+    assert look(seen, seconds(60), healthy={"a": ALL, "b": ALL - {instance(3).instance_id}}).watch.whole == 0
+    assert look(seen, seconds(60), healthy={"a": ALL, "b": ALL}).watch.whole == 1
+
+
 # ------------------------------------------------------------------ the end of the watch
 
 

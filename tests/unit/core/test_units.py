@@ -15,6 +15,7 @@ from troop.chaos.facts import UnitState
 from troop.chaos.roll import due_at, roll
 from troop.chaos.units import by_unit, unit_from_url, unit_of, unit_to_url
 
+FLEET = {"troop:fleet": "servers"}
 PATTERNS = (("web-v*", "web"), ("web-*", "web-rest"), ("db-[0-9]", "db"))
 
 
@@ -45,6 +46,19 @@ def test_groups_of_one_unit_stand_together_in_order() -> None:
         "zoo": ["a-group"],
     }
     assert list(found) == ["db", "web", "zoo"]
+
+
+@pytest.mark.parametrize("patterns", [PATTERNS, [("*", "all")]], ids=["some", "whatever it is called"])
+def test_troops_own_fleets_are_no_units(patterns: list[tuple[str, str]]) -> None:
+    own = group("troop-20261120-150000-1f0c9b2e-c001-servers", tags={"troop:run": "20261120-150000-1f0c9b2e"} | FLEET)
+    found = by_unit([own, group("web-v1")], patterns)
+    assert [g.name for members in found.values() for g in members] == ["web-v1"]
+
+
+def test_a_group_that_only_looks_like_one_is_decided_about_and_protected() -> None:
+    """So that an owner who has tagged it so is told why chaos leaves it alone."""
+    found = list(facts_of_units(account(group("web", tags=FLEET)), settings(), SALT, LAST_TICK))
+    assert [(d.unit, d.reason) for d in decide_all(found)] == [("web", "protected")]
 
 
 BY_TAG: tuple[Any, ...] = ({"troop:unit": "web"}, {}, "web-v041", "web-v042")

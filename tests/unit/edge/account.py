@@ -76,6 +76,10 @@ CONTEXT: Any = SimpleNamespace(
 )
 
 
+Call = Callable[[], Any]
+"""What makes a call of AWS that was intercepted."""
+
+
 class Cut(Exception):
     """An injected end of a function's run."""
 
@@ -219,8 +223,13 @@ class Account:
         return answer
 
 
+def through(number: int, operation: str, call: Call) -> Any:
+    """For :func:`calls` that are only listed."""
+    return call()
+
+
 @contextmanager
-def calls(monkeypatch: Any, intercept: Callable[[int, str, Callable[[], Any]], Any]) -> Iterator[list[str]]:
+def calls(monkeypatch: Any, intercept: Callable[[int, str, Call], Any]) -> Iterator[list[str]]:
     """Routes every call of every client through ``intercept(number, operation, call)``; lists the operations."""
     made: list[str] = []
     real = BaseClient._make_api_call
@@ -237,10 +246,10 @@ def calls(monkeypatch: Any, intercept: Callable[[int, str, Callable[[], Any]], A
         yield made
 
 
-def cut_at(number: int, acted: bool) -> Callable[[int, str, Callable[[], Any]], Any]:
+def cut_at(number: int, acted: bool) -> Callable[[int, str, Call], Any]:
     """Cuts the run at a call: before it acts, or after it, its answer lost."""
 
-    def intercept(at: int, operation: str, call: Callable[[], Any]) -> Any:
+    def intercept(at: int, operation: str, call: Call) -> Any:
         if at == number and not acted:
             raise Cut(operation)
         answer = call()

@@ -216,7 +216,7 @@ class Bench:
     # What is there
 
     def cell(self) -> Cell:
-        return self.runs.cell(self.run, CELL)
+        return self.runs.cells.get(self.run, CELL)
 
     def put(self, key: str, document: Any) -> None:
         self.s3.put_object(Bucket=BUCKET, Key=key, Body=json.dumps(document).encode())

@@ -17,13 +17,17 @@ from aws_lambda_powertools.utilities.parameters import clear_caches
 from botocore.client import BaseClient
 from moto import mock_aws
 
+from local.account.patches import moto_lookups, moto_speed
 from tests.unit.edge.account import ENVIRONMENT, SETTINGS, Account, Clock
 from tests.unit.edge.benches import Bench, deploy_benchmarks
 from tests.unit.edge.deployed import Deployed, deploy
+from tests.unit.edge.dimensions import right_dimensions
 from tests.unit.edge.market import Market
 from troop import wiring
 
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # thousands of them, for every account
+moto_lookups.apply()
+moto_speed.apply()
 
 
 Log = Callable[[], list[dict[str, Any]]]
@@ -71,6 +75,12 @@ def settings(request: pytest.FixtureRequest) -> dict[str, Any]:
 def market() -> Market:
     """What the account is told of prices and quotas."""
     return Market()
+
+
+@pytest.fixture(autouse=True)
+def _metrics_have_their_dimensions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with right_dimensions(monkeypatch):
+        yield
 
 
 @pytest.fixture

@@ -138,7 +138,9 @@ class Stand:
 
     def on_record(self, run: str, *, gone: bool) -> set[str]:
         """Ids of the instances that the record has, gone or not."""
-        return {r.name for r in self.runs.resources(run) if r.kind is Kind.INSTANCE and (r.gone_at is not None) is gone}
+        return {
+            r.name for r in self.runs.resources.of(run) if r.kind is Kind.INSTANCE and (r.gone_at is not None) is gone
+        }
 
     def started(self, machine: str) -> dict[str, Any]:
         """Inputs of the executions that were started, by their name."""

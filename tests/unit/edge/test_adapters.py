@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -10,12 +11,14 @@ from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import FRIDAY, OVERDUE, Account, calls
 from troop.aws import groups
+from troop.aws.balancers import Balancers
 from troop.aws.clients import client
 from troop.aws.dynamo import plain, typed
 from troop.aws.event_items import from_item, to_item
 from troop.aws.termination import Answer, Terminator
 from troop.aws.transact import ATTEMPTS, ConditionFailed, transact, write
 from troop.chaos.events import Event, Status, Watch
+from troop.chaos.groups import Group
 
 
 def test_groups_are_read_page_by_page_and_by_name(account: Account) -> None:
@@ -113,7 +116,62 @@ def test_lifecycle_states_that_mean_leaving_are_the_services_own() -> None:
 
 def test_a_deleted_target_group_has_no_healthy_targets(account: Account) -> None:
     arn = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/gone/0123456789abcdef"
-    assert groups.healthy_targets(client("elbv2"), [arn]) == {arn: frozenset()}
+    seen = Group("web", 1, target_groups=(arn,), load_balancers=("gone",))
+    assert Balancers(client).healthy(seen) == {arn: frozenset(), "gone": frozenset()}
+
+
+def test_who_is_healthy_behind_a_classic_load_balancer(account: Account) -> None:
+    listener = {"Protocol": "HTTP", "LoadBalancerPort": 80, "InstancePort": 80}
+    client("elb").create_load_balancer(
+        LoadBalancerName="old", Listeners=[listener], AvailabilityZones=["eu-central-1a", "eu-central-1b"]
+    )
+    account.group("web", size=2, LoadBalancerNames=["old"])
+    (seen,) = groups.read_groups(account.autoscaling)
+    ill, well = account.instances("web")
+    account.ec2.stop_instances(InstanceIds=[ill])
+    assert seen.load_balancers == ("old",)
+    assert Balancers(client).healthy(seen) == {"old": frozenset([well])}
+
+
+LATTICE = "arn:aws:vpc-lattice:eu-central-1:123456789012:targetgroup/tg-0123456789abcdef0"
+
+
+def test_who_is_healthy_behind_vpc_lattice(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    statuses = client("vpc-lattice").meta.service_model.shape_for("TargetStatus").enum
+
+    def answer(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        assert operation == "ListTargets"
+        return {"items": [{"id": status, "status": status} for status in statuses]}
+
+    with calls(monkeypatch, answer):
+        healthy = Balancers(client).healthy(Group("web", 1, lattice_groups=(LATTICE,)))
+    assert healthy == {LATTICE: frozenset({"HEALTHY", "UNUSED", "UNAVAILABLE"})}
+
+
+def test_where_a_group_gets_its_traffic_from_is_told_in_two_ways(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account.group("web")
+    arn = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/web/0123456789abcdef"
+
+    def told(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        found = call()
+        found["AutoScalingGroups"][0] |= {
+            "TargetGroupARNs": [arn],
+            "TrafficSources": [
+                {"Identifier": arn, "Type": "elbv2"},
+                {"Identifier": f"{arn}0"},
+                {"Identifier": "old", "Type": "elb"},
+                {"Identifier": LATTICE},
+                {"Identifier": "x", "Type": "of another year"},
+            ],
+        }
+        return found
+
+    with calls(monkeypatch, told):
+        (seen,) = groups.read_groups(account.autoscaling)
+    assert seen.target_groups == (arn, f"{arn}0")
+    assert (seen.load_balancers, seen.lattice_groups) == (("old",), (LATTICE,))
 
 
 def test_alarms_by_the_hundred(account: Account) -> None:

@@ -43,6 +43,31 @@ class TestPolicy:
         assert found["policy"]["takes_part"] == {"value": False, "source": "item"}
         assert found == get("/groups/web")
 
+    @pytest.mark.parametrize(
+        ("more", "status"),
+        [
+            ({"until": "2026-11-19"}, 400),
+            ({"until": "2026-11-19", "calendar": "default"}, 400),
+            ({"until": "2026-11-20"}, 200),  # that day included
+            ({"until": "2026-11-19", "opt_out": None}, 200),
+        ],
+    )
+    def test_an_opt_out_that_is_over_is_refused(self, account: Account, more: dict[str, Any], status: int) -> None:
+        account.policy("web", opt_out=True, reason="open-ended")
+        found, answer = ask("PATCH", "/groups/web", {"opt_out": True} | more)
+        assert found == status
+        if status == 400:
+            assert "must be 2026-11-20 or later" in answer["message"]
+            assert "until" not in plain(stored(account))
+
+    def test_its_end_by_itself_is_that_of_an_opt_out(self, account: Account) -> None:
+        for body, status in (
+            ({"until": "2026-11-19"}, 400),
+            ({"until": "2026-11-20"}, 200),
+            ({"until": "2026-11-19", "opt_out": False}, 200),
+        ):
+            assert ask("PATCH", "/groups/web", body)[0] == status, body
+
     def test_null_removes_and_what_is_left_out_stays(self, account: Account) -> None:
         account.policy("web", opt_out="true", reason="by hand", comment="mine")
         patch("/groups/web", {"opt_out": None, "owner": "shop"})
@@ -124,14 +149,14 @@ class TestPolicy:
             ({"method": "gently"}, "body.method: is 'gently', must be one of crash, drain"),
             ({"stop_alarms": [""]}, "body.stop_alarms: is [''], must be names parted by commas"),
             ({"optout": True}, "body: optout is unknown, must be spelled opt_out"),
-            ({"unrecovered": True}, "body.unrecovered: Input should be False"),
+            ({"unrecovered": True}, "body.unrecovered: is true, must be false"),
             ({"unrecovered": None}, "body.unrecovered"),
-            ({"version": -1}, "body.version: Input should be greater than or equal to 0"),
+            ({"version": -1}, "body.version: is -1, must be at least 0"),
             ([], "body: "),
             ("text", "body is no JSON document"),
             ('"text"', "body: "),
-            (None, "body: Field required"),
-            ("null", "body: Field required"),
+            (None, "body: is missing"),
+            ("null", "body: is missing"),
             ("{", "body is no JSON document"),
             ("[" * 100_000, "body is longer than 65536 characters"),
             ("[" * 60_000, "body is no JSON document"),

@@ -209,9 +209,9 @@ def test_cursors_are_opaque_and_bound_to_their_listing(account: Account) -> None
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ({"limit": 0}, ["limit", "greater than or equal to 1"]),
-        ({"limit": 101}, ["limit", "less than or equal to 100"]),
-        ({"limit": "many"}, ["limit", "valid integer"]),
+        ({"limit": 0}, ["limit", "must be at least 1"]),
+        ({"limit": 101}, ["limit", "must be at most 100"]),
+        ({"limit": "many"}, ["limit", "is 'many', must be a whole number"]),
         ({"status": "DEAD"}, ["status", "'LEASHED'", "'ABANDONED'"]),
         ({"since": "yesterday"}, ["since", "valid datetime"]),
         ({"since": "2026-11-20T22:50:00"}, ["since", "timezone"]),

@@ -27,6 +27,13 @@ def _never(number: int, operation: str, call: Callable[[], Any]) -> Any:
 
 
 class TestListing:
+    def test_troops_own_fleets_are_no_units(self, account: Account) -> None:
+        account.group("web")
+        account.group("troop-run-c001-servers", tags={"troop:run": "run", "troop:fleet": "servers"})
+        assert [row["unit"] for row in get("/groups")["groups"]] == ["web"]
+        status, _ = ask("GET", "/groups/troop-run-c001-servers")
+        assert status == 404, "and nobody is told that one takes part"
+
     def test_a_row_tells_policy_sources_and_state(self, account: Account) -> None:
         account.group("web-v042", tags={"troop:min_healthy": "3"})
         account.policy("web", opt_out=True, probability="0.5", reason="closing")
@@ -38,6 +45,7 @@ class TestListing:
                     "unit": "web",
                     "id": "web",
                     "takes_part": False,
+                    "protected": None,
                     "probability": 0.5,
                     "min_healthy": 3,
                     "calendar": "default",
@@ -59,10 +67,17 @@ class TestListing:
             "cursor": None,
         }
 
+    def test_what_is_protected_takes_no_part_whatever_people_have_set(self, account: Account) -> None:
+        account.group("db", tags={"troop:protected": "no", "troop:opt_in": "true"})
+        (row,) = get("/groups")["groups"]
+        told = (row["takes_part"], row["sources"]["takes_part"], row["protected"])
+        assert told == (False, "tag troop:protected", "troop:protected")
+
     def test_malformed_values_are_told(self, account: Account) -> None:
         account.group("web", tags={"troop:probability": "often"})
         (row,) = get("/groups")["groups"]
         assert row["problems"] == ["web: tag troop:probability is 'often': must be a number from 0 to 1"]
+        assert (row["takes_part"], row["sources"]["takes_part"]) == (False, "malformed")
 
     def test_an_account_without_groups(self, account: Account) -> None:
         assert get("/groups") == {"groups": [], "cursor": None}
@@ -117,8 +132,8 @@ class TestListing:
     @pytest.mark.parametrize(
         ("query", "words"),
         [
-            ({"limit": 0}, "greater than or equal to 1"),
-            ({"limit": 51}, "less than or equal to 50"),
+            ({"limit": 0}, "must be at least 1"),
+            ({"limit": 51}, "must be at most 50"),
             ({"cursor": "no"}, cursors.UNKNOWN),
             ({"cursor": cursors.encode("x", ["events"])}, "cursor belongs to a listing with other parameters"),
         ],

@@ -84,8 +84,8 @@ def test_whatever_people_write_is_shown(account: Account) -> None:
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ({"limit": 0}, "greater than or equal to 1"),
-        ({"limit": 101}, "less than or equal to 100"),
+        ({"limit": 0}, "must be at least 1"),
+        ({"limit": 101}, "must be at most 100"),
         ({"cursor": "no"}, cursors.UNKNOWN),
         ({"cursor": cursors.encode("web", ["groups"])}, "cursor belongs to a listing with other parameters"),
         ({"cursor": cursors.encode("x" * 2049, ["policies"])}, cursors.UNKNOWN),

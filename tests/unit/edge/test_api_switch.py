@@ -85,10 +85,10 @@ class TestSwitch:
     @pytest.mark.parametrize(
         ("body", "words"),
         [
-            ({"halted": "yes"}, "body.halted: Input should be a valid boolean"),
+            ({"halted": "yes"}, "body.halted: is 'yes', must be true or false"),
             ({"leashed": None}, "body.leashed"),
             ({"halt": True}, "body: halt is unknown, must be spelled halted"),
-            ({"reason": "x" * 257}, "body.reason"),
+            ({"reason": "x" * 257}, "body.reason: has 257 characters, must have at most 256 characters"),
         ],
     )
     def test_refusals(self, account: Account, body: Any, words: str) -> None:

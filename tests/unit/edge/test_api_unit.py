@@ -8,9 +8,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import FRIDAY, OVERDUE, Account, calls
 from tests.unit.edge.asking import ask, get, patch
+from troop.aws.clients import client
 from troop.aws.dynamo import typed
 from troop.aws.event_items import to_item
 from troop.chaos.events import Event, Status
@@ -76,10 +78,11 @@ class TestUnit:
             "id": "web",
             "known": True,
             "groups": [
-                {"group": "web-v041", "desired": 3, "in_service": 3},
-                {"group": "web-v042", "desired": 3, "in_service": 3},
+                {"group": "web-v041", "desired": 3, "in_service": 3, "protected": None},
+                {"group": "web-v042", "desired": 3, "in_service": 3, "protected": None},
             ],
             "problems": [],
+            "missing_alarms": ["a", "b"],
             "version": 0,
             "item": {"unit": "web", "min_healthy": 3, "stop_alarms": ["a", "b"], "owner": "shop"},
             "unrecovered": None,
@@ -89,7 +92,7 @@ class TestUnit:
         }
 
     def test_what_a_unit_costs(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-        """At the most: its groups of the last decision are all gone, and no other carries its tag."""
+        """At the most: its groups of the last decision are all gone, no other carries its tag, and none its name."""
         for n in range(60):
             account.group(f"web-v{n:02}", 0)
         account.decide()
@@ -97,7 +100,7 @@ class TestUnit:
             account.drop_group(f"web-v{n:02}")
         with calls(monkeypatch, _never) as made:
             get("/groups/web")
-        assert Counter(made) == {"GetItem": 2, "Query": 3, "DescribeAutoScalingGroups": 4}
+        assert Counter(made) == {"GetItem": 2, "Query": 3, "DescribeAutoScalingGroups": 5}
 
     def test_groups_by_the_last_decision(self, account: Account) -> None:
         account.group("web-v1", 0)
@@ -162,8 +165,41 @@ class TestUnit:
             ]
         )
         found = get("/groups/db")
+        assert (found["unit"], [g["group"] for g in found["groups"]]) == ("data", ["db"])
+        assert found == get("/groups/data")
+        account.drop_group("db")
+        found = get("/groups/db")
         assert (found["known"], found["groups"], found["decision"]["reason"]) == (True, [], "too-small")
-        assert [g["group"] for g in get("/groups/data")["groups"]] == ["db"]
+
+    def test_a_protected_group_takes_no_part(self, account: Account) -> None:
+        account.group("db", tags={"troop:protected": ""})
+        account.policy("db", opt_in=True)
+        account.clock.moment = MORNING
+        found = get("/groups/db")
+        assert found["policy"]["takes_part"] == {"value": False, "source": "tag troop:protected"}
+        assert found["next_possible"] is None
+        account.group("db-new", tags={"troop:unit": "db"})  # which may be hit, and so the unit may
+        account.decide()
+        found = get("/groups/db")
+        assert [g["protected"] for g in found["groups"]] == ["troop:protected", None]
+        assert found["policy"]["takes_part"] == {"value": True, "source": "item"}
+
+    def test_stop_alarms_that_do_not_exist_are_told(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+        client("cloudwatch").put_metric_alarm(
+            AlarmName="there", MetricName="m", Namespace="n", Period=60, EvaluationPeriods=1, Threshold=1.0,
+            ComparisonOperator="GreaterThanThreshold", Statistic="Sum",
+        )  # fmt: skip
+        account.group("web", 0)
+        found = patch("/groups/web", {"stop_alarms": ["nosuch", "there"]})
+        assert found["missing_alarms"] == ["nosuch"]
+
+        def refuse(number: int, operation: str, call: Callable[[], Any]) -> Any:
+            if operation == "DescribeAlarms":
+                raise ClientError({"Error": {"Code": "Throttling", "Message": ""}}, operation)
+            return call()
+
+        with calls(monkeypatch, refuse):
+            assert get("/groups/web")["missing_alarms"] is None
 
     def test_an_item_alone(self, account: Account) -> None:
         account.policy("ledger", opt_out=True, until="2026-12-04")

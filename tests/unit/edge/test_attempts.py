@@ -18,7 +18,7 @@ def _invalid(bench: Bench, attempts: int = 3) -> Bench:
     assert bench.check(1) == "failed"
     bench.step("fail")
     bench.drop()
-    bench.runs.close_cell(bench.run, CELL, bench.account.clock())
+    bench.runs.cells.close(bench.run, CELL, bench.account.clock())
     return bench
 
 
@@ -28,9 +28,9 @@ def test_an_invalid_cell_is_run_again_and_only_the_last_attempt_counts(bench: Be
     for _ in range(2):  # its answer may have been lost
         answer = bench.step("again")
         assert (answer["state"], answer["cell"], answer["run"]) == ("again", "c001-2", bench.run)
-    assert [c.cell for c in bench.runs.cells(bench.run)] == [CELL, "c001-2"]
+    assert [c.cell for c in bench.runs.cells.of(bench.run)] == [CELL, "c001-2"]
     assert bench.open() == [{"run": bench.run, "cell": CELL}], "its child goes on with it"
-    bench.runs.set_cell(bench.run, "c001-2", status=CellStatus.SUCCEEDED)
+    bench.runs.cells.change(bench.run, "c001-2", status=CellStatus.SUCCEEDED)
     assert bench.step("again", cell="c001-2")["state"] == "done"
     assert bench.step("settle")["status"] == "SUCCEEDED"
     assert bench.cell().reason == first.reason, "what became of the first one stays on record"
@@ -42,7 +42,7 @@ def test_another_attempt_is_launched_with_resources_of_its_own(bench: Bench) -> 
     assert {tag["Value"] for g in bench.groups().values() for tag in g["Tags"] if tag["Key"] == names.CELL_TAG} == {
         "c001-2"
     }
-    assert bench.runs.cell(bench.run, "c001-2").status is CellStatus.RUNNING
+    assert bench.runs.cells.get(bench.run, "c001-2").status is CellStatus.RUNNING
 
 
 def test_there_is_no_attempt_too_many_nor_one_for_a_closed_run(bench: Bench) -> None:
@@ -51,4 +51,4 @@ def test_there_is_no_attempt_too_many_nor_one_for_a_closed_run(bench: Bench) -> 
     _invalid(other)
     other.runs.close(other.run, RunStatus.STOPPED, "enough", bench.account.clock())
     assert other.step("again")["state"] == "done"
-    assert [c.cell for c in other.runs.cells(other.run)] == [CELL]
+    assert [c.cell for c in other.runs.cells.of(other.run)] == [CELL]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -14,14 +14,12 @@ from moto.core import DEFAULT_ACCOUNT_ID
 from moto.ec2 import ec2_backends
 
 from handlers import launch as launch_handler
-from tests.unit.edge.account import CONTEXT, Cut, calls, cut_at
+from tests.unit.edge.account import CONTEXT, Call, Cut, calls, cut_at
 from tests.unit.edge.benches import BENCHMARK, CELL, Bench
 from troop.bench import names
 from troop.bench.definition import SPOT
 from troop.bench.record import CellStatus, Kind, RunStatus
 from troop.errors import RunClosedError
-
-Call = Callable[[], Any]
 
 SERVERS, DRIVERS = BENCHMARK.fleets
 SPOTTY = replace(BENCHMARK, fleets=(SERVERS, replace(DRIVERS, count=4, purchase=SPOT, spot_timeout=60)))
@@ -141,9 +139,9 @@ def test_what_spot_has_not_given_in_time_is_launched_on_demand(spot: Spot) -> No
     assert {node["purchase"] for node in roster if node["role"] == "servers"} == {"on-demand"}
     for group in bench.groups().values():
         assert {p["ProcessName"] for p in group["SuspendedProcesses"]} >= {"Launch", "ReplaceUnhealthy"}
-    groups = {r.name: r for r in bench.runs.resources(bench.run) if r.kind is Kind.AUTO_SCALING_GROUP}
+    groups = {r.name: r for r in bench.runs.resources.of(bench.run) if r.kind is Kind.AUTO_SCALING_GROUP}
     assert groups[spot.backup].created_at
-    assert bench.runs.launches(bench.run) == []
+    assert bench.runs.launches.of(bench.run) == []
 
 
 @pytest.mark.parametrize("gives", [0, 3])

@@ -121,7 +121,7 @@ def test_no_cell_reads_a_bucket_that_is_not_allowed(half: Half) -> None:
 def test_the_most_cells_are_all_on_record(half: Half) -> None:
     _, made = post(definition=scaled(2, repetitions=100, scale={"a": {}, "b": {"fleets.drivers.count": 1}}))
     assert made["cells"] == 200
-    assert [cell.cell for cell in half.runs.cells(made["run"])] == [f"c{n:03d}" for n in range(1, 201)]
+    assert [cell.cell for cell in half.runs.cells.of(made["run"])] == [f"c{n:03d}" for n in range(1, 201)]
 
 
 def test_what_does_not_fit_into_an_answer_is_told_cell_by_cell(half: Half, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,10 +131,10 @@ def test_what_does_not_fit_into_an_answer_is_told_cell_by_cell(half: Half, monke
     run, now = made["run"], half.account.clock.moment
     rows = [{"role": "drivers", "operation": f"read-{n}", "p99_ms": 1.5} for n in range(100)]
     for cell in ("c001", "c002", "c004"):
-        half.runs.set_cell(run, cell, phase="launch", at=now, status=CellStatus.SUCCEEDED, results=rows)
+        half.runs.cells.change(run, cell, phase="launch", at=now, status=CellStatus.SUCCEEDED, results=rows)
     instances = [Resource(run, "c002", Kind.INSTANCE, f"i-{n}", now) for n in range(6)]
-    half.runs.found(instances, now)
-    half.runs.gone(instances[:5], now + timedelta(minutes=1))
+    half.runs.resources.found(instances, now)
+    half.runs.resources.gone(instances[:5], now + timedelta(minutes=1))
 
     status, told = ask("GET", f"/benchmarks/{run}")
     assert status == 200
@@ -184,7 +184,7 @@ def test_so_many_go_at_a_time_as_was_asked_for(bench: Bench) -> None:
     answer = made.step("open", execution="arn:execution")
     assert answer["parallel"] == 2
     assert made.get(answer["key"]) == [{"run": made.run, "cell": "c001"}, {"run": made.run, "cell": "c002"}]
-    assert made.runs.cell(made.run, "c002").variant == Variant("n3")
+    assert made.runs.cells.get(made.run, "c002").variant == Variant("n3")
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_run_ends_as_its_cells_do(bench: Bench, ends: tuple[str | None, ...], 
     made = two_cells(bench)
     for cell, end in zip(("c001", "c002"), ends, strict=True):
         if end:
-            made.runs.set_cell(made.run, cell, status=CellStatus(end), reason=None if end == "SUCCEEDED" else "why")
+            made.runs.cells.change(made.run, cell, status=CellStatus(end), reason=None if end == "SUCCEEDED" else "why")
     settled = made.step("settle", error="", cause="")
     assert (settled["status"], settled["reason"][: len(said)]) == (status, said)
 
@@ -209,8 +209,8 @@ def test_a_run_ends_as_its_cells_do(bench: Bench, ends: tuple[str | None, ...], 
 def test_a_closed_cell_leaves_the_other_open(bench: Bench) -> None:
     made = two_cells(bench)
     made.runs.set_running(made.run, "arn:execution")
-    made.runs.close_cell(made.run, "c001", bench.account.clock())
-    made.runs.check_open(made.run, "c002")
+    made.runs.cells.close(made.run, "c001", bench.account.clock())
+    made.runs.launches.check_open(made.run, "c002")
     assert made.runs.get(made.run).status is RunStatus.RUNNING
 
 

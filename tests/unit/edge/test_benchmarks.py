@@ -223,7 +223,9 @@ def test_zones_that_do_not_offer_the_type_do_not_count(half: Half, monkeypatch: 
 def test_only_allowed_buckets_may_be_read(half: Half) -> None:
     status, body = post(definition=changed(buckets=["my-data", "payroll"]))
     assert status == 403
-    assert "may not read payroll: its setting troop:allowed_buckets names my-data" in body["message"]
+    assert "may not read payroll: its setting troop:allowed_buckets names my-data. To allow it" in body["message"]
+    assert "with its STAGE or DEPLOYMENT where it has one" in body["message"]
+    assert "`make deploy ARGS='-c troop:allowed_buckets=my-data,payroll'`" in body["message"]
     assert post(definition=changed(buckets=["my-data"]))[0] == 202
 
 
@@ -338,13 +340,13 @@ def test_all_that_is_on_record_is_told(half: Half) -> None:
     resources = [
         Resource(run, "c001", kind, name, now) for kind, name in ((Kind.INSTANCE, "i-1"), (Kind.SECURITY_GROUP, "sg"))
     ]
-    half.runs.created(resources, now)
-    half.runs.set_cell(run, "c001", phase="launch", at=now, status=CellStatus.RUNNING)
-    half.runs.set_cell(run, "c001", phase="boot", at=now + timedelta(minutes=1))
-    half.runs.set_cell(run, "c001", phase="measure", at=now + timedelta(minutes=2))
-    half.runs.set_cell(run, "c001", status=CellStatus.SUCCEEDED, results=[{"role": "drivers", "p99_ms": 1.5}])
+    half.runs.resources.created(resources, now)
+    half.runs.cells.change(run, "c001", phase="launch", at=now, status=CellStatus.RUNNING)
+    half.runs.cells.change(run, "c001", phase="boot", at=now + timedelta(minutes=1))
+    half.runs.cells.change(run, "c001", phase="measure", at=now + timedelta(minutes=2))
+    half.runs.cells.change(run, "c001", status=CellStatus.SUCCEEDED, results=[{"role": "drivers", "p99_ms": 1.5}])
     half.runs.close(run, RunStatus.SUCCEEDED, None, now)
-    half.runs.gone(resources, now + timedelta(minutes=2))
+    half.runs.resources.gone(resources, now + timedelta(minutes=2))
     half.runs.conclude(run, now + timedelta(minutes=3))
     told = get(f"/benchmarks/{run}")
     assert (told["run"]["status"], told["run"]["ended_at"]) == ("SUCCEEDED", "2026-11-20T22:49:00.000Z")

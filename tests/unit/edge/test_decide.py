@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -45,6 +46,16 @@ def test_every_unit_has_its_decision_and_what_is_due_its_work_item(account: Acco
     assert web["expires_at"] == expected
     assert account.all_events() == []
     assert account.gone() == []
+
+
+def test_troops_own_fleets_are_not_decided_about(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are there for minutes, would take part in nothing, and would be counted as units that do."""
+    account.group("web")
+    account.group("troop-run-c001-servers", tags={"troop:run": "run", "troop:fleet": "servers"})
+    assert account.decide()["reasons"] == {"terminate": 1}
+    assert set(account.decisions()) == {"web"}
+    counted = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "UnitsTakingPart" in line]
+    assert [(line["UnitsTakingPart"], line["UnitsOptedOut"]) for line in counted] == [([1.0], [0.0])]
 
 
 def test_a_tick_that_finds_nothing_due_writes_no_list(account: Account) -> None:

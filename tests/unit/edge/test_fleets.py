@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from handlers.fleet import UnknownFleetStepError
 from tests.unit.edge.account import SETTINGS, Account, Cut, calls, cut_at
 from tests.unit.edge.asking import ANNA, ask, get
+from tests.unit.edge.market import Market
 from tests.unit.edge.standing import FILE, MACHINES, TWO, Stand, deploy_fleets
 from troop.api import fitting
 from troop.api.fleet_models import ToldFleetOut
@@ -100,6 +101,61 @@ def test_fleets_and_runs_of_benchmarks_are_told_apart(stand: Stand) -> None:
         assert ask(method, f"/fleets/{run}", {"count": 1} if method == "PATCH" else None)[0] == 404
 
 
+# Money
+
+
+def test_a_fleet_without_a_price_or_beyond_its_budget_is_refused(stand: Stand, market: Market) -> None:
+    definition = {**FILE, "fleets": {"workers": {"count": 2, "instance_type": "m7g.large"}}}
+    del market.products["m7g.large"]
+    status, body = stand.ask_up(definition)
+    assert (status, "prices of m7g.large, on-demand cannot be had" in body["message"]) == (400, True)
+    assert stand.ask_up(definition, set={"accept_unknown_prices": True}, key="accepted")[0] == 202
+    by_hand = {**definition, "prices": {"m7g.large": 1}}
+    status, body = stand.ask_up({**by_hand, "budget": 16}, key="dear")
+    assert (status, "budget is 16: must be at least what it is expected to cost, $16." in body["message"]) == (
+        400,
+        True,
+    )
+    status, told = stand.ask_up({**by_hand, "budget": 17}, key="fits")
+    assert (status, told["estimate"]["budget"]) == (202, 17)
+
+
+def test_an_estimate_of_a_fleet_stores_and_starts_nothing(stand: Stand) -> None:
+    body = {"definition": {**FILE, "budget": 0.01}, "files": {"setup.sh": ""}}
+    status, told = ask("POST", "/fleets/estimate", body)
+    assert status == 200
+    (cell,) = told["cells"]
+    assert (cell["seconds"], cell["items"][0]["what"]) == (8 * 3600, "workers, c7g.large, on-demand")
+    assert [problem["loc"] for problem in told["problems"]] == [["budget"]]
+    assert get("/fleets")["fleets"] == []
+    assert (
+        ask("POST", "/fleets/estimate", {"definition": {**FILE, "buckets": ["other"]}, "files": {"setup.sh": ""}})[0]
+        == 403
+    )
+    assert ask("POST", "/fleets/estimate", {"definition": {**FILE, "phases": []}})[0] == 400
+
+
+def test_what_waits_for_spot_needs_no_price_on_demand(stand: Stand) -> None:
+    workers = {"count": 2, "instance_type": "m7g.large", "purchase": "spot"}
+    definition = {**FILE, "fleets": {"workers": workers}, "prices": {"m7g.large": {"spot": 0.5}}}
+    told = ask("POST", "/fleets/estimate", {"definition": definition, "files": {"setup.sh": ""}})[1]
+    assert (told["problems"], told["warnings"]) == ([], [])
+    assert 8 < told["expected"] < told["most"] < 9
+
+
+def test_a_fleet_grows_only_within_its_budget(stand: Stand) -> None:
+    run = stand.up(definition={**FILE, "prices": {"c7g.large": 1}, "budget": 25})
+    status, body = ask("PATCH", f"/fleets/{run}", {"count": 4})
+    assert status == 400
+    assert "count is 4: must be at most 3: with so many it is expected to cost $32." in body["message"]
+    assert "its budget is $25.00" in body["message"]
+    assert ask("PATCH", f"/fleets/{run}", {"count": 3})[0] == 200
+    stand.account.clock.forward(hours=4)
+    assert ask("PATCH", f"/fleets/{run}", {"count": 6})[0] == 200, "half of the time is left"
+    assert ask("PATCH", f"/fleets/{run}", {"count": 7})[0] == 400
+    assert ask("PATCH", f"/fleets/{run}", {"count": 1})[0] == 200, "smaller it may always be"
+
+
 # Standing
 
 
@@ -167,7 +223,9 @@ def test_of_very_much_as_much_is_told_as_fits(stand: Stand, monkeypatch: pytest.
     assert first["resources"] == whole["resources"][:3]
     assert first["resources_created"] == whole["resources_created"]
     gone = whole["resources"][0]
-    stand.runs.gone([r for r in stand.runs.resources(run) if r.name == gone["name"]], stand.account.clock())
+    stand.runs.resources.gone(
+        [r for r in stand.runs.resources.of(run) if r.name == gone["name"]], stand.account.clock()
+    )
     later = stand.told(run)
     assert later["resources"] == whole["resources"][1:4], "what is gone can wait"
     assert later["resources_left"] == whole["resources_left"] - 1
@@ -357,7 +415,7 @@ def test_teardown_waits_for_a_fleet_that_is_growing(stand: Stand, monkeypatch: p
 
     def intercept(at: int, operation: str, call: Any) -> Any:
         if operation == "UpdateAutoScalingGroup":
-            held.extend(stand.runs.launches(run))
+            held.extend(stand.runs.launches.of(run))
         return call()
 
     with calls(monkeypatch, intercept):
@@ -365,7 +423,7 @@ def test_teardown_waits_for_a_fleet_that_is_growing(stand: Stand, monkeypatch: p
     assert [(launch.cell, launch.until - stand.account.clock()) for launch in held] == [
         ("c001", timedelta(seconds=130))
     ]
-    assert stand.runs.launches(run) == []
+    assert stand.runs.launches.of(run) == []
 
 
 def test_cut_off_anywhere_the_next_look_makes_it_good(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -461,7 +519,7 @@ def test_a_refusal_of_aws_is_the_steps_failure(stand: Stand, monkeypatch: pytest
 
     with calls(monkeypatch, intercept), pytest.raises(ClientError):
         stand.keep(run)
-    assert stand.runs.launches(run) == [], "the right is given back"
+    assert stand.runs.launches.of(run) == [], "the right is given back"
     assert stand.keep(run) == "waiting"
 
 

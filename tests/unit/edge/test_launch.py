@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.unit.edge.account import Cut, calls, cut_at
+from tests.unit.edge.account import Call, Cut, calls, cut_at
 from tests.unit.edge.benches import AGENT, BENCHMARK, BUCKET, CELL, PROFILE, Bench
 from troop import wiring
 from troop.aws.fleets import TRIES
@@ -22,8 +21,6 @@ from troop.bench.fleet_requests import LaunchImpossibleError
 from troop.bench.record import CellStatus, Kind, RunStatus
 from troop.errors import RunClosedError
 from troop.flows.launch import LaunchTooLateError
-
-Call = Callable[[], Any]
 
 CREATES = ("CreateSecurityGroup", "CreateLaunchTemplate", "CreateAutoScalingGroup")
 CHANGES = (
@@ -159,7 +156,7 @@ def test_what_will_be_created_is_on_record_before_it_is(bench: Bench, monkeypatc
 
     def look(number: int, operation: str, call: Call) -> Any:
         if operation in CREATES and operation not in planned:
-            planned[operation] = {(r.kind, r.name) for r in bench.runs.resources(bench.run)}
+            planned[operation] = {(r.kind, r.name) for r in bench.runs.resources.of(bench.run)}
         return call()
 
     with calls(monkeypatch, look):
@@ -168,8 +165,8 @@ def test_what_will_be_created_is_on_record_before_it_is(bench: Bench, monkeypatc
     expected = {(Kind.SECURITY_GROUP, names.security_group_name(bench.run, CELL))}
     expected |= {(kind, name) for kind in (Kind.LAUNCH_TEMPLATE, Kind.AUTO_SCALING_GROUP) for name in fleets}
     assert [planned[operation] for operation in CREATES] == [expected] * 3
-    assert all(r.created_at for r in bench.runs.resources(bench.run))
-    assert bench.runs.launches(bench.run) == []
+    assert all(r.created_at for r in bench.runs.resources.of(bench.run))
+    assert bench.runs.launches.of(bench.run) == []
     cell = bench.cell()
     assert (cell.status, cell.phase) == (CellStatus.RUNNING, "boot")
 
@@ -231,7 +228,7 @@ def test_a_run_that_is_closed_while_it_launches_creates_no_more(bench: Bench, mo
         with calls(monkeypatch, closing) as cut, pytest.raises(RunClosedError):
             one.launch()
         assert not set(cut[at + 1 :]) & set(CREATES), made[at]
-        assert one.runs.launches(one.run) == [], "teardown need not wait for its time to end"
+        assert one.runs.launches.of(one.run) == [], "teardown need not wait for its time to end"
         one.drop()
 
 

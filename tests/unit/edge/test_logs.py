@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from handlers import watchdog
+from handlers import teardown, watchdog
 from tests.unit.edge.account import CONTEXT, FRIDAY, Account, Cut, calls, cut_at
+from tests.unit.edge.benches import Bench
 from tests.unit.edge.conftest import Log
 from troop.aws.logs import LONGEST_DETAIL, MOST_GROUPS
 
@@ -55,6 +56,16 @@ def test_all_that_one_tick_does_has_one_correlation(account: Account, log: Log) 
     account.look(f"{FRIDAY}#web")
     (look,) = lines(log, "look")
     assert (look["correlation_id"], look["execution"]) == (f"{FRIDAY}#web", execution["execution"])
+
+
+def test_all_that_a_run_does_has_its_id(bench: Bench, log: Log) -> None:
+    """From its launch to its teardown; what a node prints says the same id, see agent/log.py."""
+    bench.gathered()
+    work = {"run": bench.run, "status": "STOPPED", "reason": "enough"}
+    teardown.handler({"step": "close", "work": work, "execution": "teardown"}, CONTEXT)
+    told = {line["message"]: line["correlation_id"] for line in log()}
+    assert {"open", "launch", "gather", "teardown"} <= set(told)
+    assert set(told.values()) == {bench.run}
 
 
 def test_a_failure_is_a_line_that_says_what_it_belongs_to(

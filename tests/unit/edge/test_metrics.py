@@ -13,10 +13,12 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from tests.unit.edge.account import CONTEXT, FRIDAY, Account, calls
 from tests.unit.edge.test_recovery import WEB, never_whole
+from tests.unit.edge.test_terminate import refusing
 from troop.aws.logs import step
 from troop.aws.metrics import emit
 from troop.chaos.metrics import Metric
 from troop.errors import RunClosedError
+from troop.flows.terminate import TerminationForbiddenError
 
 
 def written(capsys: pytest.CaptureFixture[str]) -> list[tuple[dict[str, str], dict[str, list[float]]]]:
@@ -63,6 +65,20 @@ def test_a_termination_and_a_refusal(account: Account, capsys: pytest.CaptureFix
     account.group("tiny", 1)
     account.terminate(account.item("tiny"))
     assert written(capsys) == [outcome("REFUSED")]
+
+
+def test_what_iam_forbids_counts_though_the_step_fails(
+    account: Account, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account.group("web")
+    item = account.item("web")
+    written(capsys)
+    with (
+        calls(monkeypatch, refusing("TerminateInstances", "UnauthorizedOperation")),
+        pytest.raises(TerminationForbiddenError),
+    ):
+        account.terminate(item)
+    assert written(capsys) == [outcome("ABANDONED")]
 
 
 def test_a_recovery_and_how_long_it_took(

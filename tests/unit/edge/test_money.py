@@ -177,7 +177,7 @@ def test_a_price_that_cannot_be_had_is_named_and_can_be_given_or_done_without(
 def test_a_run_beyond_its_budget_is_refused(half: Half) -> None:
     expected = estimate()["expected"]
     said = refused(definition=document(budget=round(expected - 0.01, 6)))
-    assert f"must be at least what the run is expected to cost, ${expected:.2f}" in said
+    assert f"must be at least what it is expected to cost, ${expected:.2f}" in said
     assert half.started() == {}
     status, run = post(definition=document(budget=expected + 0.01))
     assert status == 202
@@ -292,7 +292,7 @@ def begin(bench: Bench, account: Account, budget: Decimal) -> None:
 
 def test_nodes_and_volumes_are_on_record_with_what_their_price_depends_on(bench: Bench, account: Account) -> None:
     bench.gathered()
-    resources = bench.runs.resources(bench.run)
+    resources = bench.runs.resources.of(bench.run)
     (server, *_) = [r for r in resources if r.kind is Kind.INSTANCE and r.role == "servers"]
     assert (server.instance_type, server.purchase) == ("c7g.large", "on-demand")
     assert (server.zone or "").startswith("eu-central-1")

@@ -123,6 +123,14 @@ def test_a_request_cut_off_after_its_claim_is_made_good_by_the_next(
     assert account.terminate(work)["status"] == "TERMINATED"
 
 
+def test_what_ec2_protects_is_not_chosen(account: Account) -> None:
+    account.group("web")
+    first, spared, left = account.instances("web")
+    for instance in (first, spared):
+        account.ec2.modify_instance_attribute(InstanceId=instance, DisableApiTermination={"Value": True})
+    assert post()[1]["instance_id"] == left
+
+
 def test_what_never_started_is_abandoned_by_a_sweep(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
     post()
@@ -198,6 +206,13 @@ def test_protection_by_tag(account: Account) -> None:
     assert post()[1]["reason"] == "protected"
 
 
+def test_troops_own_fleets_are_refused_though_no_tick_decides_about_them(account: Account) -> None:
+    account.group("troop-run-c001-servers", tags={"troop:run": "run", "troop:fleet": "servers"})
+    status, told = post("troop-run-c001-servers")
+    assert (status, told["reason"]) == (409, "protected")
+    assert executions() == []
+
+
 @pytest.mark.parametrize("settings", [{"max_per_day": 1}], indirect=True)
 def test_caps_hold(account: Account) -> None:
     account.group("web"), account.group("db")
@@ -248,6 +263,11 @@ def _protect(account: Account) -> None:
     account.autoscaling.create_or_update_tags(Tags=[tag | {"PropagateAtLaunch": False}])
 
 
+def _shield(account: Account) -> None:
+    for instance in account.instances("web"):
+        account.ec2.modify_instance_attribute(InstanceId=instance, DisableApiStop={"Value": True})
+
+
 def _stand_by(account: Account) -> None:
     instances = account.instances("web")
     account.autoscaling.enter_standby(
@@ -280,6 +300,7 @@ def test_a_member_that_joined_since_the_claim_has_its_say(account: Account) -> N
         (lambda account: account.switch(halted=True, leashed=False), "halted first"),
         (lambda account: account.policy("web", opt_out=True), "opted-out"),
         (_protect, "protected"),
+        (_shield, "protected by EC2"),
         (_stand_by, "unhealthy"),
     ],
 )

@@ -96,6 +96,7 @@ def test_it_changes_nothing(run: Plan, account: Account, monkeypatch: pytest.Mon
         "Scan",
         "DescribeAutoScalingGroup",
         "DescribeInstance",
+        "DescribeInstanceAttribute",
         "DescribeInstanceRefreshe",
         "DescribeAlarm",
         "GetSecretValue",

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import FRIDAY, OVERDUE, Account, Cut, calls, cut_at
 from troop import wiring
@@ -95,6 +96,27 @@ def test_waits_grow_and_end_with_the_timeout(account: Account, victim: str, monk
 def test_a_group_deleted_meanwhile_ends_the_watch(account: Account, victim: str) -> None:
     account.drop_group("web")
     assert account.look(WEB)["status"] == "GROUP_DELETED"
+    assert account.count("in-flight") == 0
+
+
+def test_a_balancer_that_may_not_be_read_holds_no_place_for_ever(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == "DescribeTargetHealth":
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "not you"}}, operation)
+        answer = call()
+        if operation == "DescribeAutoScalingGroups":
+            answer["AutoScalingGroups"][0]["TargetGroupARNs"] = ["arn:tg"]
+        return answer
+
+    with calls(monkeypatch, forbidden):
+        with pytest.raises(ClientError, match="not you"):
+            account.look(WEB)
+        account.clock.forward(hours=2)
+        assert account.look(WEB)["status"] == "UNRECOVERED"
+    assert "could not be read: " in account.event(WEB).detail
+    assert "not you" in account.event(WEB).detail
     assert account.count("in-flight") == 0
 
 

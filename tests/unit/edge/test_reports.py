@@ -93,7 +93,7 @@ def test_prices_are_kept_and_a_browser_shows_what_it_is_and_asks_whether_it_was_
 
 def test_a_run_that_failed_before_it_had_a_node_has_one(bench: Bench) -> None:
     now = bench.account.clock()
-    bench.runs.set_cell(bench.run, CELL, status=CellStatus.FAILED, reason="no capacity")
+    bench.runs.cells.change(bench.run, CELL, status=CellStatus.FAILED, reason="no capacity")
     bench.runs.close(bench.run, RunStatus.FAILED, "no capacity", now)
     bench.runs.conclude(bench.run, now + timedelta(minutes=1))
     assert make(bench)["made"]

@@ -27,7 +27,7 @@ OF_LAMBDA = {"errorType", "errorMessage"}
 """What Lambda itself writes when a function ends with an error, or cannot begin."""
 
 WORDS = {
-    *("fields", "filter", "stats", "sort", "limit", "by", "as", "asc", "desc", "and", "or", "not", "in"),
+    *("fields", "filter", "stats", "sort", "limit", "by", "as", "asc", "desc", "and", "or", "not", "in", "like"),
     *("count", "min", "max", "bin", "coalesce", "ispresent"),
     *("m",),  # minutes
 }
@@ -40,7 +40,7 @@ def asked(query: Query) -> tuple[set[str], set[str]]:
     messages = set(re.findall(r'message = "([^"]+)"', body))
     for several in re.findall(r"message in \[([^\]]*)\]", body):
         messages |= set(re.findall(r'"([^"]+)"', several))
-    bare = re.sub(r'"[^"]*"', "", body)
+    bare = re.sub(r'"[^"]*"|like /[^/]*/', "", body)
     made = set(re.findall(r"\bas (\w+)", bare))
     return set(re.findall(r"(?<![@\w])[A-Za-z_]\w*", bare)) - made - WORDS, messages
 

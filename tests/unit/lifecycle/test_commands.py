@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import io
 import json
 import sys
@@ -18,6 +19,7 @@ from botocore.exceptions import ClientError
 from cli import aws
 from cli.errors import CliError, Exit
 from lifecycle import console, deploy, destroy, project, retained
+from lifecycle.resources import Resource
 
 SESSION = boto3.Session(aws_access_key_id="a", aws_secret_access_key="b", region_name="eu-west-1")
 PARAMETER = "/cdk-bootstrap/hnb659fds/version"
@@ -32,6 +34,10 @@ class World:
         self.status: str | None = None
         self.retained: list[retained.RetainedTable] = []
         self.switch: dict[str, Any] = {}
+        self.zones = ["eu-west-1a", "eu-west-1b", "eu-west-1c"]
+        self.resources: dict[str, Resource] = {}
+        self.vpcs, self.quota = 1, 5.0
+        self.refuses: dict[str, str] = {}
         self.done: list[tuple[str, ...]] = []
         self.typed: str | None = None
 
@@ -46,6 +52,34 @@ class World:
         if not self.bootstrapped:
             raise ClientError({"Error": {"Code": "ParameterNotFound", "Message": ""}}, "GetParameter")
         return {}
+
+    def describe_availability_zones(self) -> dict[str, Any]:
+        return {"AvailabilityZones": [{"ZoneName": zone, "State": "available"} for zone in self.zones]}
+
+    def describe_subnets(self, Filters: list[dict[str, Any]]) -> dict[str, Any]:
+        """Subnets are named for their zones here; there are no default ones."""
+        if Filters[0]["Name"] == "default-for-az":
+            return {"Subnets": []}
+        return {"Subnets": [{"SubnetId": i, "AvailabilityZone": i} for f in Filters for i in f["Values"]]}
+
+    def get_paginator(self, operation: str) -> Any:
+        assert operation == "describe_vpcs"
+        self._refuse(operation)
+        shared = {"OwnerId": "444455556666"}
+        pages = [{"Vpcs": [{"OwnerId": "111122223333"}] * self.vpcs}, {"Vpcs": [shared]}]
+        return type("Pages", (), {"paginate": lambda _: pages})()
+
+    def get_service_quota(self, **asked: str) -> dict[str, Any]:
+        assert asked == {"ServiceCode": "vpc", "QuotaCode": "L-F678F1CE"}
+        self._refuse("get_service_quota")
+        return {"Quota": {"Value": self.quota}}
+
+    def get_aws_default_service_quota(self, **_: str) -> dict[str, Any]:
+        return {"Quota": {"Value": 5.0}}
+
+    def _refuse(self, operation: str) -> None:
+        if operation in self.refuses:
+            raise ClientError({"Error": {"Code": self.refuses[operation], "Message": "no"}}, operation)
 
     def get_item(self, **_: Any) -> dict[str, Any]:
         return {"Item": self.switch} if self.switch else {}
@@ -67,6 +101,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(aws, "client", world.client)
     monkeypatch.setattr(deploy, "cdk", world.cdk)
     monkeypatch.setattr(deploy, "find_stack", lambda *_: world.status and {"StackStatus": world.status})
+    monkeypatch.setattr(deploy, "resources_of", lambda *_: world.resources)
     monkeypatch.setattr(retained, "find_retained", lambda *_: world.retained)
     monkeypatch.setattr(retained, "imports", lambda _, chosen: {f"Data{part}": t for part, t in chosen.items()})
     monkeypatch.setattr(retained, "adopt", world.adopt)
@@ -186,6 +221,14 @@ def test_retained_tables_are_told_and_taken_over(run: Run, world: World, capsys:
     assert world.done[1] == ("adopt", "Troop", "Troop-State-1", "Troop-Events-1")
 
 
+def test_what_a_failed_creation_has_left_is_named_and_not_taken_over(run: Run, world: World, capsys: Printed) -> None:
+    world.retained = [dataclasses.replace(old("Troop-State-1"), empty=True, stack="failed")]
+    run(typed="y\n")
+    told = capsys.readouterr().out
+    assert "aws dynamodb delete-table --region eu-west-1 --table-name Troop-State-1" in told
+    assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]
+
+
 def test_retained_tables_are_left_alone_on_request(run: Run, world: World) -> None:
     world.retained = [old("t")]
     run(yes=True, adopt="none")
@@ -243,6 +286,84 @@ def test_layers_for_another_kind_of_machine_are_refused(
         run(f"troop:bundle={bundle}", yes=True)
     assert refused.value.code == Exit.USAGE
     assert world.done == []
+
+
+def zones_of(world: World) -> list[str]:
+    return [word for word in world.done[0] if word.startswith("troop:zones=")]
+
+
+def test_zones_are_named_once_and_for_all(run: Run, world: World, capsys: Printed) -> None:
+    world.zones.reverse()
+    run(typed="y\n")
+    told = capsys.readouterr().out
+    assert told.index("a subnet in each of eu-west-1a, eu-west-1b, eu-west-1c") < told.index("[y/N]")
+    assert zones_of(world) == ["troop:zones=eu-west-1a,eu-west-1b,eu-west-1c"]
+
+
+def test_subnets_stay_where_they_are_whatever_the_region_has_now(run: Run, world: World) -> None:
+    world.status, world.zones = "UPDATE_COMPLETE", ["eu-west-1a", "eu-west-1b", "eu-west-1c", "eu-west-1d"]
+    prefix = "BenchmarksNetworkVpcNodesSubnet"
+    world.resources = {
+        "BenchmarksNetworkVpc0123ABCD": Resource("AWS::EC2::VPC", "vpc-1"),
+        f"{prefix}1Subnet0123ABCD": Resource("AWS::EC2::Subnet", "eu-west-1b"),
+        f"{prefix}2Subnet0123ABCD": Resource("AWS::EC2::Subnet", "eu-west-1d"),
+        f"{prefix}2RouteTable0123ABCD": Resource("AWS::EC2::RouteTable", "rtb-1"),
+    }
+    world.vpcs = 5  # of which this is one
+    run(yes=True)
+    assert zones_of(world) == ["troop:zones=eu-west-1b,eu-west-1d,eu-west-1a"]
+    world.done.clear()
+    run("troop:zones=2", yes=True)
+    assert zones_of(world) == ["troop:zones=eu-west-1b,eu-west-1d"]
+    world.done.clear()
+    with pytest.raises(CliError, match="must begin with eu-west-1b, eu-west-1d"):
+        run("troop:zones=eu-west-1a,eu-west-1d", yes=True)
+    assert world.done == []
+
+
+def test_fewer_zones_than_wanted_are_taken_and_told(run: Run, world: World, capsys: Printed) -> None:
+    world.zones.pop()
+    run(typed="y\n")
+    told = capsys.readouterr().out
+    assert told.index("troop:zones is 3, and eu-west-1 has 2") < told.index("-c troop:zones=2") < told.index("[y/N]")
+    assert zones_of(world) == ["troop:zones=eu-west-1a,eu-west-1b"]
+
+
+def test_a_zone_the_region_does_not_have_is_refused(run: Run, world: World) -> None:
+    with pytest.raises(CliError, match="eu-west-1z is not: it has eu-west-1a, eu-west-1b, eu-west-1c") as refused:
+        run("troop:zones=eu-west-1a,eu-west-1z", yes=True)
+    assert refused.value.code == Exit.USAGE
+    assert world.done == []
+
+
+GIVEN = 'troop:network={"vpc": "vpc-0123abcd", "subnets": ["subnet-0123abcd"]}'
+
+
+def test_a_network_beyond_the_quota_is_refused_before_anything_is_made(run: Run, world: World) -> None:
+    world.vpcs = 5
+    with pytest.raises(CliError, match=r"5 of the 5 VPCs.*troop:network.*troop:benchmarks=false"):
+        run(yes=True)
+    world.refuses = {"get_service_quota": "NoSuchResourceException"}  # the account has none of its own
+    with pytest.raises(CliError, match="5 of the 5 VPCs"):
+        run(yes=True)
+    assert world.done == []
+
+
+@pytest.mark.parametrize("settings", [(GIVEN,), ("troop:benchmarks=false",)])
+def test_without_a_network_of_its_own_nothing_is_asked_of_it(run: Run, world: World, settings: tuple[str, ...]) -> None:
+    world.vpcs = 5
+    run(*settings, yes=True)
+    assert zones_of(world) == []
+
+
+@pytest.mark.parametrize("operation", ["get_service_quota", "describe_vpcs"])
+def test_a_quota_that_nobody_tells_ends_nothing(run: Run, world: World, operation: str, capsys: Printed) -> None:
+    world.refuses = {operation: "AccessDeniedException"}
+    run(yes=True)
+    assert f"could not be found out (An error occurred (AccessDeniedException) when calling the {operation}" in (
+        capsys.readouterr().out
+    )
+    assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]
 
 
 def test_starting_unleashed_is_said_aloud(run: Run, capsys: Printed) -> None:

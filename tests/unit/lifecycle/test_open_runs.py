@@ -113,6 +113,7 @@ def test_deploying_without_benchmarks_asks_it_too(
         raise CliError(Exit.FAILED, "it would be synthesised")
 
     monkeypatch.setattr(deploy, "_synthesise", synthesise)
+    monkeypatch.setattr(deploy, "_zones", lambda *_, **__: ())
     context = [f"troop:benchmarks={benchmarks}"]
     given = argparse.Namespace(context=context, stage=None, deployment=None, adopt="none", yes=True)
     with pytest.raises(CliError, match="it would be synthesised" if benchmarks else "are not over yet"):

@@ -16,7 +16,7 @@ from cli import aws
 from cli.errors import CliError, Exit
 from infra.data import DATA_TAG
 from infra.stack import DEPLOYMENT_TAG
-from lifecycle.retained import RetainedTable, adopt, choose, find_retained, imports
+from lifecycle.retained import RetainedTable, adopt, choose, find_retained, imports, used
 
 KEY = {"": (("HASH", "event_id"),), "by-time": (("HASH", "kind"), ("RANGE", "at"))}
 TEMPLATE: dict[str, Any] = {
@@ -42,8 +42,9 @@ TEMPLATE: dict[str, Any] = {
 }
 
 
-def table(name: str, part: str = "Events", day: int = 1, schema: Any = None) -> RetainedTable:
-    return RetainedTable(name, part, datetime(2026, 11, day, tzinfo=UTC), 7, KEY if schema is None else schema)
+def table(name: str, part: str = "Events", day: int = 1, schema: Any = None, stack: str = "") -> RetainedTable:
+    made = datetime(2026, 11, day, tzinfo=UTC)
+    return RetainedTable(name, part, made, 7, KEY if schema is None else schema, stack=stack)
 
 
 @pytest.fixture
@@ -105,10 +106,15 @@ def test_a_table_that_does_not_fit_is_refused(schema: Any, told: str) -> None:
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-def test_a_table_is_taken_over_as_it_is(
+def test_a_table_is_taken_over_without_the_stream_that_others_have_heard_already(
     session: boto3.Session, streamed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stream that is only believed to be there would never be made, and the deployment fail for want of it."""
+    make(session, "e")
+    dynamodb = session.client("dynamodb")
+    if streamed:
+        specification = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+        dynamodb.update_table(TableName="e", StreamSpecification=specification)
     resource = TEMPLATE["Resources"]["DataEventsB3DA"]
     stream = {"StreamSpecification": {"StreamViewType": "NEW_AND_OLD_IMAGES"}}
     template = {"Resources": {"Events": {**resource, "Properties": resource["Properties"] | stream}}}
@@ -123,10 +129,12 @@ def test_a_table_is_taken_over_as_it_is(
         def get_waiter(self, _: str) -> Any:
             return type("Waiter", (), {"wait": lambda self, **_: None})()
 
-    monkeypatch.setattr(aws, "client", lambda *_: CloudFormation())
+    real = aws.client
+    monkeypatch.setattr(aws, "client", lambda s, name: CloudFormation() if name == "cloudformation" else real(s, name))
     adopt(session, "Troop", template, {"Events": replace(table("e"), streamed=streamed)})
     (given,) = asked
-    assert ("StreamSpecification" in given["Resources"]["Events"]["Properties"]) is streamed
+    assert "StreamSpecification" not in given["Resources"]["Events"]["Properties"]
+    assert not dynamodb.describe_table(TableName="e")["Table"].get("StreamSpecification", {}).get("StreamEnabled")
 
 
 def test_a_stream_is_seen(session: boto3.Session) -> None:
@@ -143,3 +151,21 @@ def test_a_stream_is_seen(session: boto3.Session) -> None:
 
 def test_further_indices_do_no_harm() -> None:
     assert imports(TEMPLATE, {"Events": table("e", schema=KEY | {"mine": (("HASH", "x"),)})})
+
+
+def test_what_is_in_a_table_is_looked_up_for_its_count_lags_behind(session: boto3.Session) -> None:
+    tags = {DEPLOYMENT_TAG: "Troop", DATA_TAG: "GroupTags"}
+    make(session, "Troop-a", **tags, **{"aws:cloudformation:stack-id": "arn:stack/1"})
+    make(session, "Troop-b", **tags)
+    session.client("dynamodb").put_item(TableName="Troop-a", Item={"unit": {"S": "web"}})
+    found = {table.name: (table.empty, table.stack) for table in find_retained(session, "Troop")}
+    assert found == {"Troop-a": (False, "arn:stack/1"), "Troop-b": (True, "")}
+
+
+def test_what_a_failed_creation_has_left_is_not_taken_for_the_data(session: boto3.Session) -> None:
+    """Neither is it newer data, nor does it make anybody choose; an empty table beside full ones is taken over."""
+    wreck = [replace(table(f"wreck-{part}", part, day=3), empty=True, stack="2") for part in ("Events", "Changes")]
+    data = [table("events", stack="1"), replace(table("changes", "Changes", stack="1"), empty=True)]
+    assert used([*wreck, *data]) == data
+    assert choose(used([*wreck, *data]), newest=False) == {"Events": data[0], "Changes": data[1]}
+    assert used(wreck) == []

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.unit.report import sample_comparisons as comparisons
 from tests.unit.report import sample_reports as samples
 from tests.unit.report.reading import Read
 from troop.report import html, wording
@@ -25,10 +26,10 @@ REPORTS: list[Callable[[], Report]] = [
     samples.empty,
 ]
 COMPARISONS: list[Callable[[], Comparison]] = [
-    samples.compared,
-    lambda: samples.compared(repetitions=1),
-    samples.compared_with_attacks,
-    samples.nothing_in_common,
+    comparisons.compared,
+    lambda: comparisons.compared(repetitions=1),
+    comparisons.compared_with_attacks,
+    comparisons.nothing_in_common,
 ]
 
 
@@ -43,7 +44,7 @@ def study() -> Read:
 
 @pytest.fixture(scope="module")
 def compared() -> Read:
-    return Read(html.comparison_page(samples.compared(), SCRIPT))
+    return Read(html.comparison_page(comparisons.compared(), SCRIPT))
 
 
 PAGES = [
@@ -225,7 +226,7 @@ def test_a_comparison_says_what_exceeds_the_noise(compared: Read) -> None:
 
 
 def test_without_repetitions_there_is_no_interval() -> None:
-    read = Read(html.comparison_page(samples.compared(repetitions=1), SCRIPT))
+    read = Read(html.comparison_page(comparisons.compared(repetitions=1), SCRIPT))
     assert read.row("n3, threads=50 · write")[4:6] == [
         wording.NOTHING,
         "12 % more; too few repetitions to tell it from noise",
@@ -234,7 +235,7 @@ def test_without_repetitions_there_is_no_interval() -> None:
 
 
 def test_a_comparison_tells_times_nodes_and_cost(compared: Read) -> None:
-    row = samples.compared().rows[0]
+    row = comparisons.compared().rows[0]
     assert compared.row("p99")[-1] == f"{row.times[4].ratio:.3f}"
     a = compared.row("n3, threads=50 · write", wording.plain(row.equal and row.equal.per_second))
     assert a[2:] == ["A", "7 servers and 3 drivers", "between two measured steps", "$3.42", "0.839"]
@@ -242,5 +243,5 @@ def test_a_comparison_tells_times_nodes_and_cost(compared: Read) -> None:
 
 
 def test_sides_without_anything_in_common_are_told() -> None:
-    read = Read(html.comparison_page(samples.nothing_in_common(), SCRIPT))
+    read = Read(html.comparison_page(comparisons.nothing_in_common(), SCRIPT))
     assert "Nothing could be compared" in "".join(read.text)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
+from tests.unit.report import sample_comparisons as comparisons
 from tests.unit.report import sample_reports as samples
 from troop.report.assets import chart_script
 from troop.report.comparison import Comparison
@@ -23,11 +24,11 @@ SAMPLES: dict[str, Callable[[], Report | Comparison]] = {
     "bare": samples.bare,
     "empty": samples.empty,
     "many": lambda: samples.many(steps=15),
-    "compared": samples.compared,
-    "compared without repetitions": lambda: samples.compared(repetitions=1),
-    "compared with attacks": samples.compared_with_attacks,
-    "compared widely": lambda: samples.compared(variants=30),
-    "nothing in common": samples.nothing_in_common,
+    "compared": comparisons.compared,
+    "compared without repetitions": lambda: comparisons.compared(repetitions=1),
+    "compared with attacks": comparisons.compared_with_attacks,
+    "compared widely": lambda: comparisons.compared(variants=30),
+    "nothing in common": comparisons.nothing_in_common,
 }
 
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.report import sample_reports as samples
+from tests.unit.report.sample_cells import BEGAN
 from troop.report import assets, overview, wording
 from troop.report.document import Point, Scaling
 from troop.report.outline import outline
@@ -93,7 +94,7 @@ def test_an_outline_looks_like_a_file() -> None:
         (wording.duration(4320), "1 h 12 min"),
         (wording.counted(1, "cell"), "1 cell"),
         (wording.counted(1200, "cell"), "1,200 cells"),
-        (wording.moment(samples.BEGAN), "2026-11-20 09:30 UTC"),
+        (wording.moment(BEGAN), "2026-11-20 09:30 UTC"),
     ],
 )
 def test_numbers_are_told_as_people_read_them(shown: str, expected: str) -> None:

@@ -10,13 +10,23 @@ from pathlib import Path
 import pytest
 from moto import mock_aws
 
+from local.account.patches import moto_lookups, moto_speed
 from tests.unit.edge.account import SETTINGS
+from tests.unit.edge.dimensions import right_dimensions
 from tests.unit.teardown.tables import make_runs_table
 from tests.unit.teardown.world import ENVIRONMENT, World, set_up
 from troop.aws.clients import client
 from troop.aws.runs import RunTable
 
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # thousands of them, for every account
+moto_lookups.apply()
+moto_speed.apply()
+
+
+@pytest.fixture(autouse=True)
+def _metrics_have_their_dimensions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with right_dimensions(monkeypatch):
+        yield
 
 
 @pytest.fixture

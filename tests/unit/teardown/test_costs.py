@@ -33,21 +33,21 @@ def launched(world: World, *cells: str, terms: Terms | None = TERMS) -> None:
     assert world.runs.create(a_run(RUN, world.now, len(cells)), [a_cell(RUN, cell) for cell in cells], terms)
     for cell in cells:
         world.launch_by_the_rules(RUN, cell)
-        world.runs.set_cell(RUN, cell, phase="boot", at=world.now)
+        world.runs.cells.change(RUN, cell, phase="boot", at=world.now)
 
 
 def nodes(world: World, cell: str) -> Decimal:
     """Node-hours that a cell's bill has."""
-    cost = world.runs.cell(RUN, cell).cost
+    cost = world.runs.cells.get(RUN, cell).cost
     assert cost is not None
     return sum((item.quantity for item in cost.items if item.unit == "node-hour"), D(0))
 
 
 def test_a_cell_is_reckoned_when_nothing_of_it_is_left_and_the_run_when_it_has_ended(world: World) -> None:
     launched(world, "c001", "c002")
-    world.runs.set_cell(RUN, "c001", status=CellStatus.SUCCEEDED)
+    world.runs.cells.change(RUN, "c001", status=CellStatus.SUCCEEDED)
     world.tear_down(RUN, cell="c001")
-    one = world.runs.cell(RUN, "c001").cost
+    one = world.runs.cells.get(RUN, "c001").cost
     assert one is not None
     assert {item.what: item.amount for item in one.items if item.unit in ("GB", "cell")} == {
         "traffic between zones, as stated": 1,
@@ -55,10 +55,10 @@ def test_a_cell_is_reckoned_when_nothing_of_it_is_left_and_the_run_when_it_has_e
     }
     assert [item.what for item in one.items if item.unit == "node-hour"] == ["drivers, c7g.large, on-demand"]
     assert nodes(world, "c001") > 0
-    assert world.runs.cell(RUN, "c002").cost is None
+    assert world.runs.cells.get(RUN, "c002").cost is None
     assert world.runs.get(RUN).cost is None
     world.tear_down(RUN, status="FAILED")
-    run, other = world.runs.get(RUN), world.runs.cell(RUN, "c002").cost
+    run, other = world.runs.get(RUN), world.runs.cells.get(RUN, "c002").cost
     assert run.status is RunStatus.FAILED
     assert run.cost is not None
     assert other is not None
@@ -70,10 +70,10 @@ def test_nodes_that_nobody_had_recorded_are_paid_for_until_they_were_seen_to_be_
     world.volume(names.of_fleet(names.tags("Troop", RUN, "c001", "2036-11-20T14:00:00.000Z"), "drivers"))
     world.step("close", {"run": RUN, "cell": "c001"})
     world.step("remove", {"run": RUN, "cell": "c001"})
-    found = [one for one in world.runs.resources(RUN) if one.kind is Kind.INSTANCE]
+    found = [one for one in world.runs.resources.of(RUN) if one.kind is Kind.INSTANCE]
     assert [(one.instance_type, one.purchase, one.role) for one in found] == [("c7g.large", "on-demand", "drivers")] * 2
     assert all(one.started_at and one.zone for one in found)
-    (volume,) = [one for one in world.runs.resources(RUN) if one.kind is Kind.VOLUME]
+    (volume,) = [one for one in world.runs.resources.of(RUN) if one.kind is Kind.VOLUME]
     assert (volume.role, volume.disk and volume.disk.size_gib) == ("drivers", 8)
     # moto's instances are of today, and the clock is years ahead: let them be of an hour and a second ago.
     for one in found:
@@ -111,7 +111,7 @@ def test_a_run_without_terms_or_with_damaged_ones_is_torn_down_all_the_same(
 
 def test_the_budget_is_asked_of_the_record(world: World) -> None:
     launched(world, "c001", terms=Terms(TERMS.prices, budget=D("1.5"), cells=TERMS.cells))
-    world.runs.set_cell(RUN, "c001", status=CellStatus.RUNNING, phase="launch", at=world.now)
+    world.runs.cells.change(RUN, "c001", status=CellStatus.RUNNING, phase="launch", at=world.now)
     said = reckoning.over_budget(world.runs, RUN, "c002")
     assert said is not None
     assert "$0.50 is left, and it is expected to cost $1.00" in said

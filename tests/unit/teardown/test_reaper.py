@@ -172,7 +172,7 @@ def test_a_cell_that_is_left_over_is_torn_down_while_its_run_goes_on(world: Worl
     for cell in ("c001", "c002"):
         world.launch_by_the_rules(cell=cell)
     world.start_workflow()
-    world.runs.close_cell(RUN, "c001", world.now)
+    world.runs.cells.close(RUN, "c001", world.now)
     world.forward(seconds=CELL_TIME.total_seconds() - 1)
     assert world.reap()["started"] == []
     world.forward(seconds=1)
@@ -182,7 +182,7 @@ def test_a_cell_that_is_left_over_is_torn_down_while_its_run_goes_on(world: Worl
     assert world.reap()["started"] == [], "it is under way"
     assert world.teardowns()[name] == {"run": RUN, "cell": "c001"}
     world.tear_down(**world.teardowns()[name])
-    assert {r.cell for r in world.runs.resources(RUN) if r.gone_at is None} == {"c002"}
+    assert {r.cell for r in world.runs.resources.of(RUN) if r.gone_at is None} == {"c002"}
     assert world.runs.get(RUN).closed_at is None
     world.states.stop_execution(executionArn=f"{PREFIX}:execution:teardown:{name}")
     assert world.reap()["started"] == [], "nothing is left of it"
@@ -213,7 +213,7 @@ def test_what_an_ended_run_has_left_is_removed_and_recorded(world: World, capsys
     assert finds(capsys)[0] >= 3
     assert any(words.startswith("auto-scaling-group") for words in reaped["removed"])
     (name,) = reaped["started"]
-    assert [r for r in world.runs.resources(RUN) if not r.gone_at], "it was there after all"
+    assert [r for r in world.runs.resources.of(RUN) if not r.gone_at], "it was there after all"
     world.tear_down(**world.teardowns()[name])
     all_gone(world)
     record = world.runs.get(RUN)

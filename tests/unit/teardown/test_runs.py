@@ -35,22 +35,22 @@ def test_a_run_is_read_as_it_was_written(runs: RunTable) -> None:
     )  # fmt: skip
     assert runs.create(run, [cell])
     assert runs.get(RUN) == run
-    assert runs.cell(RUN, "c001") == cell
-    assert list(runs.cell(RUN, "c001").phases) == ["launch", "boot"]
+    assert runs.cells.get(RUN, "c001") == cell
+    assert list(runs.cells.get(RUN, "c001").phases) == ["launch", "boot"]
 
 
 def test_a_run_is_created_once(made: RunTable) -> None:
-    made.set_cell(RUN, "c001", status=CellStatus.RUNNING)
+    made.cells.change(RUN, "c001", status=CellStatus.RUNNING)
     assert not made.create(replace(a_run(), name="another"), [a_cell()])
     assert made.get(RUN).name == "s3-range-read"
-    assert made.cell(RUN, "c001").status is CellStatus.RUNNING
+    assert made.cells.get(RUN, "c001").status is CellStatus.RUNNING
 
 
 @pytest.mark.parametrize("count", [0, 1, 99, 100, 250])
 def test_a_run_has_all_its_cells_whatever_their_number(runs: RunTable, count: int) -> None:
     cells = [a_cell(cell=f"c{number:03d}") for number in range(1, count + 1)]
     assert runs.create(a_run(), cells)
-    assert runs.cells(RUN) == cells
+    assert runs.cells.of(RUN) == cells
     assert not runs.create(a_run(), cells)
 
 
@@ -58,24 +58,24 @@ def test_what_is_missing_is_said_to_be(made: RunTable) -> None:
     with pytest.raises(MissingRunError, match=OTHER):
         made.get(OTHER)
     with pytest.raises(MissingRunError, match="c002"):
-        made.cell(RUN, "c002")
+        made.cells.get(RUN, "c002")
     for call in (
         lambda: made.set_running(OTHER, EXECUTION),
-        lambda: made.begin_launch(OTHER, "c001", LATER),
+        lambda: made.launches.begin(OTHER, "c001", LATER),
         lambda: made.close(OTHER, RunStatus.FAILED, None, NOON),
         lambda: made.conclude(OTHER, NOON),
     ):
         with pytest.raises(MissingRunError, match=OTHER):
             call()
     for of_cell in (
-        lambda: made.set_cell(RUN, "c002", phase="boot", at=NOON),
-        lambda: made.close_cell(RUN, "c002", NOON),
-        lambda: made.begin_launch(RUN, "c002", LATER),
+        lambda: made.cells.change(RUN, "c002", phase="boot", at=NOON),
+        lambda: made.cells.close(RUN, "c002", NOON),
+        lambda: made.launches.begin(RUN, "c002", LATER),
     ):
         with pytest.raises(MissingRunError, match="c002"):
             of_cell()
-    assert made.cells(RUN) == [a_cell()]
-    assert made.launches(OTHER) == []
+    assert made.cells.of(RUN) == [a_cell()]
+    assert made.launches.of(OTHER) == []
 
 
 def test_of_several_who_close_the_first_one_counts(made: RunTable) -> None:
@@ -132,31 +132,31 @@ def test_pages_are_newest_first_and_complete(runs: RunTable) -> None:
 
 def test_a_cell_that_has_come_to_its_end_keeps_what_it_came_to(made: RunTable) -> None:
     table = [{"role": "drivers", "p99_ms": 12.5}]
-    assert made.set_cell(RUN, "c001", status=CellStatus.RUNNING, phase="boot", at=NOON)
-    assert made.set_cell(RUN, "c001", status=CellStatus.SUCCEEDED, results=table)
-    assert made.set_cell(RUN, "c001", status=CellStatus.SUCCEEDED, results=[]), "repeated: as good as done"
-    assert not made.set_cell(RUN, "c001", status=CellStatus.FAILED, reason="late")
-    assert not made.set_cell(RUN, "c001", reason="late")
-    assert made.set_cell(RUN, "c001", phase="teardown", at=LATER), "it still goes on to its teardown"
-    cell = made.cell(RUN, "c001")
+    assert made.cells.change(RUN, "c001", status=CellStatus.RUNNING, phase="boot", at=NOON)
+    assert made.cells.change(RUN, "c001", status=CellStatus.SUCCEEDED, results=table)
+    assert made.cells.change(RUN, "c001", status=CellStatus.SUCCEEDED, results=[]), "repeated: as good as done"
+    assert not made.cells.change(RUN, "c001", status=CellStatus.FAILED, reason="late")
+    assert not made.cells.change(RUN, "c001", reason="late")
+    assert made.cells.change(RUN, "c001", phase="teardown", at=LATER), "it still goes on to its teardown"
+    cell = made.cells.get(RUN, "c001")
     assert (cell.status, cell.reason, cell.results) == (CellStatus.SUCCEEDED, None, table)
     assert (cell.phase, cell.phases) == ("teardown", {"boot": NOON, "teardown": LATER})
 
 
 def test_the_first_moment_of_a_phase_counts(made: RunTable) -> None:
-    made.set_cell(RUN, "c001", phase="boot", at=NOON)
-    made.set_cell(RUN, "c001", phase="boot", at=LATER)
-    assert made.cell(RUN, "c001").phases == {"boot": NOON}
+    made.cells.change(RUN, "c001", phase="boot", at=NOON)
+    made.cells.change(RUN, "c001", phase="boot", at=LATER)
+    assert made.cells.get(RUN, "c001").phases == {"boot": NOON}
 
 
 def test_whoever_launches_has_a_lease_until_he_gives_it_back(made: RunTable) -> None:
-    one, two = (made.begin_launch(RUN, "c001", until) for until in (LATER, LATEST))
-    assert sorted(made.launches(RUN), key=lambda launch: launch.until) == [one, two]
-    made.end_launch(one)
-    made.end_launch(one)
-    assert made.launches(RUN) == [two], "a step that was late ends its own lease alone"
-    made.end_launch(two)
-    assert made.launches(RUN) == []
+    one, two = (made.launches.begin(RUN, "c001", until) for until in (LATER, LATEST))
+    assert sorted(made.launches.of(RUN), key=lambda launch: launch.until) == [one, two]
+    made.launches.end(one)
+    made.launches.end(one)
+    assert made.launches.of(RUN) == [two], "a step that was late ends its own lease alone"
+    made.launches.end(two)
+    assert made.launches.of(RUN) == []
 
 
 def _close_run(runs: RunTable) -> None:
@@ -164,49 +164,49 @@ def _close_run(runs: RunTable) -> None:
 
 
 def _close_cell(runs: RunTable) -> None:
-    runs.close_cell(RUN, "c001", LATER)
+    runs.cells.close(RUN, "c001", LATER)
 
 
 @pytest.mark.parametrize("close", [_close_run, _close_cell])
 def test_nothing_is_launched_for_what_is_closed(made: RunTable, close: Any) -> None:
     made.create(a_run(OTHER), [a_cell(OTHER)])
-    made.check_open(RUN, "c001")
+    made.launches.check_open(RUN, "c001")
     close(made)
     for call in (
-        lambda: made.check_open(RUN, "c001"),
-        lambda: made.begin_launch(RUN, "c001", LATEST),
-        lambda: made.plan([a_resource("sg", Kind.SECURITY_GROUP)]),
-        lambda: made.created([a_resource("i-1")], LATEST),
+        lambda: made.launches.check_open(RUN, "c001"),
+        lambda: made.launches.begin(RUN, "c001", LATEST),
+        lambda: made.resources.plan([a_resource("sg", Kind.SECURITY_GROUP)]),
+        lambda: made.resources.created([a_resource("i-1")], LATEST),
     ):
         with pytest.raises(RunClosedError, match=RUN):
             call()
-    assert made.launches(RUN) == []
-    assert made.resources(RUN) == []
-    made.begin_launch(OTHER, "c001", LATEST)  # another run's is its own
+    assert made.launches.of(RUN) == []
+    assert made.resources.of(RUN) == []
+    made.launches.begin(OTHER, "c001", LATEST)  # another run's is its own
 
 
 def test_a_closed_cell_closes_no_other(runs: RunTable) -> None:
     runs.create(a_run(cells=2), [a_cell(), a_cell(cell="c002")])
-    runs.close_cell(RUN, "c001", LATER)
-    runs.close_cell(RUN, "c001", LATEST)
-    assert runs.cell(RUN, "c001").closed_at == LATER
-    assert runs.begin_launch(RUN, "c002", LATEST).cell == "c002"
+    runs.cells.close(RUN, "c001", LATER)
+    runs.cells.close(RUN, "c001", LATEST)
+    assert runs.cells.get(RUN, "c001").closed_at == LATER
+    assert runs.launches.begin(RUN, "c002", LATEST).cell == "c002"
 
 
 def test_resources_are_planned_created_gone_and_each_first_moment_counts(made: RunTable) -> None:
     group, instance = a_resource("troop-x-drivers", Kind.AUTO_SCALING_GROUP), a_resource("i-1")
-    made.plan([group])
-    made.plan([replace(group, planned_at=LATER)])
-    made.created([group, instance], LATER)
-    made.created([group], LATEST)
-    assert made.resources(RUN) == [replace(group, created_at=LATER), replace(instance, created_at=LATER)]
+    made.resources.plan([group])
+    made.resources.plan([replace(group, planned_at=LATER)])
+    made.resources.created([group, instance], LATER)
+    made.resources.created([group], LATEST)
+    assert made.resources.of(RUN) == [replace(group, created_at=LATER), replace(instance, created_at=LATER)]
     made.close(RUN, RunStatus.SUCCEEDED, None, LATER)
-    made.gone([group], LATER)
-    made.gone([group], LATEST)
-    assert {r.gone_at for r in made.resources(RUN) if r.name == group.name} == {LATER}
+    made.resources.gone([group], LATER)
+    made.resources.gone([group], LATEST)
+    assert {r.gone_at for r in made.resources.of(RUN) if r.name == group.name} == {LATER}
     volume = a_resource("vol-1", Kind.VOLUME)
-    made.found([volume, group], LATEST)
-    stored = {r.name: r for r in made.resources(RUN)}
+    made.resources.found([volume, group], LATEST)
+    stored = {r.name: r for r in made.resources.of(RUN)}
     assert stored["troop-x-drivers"] == replace(group, created_at=LATER), "seen again, so it is not gone"
     assert stored["vol-1"] == replace(volume, created_at=LATEST)
 
@@ -215,8 +215,8 @@ def test_many_resources_of_many_cells_are_written(runs: RunTable) -> None:
     cells = ["c001", "c002"]
     runs.create(a_run(cells=2), [a_cell(cell=cell) for cell in cells])
     many = [a_resource(f"i-{n:017x}", cell=cells[n % 2]) for n in range(210)]
-    runs.created(many, LATER)
-    assert {r.name for r in runs.resources(RUN) if r.created_at == LATER} == {r.name for r in many}
-    runs.gone(many, LATEST)
-    assert all(r.gone_at == LATEST for r in runs.resources(RUN))
-    assert len(runs.resources(RUN)) == 210
+    runs.resources.created(many, LATER)
+    assert {r.name for r in runs.resources.of(RUN) if r.created_at == LATER} == {r.name for r in many}
+    runs.resources.gone(many, LATEST)
+    assert all(r.gone_at == LATEST for r in runs.resources.of(RUN))
+    assert len(runs.resources.of(RUN)) == 210

@@ -46,13 +46,13 @@ def all_gone(world: World, run: str = RUN) -> None:
     existing = world.existing()
     assert [one for one in existing if one not in world.strangers] == []
     assert [one for one in world.strangers if one not in existing] == []
-    assert [r for r in world.runs.resources(run) if not r.gone_at] == []
+    assert [r for r in world.runs.resources.of(run) if not r.gone_at] == []
     record = world.runs.get(run)
     assert record.closed_at
     assert record.ended_at
     assert record.status is record.outcome
     assert run not in [one.run for one in world.runs.open_runs()]
-    assert {cell.phase for cell in world.runs.cells(run)} == {"over"}
+    assert {cell.phase for cell in world.runs.cells.of(run)} == {"over"}
 
 
 def test_a_run_is_torn_down(launched: World) -> None:
@@ -60,7 +60,7 @@ def test_a_run_is_torn_down(launched: World) -> None:
     all_gone(launched)
     assert looks <= 2 + QUIET
     assert launched.runs.get(RUN).status is RunStatus.SUCCEEDED
-    resources = launched.runs.resources(RUN)
+    resources = launched.runs.resources.of(RUN)
     assert all(r.created_at for r in resources)
     kinds = [r.kind for r in resources]
     assert kinds.count(Kind.INSTANCE) == 2, "nobody had recorded them: teardown has"
@@ -85,29 +85,29 @@ def test_a_report_is_due_of_a_run_and_not_of_a_cell_or_a_standing_fleet(world: W
 
 def test_what_was_planned_and_never_created_is_gone_too(world: World) -> None:
     world.admit()
-    lease = world.runs.begin_launch(RUN, "c001", NOON)
-    world.runs.plan([Resource(RUN, "c001", Kind.SECURITY_GROUP, "troop-x", NOON)])
+    lease = world.runs.launches.begin(RUN, "c001", NOON)
+    world.runs.resources.plan([Resource(RUN, "c001", Kind.SECURITY_GROUP, "troop-x", NOON)])
     world.runs.close(RUN, RunStatus.STOPPED, "stopped by ann", NOON)
     with pytest.raises(RunClosedError):
         world.launch(lease=lease)
-    world.runs.end_launch(lease)
+    world.runs.launches.end(lease)
     assert world.tear_down() == QUIET
     all_gone(world)
-    (planned,) = world.runs.resources(RUN)
+    (planned,) = world.runs.resources.of(RUN)
     assert (planned.created_at, planned.gone_at) == (None, NOON)
     assert (world.runs.get(RUN).status, world.runs.get(RUN).reason) == (RunStatus.STOPPED, "stopped by ann")
 
 
 def test_cells_that_came_to_no_end_get_the_run_s(world: World) -> None:
     world.admit(cells=2)
-    world.runs.set_cell(RUN, "c001", status=CellStatus.SUCCEEDED)
+    world.runs.cells.change(RUN, "c001", status=CellStatus.SUCCEEDED)
     world.tear_down(status="STOPPED", reason="stopped by ann")
-    first, second = world.runs.cells(RUN)
+    first, second = world.runs.cells.of(RUN)
     assert (first.status, first.reason) == (CellStatus.SUCCEEDED, None)
     assert (second.status, second.reason) == (CellStatus.STOPPED, "stopped by ann")
     world.admit(OTHER)
     world.tear_down(OTHER, status="FAILED", reason="its workflow took too long")
-    cell = world.runs.cell(OTHER, "c001")
+    cell = world.runs.cells.get(OTHER, "c001")
     assert (cell.status, cell.reason) == (CellStatus.FAILED, "its workflow took too long")
 
 
@@ -118,11 +118,11 @@ def test_a_cell_is_torn_down_and_the_others_go_on(world: World) -> None:
     world.tear_down(cell="c001")
     assert all("c001" not in name for _, name in world.existing())
     assert world.runs.get(RUN).closed_at is None
-    assert {r.cell for r in world.runs.resources(RUN) if not r.gone_at} == {"c002"}
-    assert [cell.phase for cell in world.runs.cells(RUN)] == ["over", "launch"]
+    assert {r.cell for r in world.runs.resources.of(RUN) if not r.gone_at} == {"c002"}
+    assert [cell.phase for cell in world.runs.cells.of(RUN)] == ["over", "launch"]
     with pytest.raises(RunClosedError):
-        world.runs.begin_launch(RUN, "c001", NOON)
-    world.runs.begin_launch(RUN, "c002", NOON)
+        world.runs.launches.begin(RUN, "c001", NOON)
+    world.runs.launches.begin(RUN, "c002", NOON)
     assert ("group", names.fleet_name(RUN, "c002", "drivers")) in world.existing()
     world.tear_down(status="SUCCEEDED")
     all_gone(world)
@@ -153,10 +153,10 @@ def test_a_group_deleted_by_hand_is_as_good_as_removed(launched: World) -> None:
 
 def test_it_may_be_repeated_after_its_end(launched: World) -> None:
     launched.tear_down(status="STOPPED", reason="stopped by ann")
-    before = launched.runs.get(RUN), launched.runs.resources(RUN), launched.runs.cells(RUN)
+    before = launched.runs.get(RUN), launched.runs.resources.of(RUN), launched.runs.cells.of(RUN)
     launched.forward(hours=1)
     launched.tear_down(status="FAILED", reason="late")
-    assert (launched.runs.get(RUN), launched.runs.resources(RUN), launched.runs.cells(RUN)) == before
+    assert (launched.runs.get(RUN), launched.runs.resources.of(RUN), launched.runs.cells.of(RUN)) == before
     all_gone(launched)
 
 
@@ -183,7 +183,7 @@ def test_it_is_not_over_while_something_may_still_be_launched(world: World) -> N
     """Teardown comes between a launch's look and its creation."""
     world.look_alikes()
     world.admit()
-    world.runs.begin_launch(RUN, "c001", NOON + timedelta(seconds=310))
+    world.runs.launches.begin(RUN, "c001", NOON + timedelta(seconds=310))
     work = world.step("close", {"run": RUN})
     for _ in range(4):
         work = world.step("remove", work)
@@ -202,7 +202,7 @@ def test_it_is_not_over_while_something_may_still_be_launched(world: World) -> N
 
 def test_a_launch_refuses_what_is_closed_between_two_creations(world: World) -> None:
     world.admit()
-    lease = world.runs.begin_launch(RUN, "c001", NOON + timedelta(seconds=310))
+    lease = world.runs.launches.begin(RUN, "c001", NOON + timedelta(seconds=310))
     closed: list[str] = []
 
     def close_after_the_template(number: int, operation: str, call: Callable[[], Any]) -> Any:
@@ -215,7 +215,7 @@ def test_a_launch_refuses_what_is_closed_between_two_creations(world: World) -> 
     with pytest.MonkeyPatch.context() as patch, calls(patch, close_after_the_template), pytest.raises(RunClosedError):
         world.launch(lease=lease)
     assert closed
-    world.runs.end_launch(lease)
+    world.runs.launches.end(lease)
     assert "group" not in [kind for kind, _ in world.existing()]
     world.tear_down()
     all_gone(world)
@@ -311,7 +311,7 @@ def test_one_that_cannot_be_removed_holds_up_no_other_and_is_named(
     assert "UnauthorizedOperation" in str(caught.value)
     assert timedelta(minutes=45) < launched.now - NOON < timedelta(minutes=75)
     assert launched.runs.get(RUN).ended_at is None
-    assert [r.kind for r in launched.runs.resources(RUN) if not r.gone_at] == [Kind.LAUNCH_TEMPLATE]
+    assert [r.kind for r in launched.runs.resources.of(RUN) if not r.gone_at] == [Kind.LAUNCH_TEMPLATE]
     launched.tear_down()
     all_gone(launched)
 
@@ -324,7 +324,7 @@ def test_a_detached_volume_goes_and_an_attached_one_is_waited_for(launched: Worl
     assert ("volume", free) not in launched.existing()
     launched.tear_down()
     all_gone(launched)
-    volumes = {r.name: r for r in launched.runs.resources(RUN) if r.kind is Kind.VOLUME}
+    volumes = {r.name: r for r in launched.runs.resources.of(RUN) if r.kind is Kind.VOLUME}
     assert {free, held} <= set(volumes)
 
 
@@ -360,9 +360,9 @@ def test_what_is_seen_again_after_a_quiet_look_is_not_gone(launched: World, monk
         work = launched.step("remove", work)
     assert not work["over"]
     assert work["quiet"] == 1
-    assert all(r.gone_at for r in launched.runs.resources(RUN))
+    assert all(r.gone_at for r in launched.runs.resources.of(RUN))
     work = launched.step("remove", work)
     assert work["quiet"] == 0
-    assert not all(r.gone_at for r in launched.runs.resources(RUN)), "the record is put right"
+    assert not all(r.gone_at for r in launched.runs.resources.of(RUN)), "the record is put right"
     launched.tear_down()
     all_gone(launched)

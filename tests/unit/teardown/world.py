@@ -115,11 +115,11 @@ class World:
 
         def record(kind: Kind, name: str) -> None:
             if lease:
-                self.runs.created([Resource(run, cell, kind, name, self.now)], self.now)
+                self.runs.resources.created([Resource(run, cell, kind, name, self.now)], self.now)
 
         def check() -> None:
             if lease:
-                self.runs.check_open(run, cell)
+                self.runs.launches.check_open(run, cell)
 
         check()
         group = self.security_group(names.security_group_name(run, cell), common)
@@ -133,16 +133,16 @@ class World:
 
     def launch_by_the_rules(self, run: str = RUN, cell: str = "c001") -> None:
         """With a lease, and everything written down before it is created."""
-        lease = self.runs.begin_launch(run, cell, self.now + timedelta(seconds=310))
+        lease = self.runs.launches.begin(run, cell, self.now + timedelta(seconds=310))
         fleet = names.fleet_name(run, cell, "drivers")
         planned = {
             Kind.SECURITY_GROUP: names.security_group_name(run, cell),
             Kind.LAUNCH_TEMPLATE: fleet,
             Kind.AUTO_SCALING_GROUP: fleet,
         }
-        self.runs.plan(Resource(run, cell, kind, name, self.now) for kind, name in planned.items())
+        self.runs.resources.plan(Resource(run, cell, kind, name, self.now) for kind, name in planned.items())
         self.launch(run, cell, lease=lease)
-        self.runs.end_launch(lease)
+        self.runs.launches.end(lease)
 
     def start_workflow(self, run: str = RUN, machine: str = "BENCHMARK") -> str:
         """ARN of a run's execution, which runs until it is stopped."""

@@ -44,7 +44,7 @@ UNITS = ("web", "checkout", "search-index", "payments", "recommendations")
 
 def frame(viewer: Viewer = Viewer(), arn: str = ARN) -> Frame:  # noqa: B008 it is frozen
     console = Console.of(arn)
-    return Frame(arn, viewer, console, Shell("Troop", console.region), NOW)
+    return Frame(arn, viewer, console, Shell("Troop", console.region), NOW, "troop-results")
 
 
 def looked_at(*, dark: bool = False, width: int | None = None) -> Viewer:
@@ -171,6 +171,7 @@ def units_view(**parameters: Any) -> UnitsView:
         ),
         unit_row("payments", UnitState(unrecovered="2026-11-18#payments", last_day=date(2026, 11, 18))),
         unit_row("search-index", problems=("attribute probability is '20%': must be a number from 0 to 1",)),
+        unit_row("vault", takes_part=sourced(False, "tag troop:protected")),
         unit_row("recommendations", method=sourced("drain", "tag of recommendations-v1"), min_healthy=sourced(4, item)),
     ]
     wanted = [one for one in rows if one.is_left_out or parameters.get("show") != "left-out"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
@@ -164,7 +165,9 @@ def test_no_presigned_link_and_no_link_but_to_the_console() -> None:
     for view in build.views().values():
         for tag, attributes in Tree(page(view, frame())).tags:
             if tag == "a" and (address := attributes.get("href")):
-                assert address.startswith("https://eu-central-1.console.aws.amazon.com/ec2/home?region=eu-central-1#")
+                assert address.startswith("https://eu-central-1.console.aws.amazon.com/")
+                assert "region=eu-central-1" in address
+                assert not re.search("X-Amz|Signature|Expires", address)
                 assert attributes["rel"] == "noopener noreferrer"
 
 
@@ -182,6 +185,16 @@ def test_groups_are_in_the_console_of_their_partition_and_region(partition: str,
     assert address.startswith(f"https://{host}/ec2/home?region={region}#AutoScalingGroupDetails:id=")
     name = address.partition("id=")[2].removesuffix(";view=details")
     assert (unquote(name), ";" in name, "#" in name) == ("a/b #1;view=x", False, False)
+
+
+def test_a_run_that_has_ended_leads_to_its_report() -> None:
+    view = build.runs_view()
+    links = [a["href"] or "" for tag, a in Tree(page(view, frame())).tags if tag == "a" and "href" in a]
+    ended = [row.run.run for row in view.rows if row.run.ended_at]
+    assert ended
+    assert [link.partition("prefix=")[2] for link in links] == [f"runs%2F{run}%2Freport.html" for run in ended]
+    assert all(link.partition("?")[0].endswith("/s3/object/troop-results") for link in links)
+    assert "/s3/object/" not in page(view, replace(frame(), results=None))
 
 
 def test_where_the_console_is_not_known_a_group_is_a_name() -> None:
@@ -210,9 +223,18 @@ def test_of_decisions_the_latest_of_each_unit_and_every_termination_are_shown() 
     [
         ("events", ["60 s so far", "143 s", "on demand", "UNRECOVERED", "2026-11-20 23:45", "leashed: decides"]),
         ("decisions", ["not-rolled 1,412", "month-end closing", "2026-11-21", "tokyo (Asia/Tokyo)", "newest 1,000"]),
-        ("units", ["tag of web-v1", "until 2026-12-01: month-end closing item", "not recovered", "malformed"]),
+        (
+            "units",
+            [
+                "tag of web-v1",
+                "until 2026-12-01: month-end closing item",
+                "not recovered",
+                "malformed",
+                "protected tag troop:protected",
+            ],
+        ),
         ("unit", ["With probability 0.05 a business day", "Next possible from", "probability: — → 0.05"]),
-        ("runs", ["58 of 60 a cell", "$12.50 expected", "$11.94", "and what has no price", "passed on, by anybody"]),
+        ("runs", ["58 of 60 a cell", "$12.50 expected", "$11.94", "and what has no price", "leads to the console"]),
         ("fleets", ["498 of 500", "spot-workers", "2d 22h so far"]),
         ("runs-off", ["This deployment runs no benchmarks: its setting troop:benchmarks is false."]),
         ("events-none", ["There is no event yet."]),

@@ -1,0 +1,140 @@
+"""One operation of one variant on two sides: rates and times, whether they differ, and what to know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import get_args
+
+from cli import equal, noise
+from cli.equal import Operation
+from cli.pairing import Cells, Chosen
+from troop.report.comparison import Equal, Figure, Row, Spread
+from troop.report.document import Cell
+from troop.report.document import Operation as Measured
+
+NAMES = get_args(Figure.model_fields["name"].annotation)
+
+MANY_ERRORS = 0.01
+"""Errors for each success, from which on a throughput of successes alone misleads."""
+
+
+def named(operation: Operation, label: str) -> str:
+    """``read of drivers in measure (n3, threads=4)``."""
+    phase, role, name = operation
+    return f"{name} of {role} in {phase}" + (f" ({label})" if label else "")
+
+
+def row_of(
+    a: Chosen,
+    b: Chosen,
+    label: str,
+    operation: Operation,
+    ours: Cells,
+    theirs: Cells,
+    confidence: float,
+    fail_below: float | None,
+) -> tuple[list[Row], list[str]]:
+    """A row for the operation, or none where there is no ratio; and what to know of it."""
+    what = named(operation, label)
+    left, right = ours.measured(operation), theirs.measured(operation)
+    rates, others = [one.per_second or 0.0 for one in left], [one.per_second or 0.0 for one in right]
+    if not rates or not others:
+        return [], [f"{what}: no rate was measured on {'A' if not rates else 'B'}"]
+    if min(rates) <= 0:
+        return [], [f"{what}: a repetition of A has done nothing, so there is no ratio to it"]
+    found = noise.ratio(rates, others, confidence)
+    warnings = list(_warnings(what, ours, theirs, operation))
+    regression = None
+    if fail_below is not None:
+        regression = found.ratio < fail_below and found.exceeds_noise is not False
+    phase, role, name = operation
+    row = Row(
+        label=label,
+        phase=phase,
+        role=role,
+        operation=name,
+        a=_spread(rates),
+        b=_spread(others),
+        ratio=found.ratio,
+        low=found.low,
+        high=found.high,
+        exceeds_noise=found.exceeds_noise,
+        regression=regression,
+        times=_times(left, right),
+        errors_a=errors(left),
+        errors_b=errors(right),
+        equal=_equal(
+            a,
+            b,
+            operation,
+            ours.cells[0],
+            theirs.cells[0],
+            noise.middle(rates),
+            noise.middle(others),
+            same=found.exceeds_noise is False,
+        ),
+    )
+    return [row], warnings
+
+
+def _warnings(what: str, ours: Cells, theirs: Cells, operation: Operation) -> Iterator[str]:
+    left, right = ours.measured(operation), theirs.measured(operation)
+    for name, measured, cells in (("A", left, ours.cells), ("B", right, theirs.cells)):
+        if len(measured) < len(cells):
+            yield f"{what}: {len(cells) - len(measured)} of {len(cells)} repetitions of {name} have measured no rate"
+        if (share := errors(measured)) > MANY_ERRORS:
+            yield f"{what}: on {name} there are {share:.3g} errors for each success, and rates are those of successes"
+    seconds = [
+        {phase.measured_seconds for cell in side.cells for phase in cell.phases if phase.phase == operation[0]}
+        for side in (ours, theirs)
+    ]
+    if max(seconds[0] | seconds[1]) > 1.1 * min(seconds[0] | seconds[1]):
+        told = " and ".join(f"{min(some):g} s" for some in seconds)
+        yield f"{what}: A and B were not measured for equally long ({told})"
+
+
+def errors(measured: Sequence[Measured]) -> float:
+    """For each success, all repetitions together; where there was none, as many as there are."""
+    count = sum(one.count for one in measured)
+    return sum(sum(one.errors.values()) for one in measured) / max(count, 1)
+
+
+def _spread(values: Sequence[float]) -> Spread:
+    return Spread(median=median(values), low=min(values), high=max(values), repetitions=len(values))
+
+
+def _times(a: Sequence[Measured], b: Sequence[Measured]) -> list[Figure]:
+    found = []
+    for name in NAMES:
+        left, right = _known(a, name), _known(b, name)
+        if left or right:
+            one, other = _spread(left) if left else None, _spread(right) if right else None
+            ratio = other.median / one.median if one and other and one.median else None
+            found.append(Figure(name=name, a=one, b=other, ratio=ratio))
+    return found
+
+
+def _known(measured: Sequence[Measured], name: str) -> list[float]:
+    return [value for one in measured if (value := getattr(one, name)) is not None]
+
+
+def _equal(
+    a: Chosen, b: Chosen, operation: Operation, ours: Cell, theirs: Cell, mine: float, other: float, *, same: bool
+) -> Equal | None:
+    """Both sides at the larger of the two throughputs; None where one cannot get there.
+
+    Args:
+        same: their difference is within the noise: then both need what they have, for one node more of few would say
+            much of costs where nothing is known to differ.
+    """
+    target = max(mine, other)
+    needs = [
+        equal.need(equal.measured(side.report.cells, cell, operation), equal.nodes_of(cell), 0.0 if same else target)
+        for side, cell in ((a, ours), (b, theirs))
+    ]
+    left, right = needs
+    if left is None or right is None:
+        return None
+    ratio = right.hourly / left.hourly if left.hourly and right.hourly is not None else None
+    return Equal(per_second=target, a=left, b=right, hourly_ratio=ratio)

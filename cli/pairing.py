@@ -1,0 +1,125 @@
+"""Which cells of two reports belong together: those of one variant, whatever order its values are written in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cli.equal import Operation
+from troop.bench.plan import Variant
+from troop.bench.record import CellStatus
+from troop.errors import TroopError
+from troop.report.document import Cell, Report
+from troop.report.document import Operation as Measured
+
+
+class IncomparableError(TroopError):
+    """There is nothing to compare; the message says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One side.
+
+    Attributes:
+        name: as it was asked for.
+        label: of the only variant that is wanted, without repetition; None for all.
+    """
+
+    name: str
+    report: Report
+    label: str | None = None
+
+
+@dataclass
+class Cells:
+    """Cells of one variant: its repetitions."""
+
+    label: str
+    cells: list[Cell] = field(default_factory=list)
+
+    def operations(self) -> list[Operation]:
+        """All that they have measured, in order."""
+        found: dict[Operation, None] = {}
+        for cell in self.cells:
+            for phase in cell.phases:
+                found.update({(phase.phase, one.role, one.operation): None for one in phase.operations})
+        return [*found]
+
+    def measured(self, operation: Operation) -> list[Measured]:
+        """Of an operation, one for each repetition that has measured its rate."""
+        phase, role, name = operation
+        return [
+            one
+            for cell in self.cells
+            for its in cell.phases
+            for one in its.operations
+            if (its.phase, one.role, one.operation) == (phase, role, name) and one.per_second is not None
+        ]
+
+
+def label_of(cell: Cell) -> str:
+    """``n3, threads=4``: what sets it apart, repetitions aside."""
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in cell.values.items()}
+    return Variant(cell.scale, values).label  # type: ignore[arg-type]  # scalars and lists of them, by the plan
+
+
+def same(a: Chosen, b: Chosen) -> bool:
+    """Whether cells of both are the same of the same run; without an id a run is known by its content."""
+    if a.label is not None and b.label is not None and a.label != b.label:
+        return False
+    if a.report.run.run or b.report.run.run:
+        return a.report.run.run == b.report.run.run
+    return a.report.cells == b.report.cells
+
+
+def example(report: Report) -> str:
+    """How one of the report's variants is asked for."""
+    labels = [label for label in dict.fromkeys(map(label_of, report.cells)) if label]
+    return f"{report.run.run or 'RUN'}:'{labels[0]}'" if labels else "RUN:n6"
+
+
+def wanted(side: Chosen) -> list[Cell]:
+    """The cells of the side, whatever became of them.
+
+    Raises:
+        IncomparableError: there is no such variant.
+    """
+    if side.label is None:
+        return side.report.cells
+    found = [cell for cell in side.report.cells if label_of(cell) == side.label]
+    if not found:
+        labels = ", ".join(repr(label) for label in dict.fromkeys(map(label_of, side.report.cells)) if label)
+        there = f"it has {labels}" if labels else "it has one alone, without a name"
+        raise IncomparableError(f"{side.name}: there is no variant {side.label!r}; {there}")
+    return found
+
+
+def variants(side: Chosen) -> dict[str, Cells]:
+    """The cells that count, by what sets them apart: scale step and values, whatever order those are written in.
+
+    Raises:
+        IncomparableError: there is none.
+    """
+    found: dict[str, Cells] = {}
+    for cell in wanted(side):
+        if cell.status == CellStatus.SUCCEEDED:
+            key = json.dumps([cell.scale, cell.values], sort_keys=True)
+            found.setdefault(key, Cells(label_of(cell))).cells.append(cell)
+    if not found:
+        raise IncomparableError(f"no cell of {side.name} has SUCCEEDED: there is nothing to compare")
+    return found
+
+
+def matched(
+    mine: Mapping[str, Cells], other: Mapping[str, Cells]
+) -> tuple[list[tuple[str, tuple[Cells, Cells]]], list[str]]:
+    """Pairs with their label, and what only one side has."""
+    if len(mine) == len(other) == 1:
+        (ours,), (theirs,) = mine.values(), other.values()
+        return [(ours.label if ours.label == theirs.label else "", (ours, theirs))], []
+    pairs = [(one.label, (one, other[key])) for key, one in mine.items() if key in other]
+    unmatched = [f"only A has {one.label or 'a cell without a name'}" for key, one in mine.items() if key not in other]
+    unmatched += [f"only B has {one.label or 'a cell without a name'}" for key, one in other.items() if key not in mine]
+    return pairs, unmatched

@@ -1,0 +1,115 @@
+"""What the routes of benchmarks and those of standing fleets, which are runs as well, answer alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from aws_lambda_powertools.event_handler import Response, content_types
+from aws_lambda_powertools.event_handler.exceptions import ServiceError
+from pydantic import BaseModel
+
+from troop import wiring
+from troop.api import cursors
+from troop.api.errors import answers
+from troop.aws.runs import BadCursor
+from troop.bench.problems import Place, Problem
+from troop.bench.record import Run
+from troop.flows.benchmarks import Benchmarks, NoBenchmarksError
+
+LONGEST_PAGE = 100
+
+MOST_PROBLEMS = 50
+"""Of one file, in one answer: all that could be wrong in one is more than an answer may hold."""
+
+_OFF = "IAM does not allow it, or the setting troop:benchmarks is false"
+_OFF_OR_BUCKET = (
+    "IAM does not allow it, the setting troop:benchmarks is false, or the {file} is to read a bucket that the setting "
+    "troop:allowed_buckets does not name"
+)
+
+FORBIDDEN: dict[int, Any] = {403: {"description": _OFF, "content": {}}}
+"""For a route's ``responses``, as :func:`troop.api.errors.answers`."""
+
+
+def forbidden_file(file: str) -> dict[int, Any]:
+    """As :data:`FORBIDDEN`, for a route that takes a file; ``file`` says what it describes."""
+    return {403: {"description": _OFF_OR_BUCKET.format(file=file), "content": {}}}
+
+
+def started(what: str, file: str, model: type[BaseModel], others: str) -> dict[int, Any]:
+    """The ``responses`` of a route that starts something.
+
+    Args:
+        what: is started.
+        file: what its file describes.
+        others: what else its key may have been used for.
+    """
+    content = {"application/json": {"model": model}}
+    return answers("", 400) | {
+        200: {"description": f"The {what} that the key stands for: this is not its first request", "content": content},
+        202: {"description": f"Admitted, and about to start; the {what} shows what becomes of it", "content": content},
+        **forbidden_file(file),
+        409: {**answers("", 409)[409], "description": f"The key was used for {others}, or other files"},
+    }
+
+
+def check_switched_on() -> None:
+    """To be called before the environment is looked at: a deployment without this half has none of its variables.
+
+    Raises:
+        ServiceError: 403, it has none.
+    """
+    if not wiring.settings().benchmarks:
+        raise ServiceError(403, str(NoBenchmarksError()))
+
+
+def page_of(found: Benchmarks, limit: int, cursor: str | None, listing: list[str]) -> tuple[list[Run], str | None]:
+    """A page of what ``found`` has, and the cursor of the next one.
+
+    Args:
+        listing: what the page lists: a cursor leads on in one listing alone.
+
+    Raises:
+        BadRequestError: the cursor is none of that listing.
+    """
+    with cursors.refused(BadCursor):
+        runs, position = found.page(limit, cursors.decode(cursor, listing))
+    return runs, cursors.encode(position, listing)
+
+
+def told(status: int, model: BaseModel, headers: dict[str, Any] | None = None) -> Response[Any]:
+    """A model, with a status that is not always the same."""
+    return Response(
+        status_code=status,
+        content_type=content_types.APPLICATION_JSON,
+        body=model.model_dump(mode="json"),
+        headers=headers,
+    )
+
+
+def said(status: int, message: str, **more: Any) -> Response[Any]:
+    """A refusal, as :class:`troop.api.errors.ErrorOut`."""
+    body = {"statusCode": status, "message": message, **more}
+    return Response(status_code=status, content_type=content_types.APPLICATION_JSON, body=body)
+
+
+def refused(problems: Sequence[Problem]) -> Response[Any]:
+    """A file in which something is wrong."""
+    first = problems[:MOST_PROBLEMS]
+    more = f"; and {len(problems) - len(first)} more" if len(problems) > len(first) else ""
+    return said(400, "; ".join(map(str, first)) + more, problems=[_problem(problem) for problem in first])
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    return {
+        "where": ".".join(["body", *map(str, _in_body(problem.place))]),
+        "problem": f"{problem.message}: must be {problem.allowed}",
+        "allowed": problem.allowed,
+        "loc": list(problem.place),
+    }
+
+
+def _in_body(place: Place) -> Place:
+    """Places are within the file, but for those of the request's other parts."""
+    return place if place[:1] in (("size",), ("set",), ("files",)) else ("definition", *place)

@@ -1,0 +1,51 @@
+"""What models find wrong with a request, in the API's own words."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_SHOULD = re.compile(r"^(?:Input|String|List|Dictionary|Data) should ")
+_HOW = re.compile(r", (?:unable to|got) .*$")
+_WORDS = {
+    "a valid integer": "a whole number",
+    "a valid boolean": "true or false",
+    "a valid number": "a number",
+    "a valid string": "text",
+    "a valid list": "a list",
+    "a valid dictionary": "an object",
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "False": "false",
+    "True": "true",
+}
+"""Of pydantic, and what they mean to somebody who writes JSON."""
+
+_LONGEST = 80
+
+
+def problem_of(found: Mapping[str, Any]) -> str:
+    """One of a model's errors (``type``, ``msg`` and ``input``) as it follows the name of what it is about: what was
+    found there, and what is allowed.
+
+    >>> problem_of({"type": "int_parsing", "msg": "Input should be a valid integer, unable to parse", "input": "x"})
+    "is 'x', must be a whole number"
+    """
+    message = str(found["msg"]).removeprefix("Value error, ")
+    if found.get("type") == "missing":
+        return "is missing"
+    if not _SHOULD.match(message):
+        return message
+    wanted = _HOW.sub("", _SHOULD.sub("", message))
+    for theirs, ours in _WORDS.items():
+        wanted = re.sub(rf"\b{theirs}\b", ours, wanted)
+    return f"{_found(found.get('input'))}must {wanted}"
+
+
+def _found(value: Any) -> str:
+    if isinstance(value, str):
+        return f"is {value!r}, " if len(value) <= _LONGEST else f"has {len(value)} characters, "
+    shown = json.dumps(value, default=str)
+    return f"is {shown}, " if not isinstance(value, Mapping) and len(shown) <= _LONGEST else ""

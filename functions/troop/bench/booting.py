@@ -1,0 +1,122 @@
+"""What a look at a cell's fleets means while they boot: go on, wait, or give up, and why; or launch on demand what spot
+has not given. Sets of ids are compared, never counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from troop.bench.definition import Benchmark, Fleet
+from troop.bench.refusals import is_permanent, is_vain
+from troop.bench.roster import Node
+from troop.bench.verdicts import MOST_NAMED, State, Verdict, cut, failed, name_some, so_many_nodes
+
+SETTLED = 30
+"""Seconds after which all of AWS knows a group that was made."""
+
+
+@dataclass(frozen=True)
+class FleetSeen:
+    """A fleet's group as it is.
+
+    Attributes:
+        serving: ids of the instances that are in service and healthy.
+        starting: ids of those that are in the group, but not that (yet).
+        refusals: why launches have failed, newest first; read only when some are missing.
+        exists: False when there is no such group, or it is being deleted.
+        groups: names of those that there are: its own, and its backup.
+        granted: how many nodes its own group has, and its backup is to have; means nothing on demand.
+        backup_refusals: why launches of its backup have failed, as ``refusals``; None when there is no backup.
+    """
+
+    role: str
+    serving: frozenset[str]
+    starting: frozenset[str] = frozenset()
+    refusals: tuple[str, ...] = ()
+    exists: bool = True
+    groups: tuple[str, ...] = ()
+    granted: int = 0
+    backup_refusals: tuple[str, ...] | None = None
+
+
+def of_boot(
+    benchmark: Benchmark,
+    fleets: Sequence[FleetSeen],
+    nodes: Mapping[str, Node],
+    elapsed: float,
+    interrupted: frozenset[str] = frozenset(),
+) -> Verdict:
+    """Are all nodes there? SHORT: what spot has not given is to be launched on demand.
+
+    Args:
+        fleets: one for each of the benchmark's.
+        nodes: the registrations, by id; of instances that are in no group any more they mean nothing.
+        elapsed: seconds since the groups were made.
+        interrupted: ids of those that spot takes back: they count as if they had not registered, until they are gone.
+    """
+    nodes = {i: node for i, node in nodes.items() if i not in interrupted}
+    broken = [n for f in fleets for i in sorted(f.serving | f.starting) if (n := nodes.get(i)) and n.error is not None]
+    if broken:
+        said = "; ".join(f"{n.id}: {cut(n.error or '')}" for n in broken[:MOST_NAMED])
+        return failed(f"{so_many_nodes(len(broken))} could not start: {said}")
+    seen = {fleet.role: fleet for fleet in fleets}
+    missing = [fleet for fleet in benchmark.fleets if not _is_complete(fleet, seen[fleet.role], nodes)]
+    if not missing:
+        narrow = [why for fleet in benchmark.fleets if (why := _narrow(fleet, seen[fleet.role], nodes))]
+        return failed("; ".join(narrow)) if narrow else Verdict(State.READY)
+    gone = sorted(fleet.role for fleet in missing if not seen[fleet.role].exists)
+    if gone and elapsed >= SETTLED:
+        return failed(f"somebody has deleted the Auto Scaling group of the fleet {', '.join(gone)}")
+    for fleet in missing:
+        its = seen[fleet.role]
+        refusals = (its.backup_refusals or ()) if fleet.is_spot else its.refusals
+        refusal = next((r for r in refusals if is_permanent(r)), None)
+        if refusal and len(seen[fleet.role].serving) < fleet.count:
+            return failed(f"{_launched(fleet, seen[fleet.role])}: {cut(refusal)}")
+    late = [fleet for fleet in missing if elapsed >= fleet.boot_timeout]
+    if late:
+        return failed("; ".join(_late(fleet, seen[fleet.role], nodes) for fleet in late))
+    return Verdict(State.SHORT if any(_is_short(f, seen[f.role], elapsed) for f in missing) else State.WAITING)
+
+
+def _is_short(fleet: Fleet, seen: FleetSeen, elapsed: float) -> bool:
+    """Whether nodes of a spot fleet are missing that nobody is to launch any more, or spot never will."""
+    if not fleet.is_spot or seen.granted >= fleet.count or not seen.exists:
+        return False
+    is_backed_up = seen.backup_refusals is not None
+    no_spot = any(is_vain(r) for r in seen.refusals)
+    return elapsed >= fleet.spot_timeout or is_backed_up or no_spot
+
+
+def _is_complete(fleet: Fleet, seen: FleetSeen, nodes: Mapping[str, Node]) -> bool:
+    of_role = {i for i, node in nodes.items() if node.role == fleet.role}
+    return len(seen.serving) == fleet.count and not seen.starting and seen.serving <= of_role
+
+
+def _narrow(fleet: Fleet, seen: FleetSeen, nodes: Mapping[str, Node]) -> str | None:
+    """What to say of a fleet that is in fewer zones than it is to be: Auto Scaling spreads as far as capacity goes, and
+    such a cell is not to be compared with the others.
+    """
+    zones = {nodes[i].zone for i in seen.serving}
+    if "" in zones or len(zones) >= fleet.zones:
+        return None
+    there = ", ".join(sorted(zones))
+    return f"the fleet {fleet.role} is in {there} alone, and not in {fleet.zones} zones: others had no capacity for it"
+
+
+def _launched(fleet: Fleet, seen: FleetSeen) -> str:
+    return f"of {so_many_nodes(fleet.count)} in the fleet {fleet.role}, {len(seen.serving)} could be launched"
+
+
+def _late(fleet: Fleet, seen: FleetSeen, nodes: Mapping[str, Node]) -> str:
+    silent = (seen.serving | seen.starting) - set(nodes)
+    nodes_of_fleet = f"of {so_many_nodes(fleet.count)} in the fleet {fleet.role}"
+    said = [f"{nodes_of_fleet}, not all have registered within {fleet.boot_timeout} s"]
+    if silent:
+        said.append(f"{name_some(silent)} never did, see output/boot/")
+    if absent := fleet.count - len(seen.serving | seen.starting):
+        refusals = seen.backup_refusals or seen.refusals
+        why = f": {cut(refusals[0])}" if refusals else ""
+        said.append(f"{so_many_nodes(absent)} {'was' if absent == 1 else 'were'} never launched{why}")
+    return "; ".join(said)

@@ -1,0 +1,127 @@
+"""How a function of Troop is made: of one asset, with a role and a log group of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from infra import permissions
+from infra.bundling import PYTHON_VERSION, bundle
+from infra.logs import make_log_group
+from infra.partitions import in_china, in_govcloud
+from infra.roles import as_listed, drop_depends_on, make_role
+from infra.settings import DeploymentSettings
+from troop.chaos.metrics import NAMESPACE, VARIABLE
+
+RUNTIME = lambda_.Runtime.PYTHON_3_14
+ARCHITECTURE = lambda_.Architecture.ARM_64
+
+
+class FunctionFactory:
+    """Makes functions into a construct.
+
+    Attributes:
+        runtime_layer: what every function needs.
+        api_layer: pydantic.
+        report_layer: what HTML is made with.
+        by_name: all functions it has made.
+        roles, log_groups: by the function's name.
+    """
+
+    def __init__(self, scope: Construct, settings: DeploymentSettings) -> None:
+        if RUNTIME.name != f"python{PYTHON_VERSION}":
+            raise ValueError(f"the layers are bundled for Python {PYTHON_VERSION}, the functions run on {RUNTIME.name}")
+        self._scope, self._settings = scope, settings
+        self.by_name: dict[str, lambda_.Function] = {}
+        self.roles: dict[str, iam.Role] = {}
+        self.log_groups: dict[str, logs.ILogGroup] = {}
+        bundled = bundle(settings.bundle, settings.chaos_json)
+        self._code = lambda_.Code.from_asset(str(bundled.code))
+        self.runtime_layer, self.api_layer, self.report_layer = (
+            self._layer(name, path=str(bundled.layers[name]), description=description)
+            for name, description in {
+                "runtime": "What every function needs",
+                "api": "What the API needs",
+                "report": "What HTML is made with",
+            }.items()
+        )
+
+    def make(
+        self,
+        name: str,
+        statements: Sequence[iam.PolicyStatement],
+        layers: Sequence[lambda_.ILayerVersion],
+        environment: dict[str, str],
+        *,
+        seconds: int,
+        megabytes: int,
+    ) -> lambda_.Function:
+        """The function whose handler is ``handlers.NAME.handler``.
+
+        No concurrency is reserved: a fresh account has so little that reserving any of it can fail the deployment, and
+        the workflow bounds its own concurrency.
+        """
+        title = name.title()
+        log_group = make_log_group(self._scope, f"{title}Logs", self._settings)
+        role = make_role(
+            self._scope,
+            f"{title}Role",
+            service="lambda.amazonaws.com",
+            description=f"Runs Troop's function {name}",
+            statements=[*statements, *permissions.function_telemetry(log_group)],
+        )
+        self.roles[name] = role
+        self.log_groups[name] = log_group
+        function = lambda_.Function(
+            self._scope,
+            title,
+            handler=f"handlers.{name}.handler",
+            code=self._code,
+            layers=list(layers),
+            runtime=RUNTIME,
+            architecture=ARCHITECTURE,
+            role=as_listed(role),
+            timeout=cdk.Duration.seconds(seconds),
+            memory_size=megabytes,
+            environment={
+                "POWERTOOLS_SERVICE_NAME": name,
+                "POWERTOOLS_METRICS_NAMESPACE": NAMESPACE,
+                "POWERTOOLS_LOG_LEVEL": "INFO",
+                VARIABLE: cdk.Aws.STACK_NAME,
+                **environment,
+            },
+            log_group=log_group,
+        )
+        drop_depends_on(function)
+        _where_there_is(function)
+        self.by_name[name] = function
+        return function
+
+    def _layer(self, name: str, *, path: str, description: str) -> lambda_.LayerVersion:
+        return lambda_.LayerVersion(
+            self._scope,
+            f"{name.title()}Layer",
+            code=lambda_.Code.from_asset(path),
+            description=description,
+            compatible_runtimes=[RUNTIME],
+            compatible_architectures=[ARCHITECTURE],
+        )
+
+
+def _where_there_is(function: lambda_.Function) -> None:
+    """Lambda's own lines as JSON, and active tracing. The one GovCloud has not, and China says nothing of it; the
+    other China has not. What the functions log themselves is JSON everywhere.
+    """
+    resource = function.node.default_child
+    if not isinstance(resource, lambda_.CfnFunction):
+        raise TypeError(f"{function.node.path} is no single resource")
+    outside_china = cdk.Fn.condition_if(in_govcloud(function), "Text", "JSON")
+    log_format = cdk.Fn.condition_if(in_china(function), "Text", outside_china)
+    resource.add_property_override("LoggingConfig.LogFormat", log_format)
+    tracing = cdk.Fn.condition_if(in_china(function), cdk.Aws.NO_VALUE, {"Mode": "Active"})
+    resource.add_property_override("TracingConfig", tracing)

@@ -1,0 +1,41 @@
+"""What a stack has made, as CloudFormation lists it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import boto3
+from botocore.exceptions import ClientError
+
+from cli import aws
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource of a stack.
+
+    Attributes:
+        kind: its type, such as ``AWS::EC2::Subnet``.
+        physical_id: its id, name or ARN.
+    """
+
+    kind: str
+    physical_id: str
+
+
+def resources_of(session: boto3.Session, stack: str) -> dict[str, Resource]:
+    """What exists of a stack (its name or id), by logical id; nothing of a stack that is not there."""
+    cloudformation = aws.client(session, "cloudformation")
+    with aws.told():
+        try:
+            pages = list(cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack))
+        except ClientError as error:
+            if "not exist" in error.response["Error"]["Message"]:
+                return {}
+            raise
+    return {
+        r["LogicalResourceId"]: Resource(r["ResourceType"], r["PhysicalResourceId"])
+        for page in pages
+        for r in page["StackResourceSummaries"]
+        if r.get("PhysicalResourceId") and r["ResourceStatus"] != "DELETE_COMPLETE"
+    }

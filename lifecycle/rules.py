@@ -1,0 +1,83 @@
+"""Rules that people have made on a deployment's bus: the bus cannot go before them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+from botocore.exceptions import ClientError
+
+from cli import aws
+from cli.errors import CliError, Exit
+
+_BATCH = 100
+"""Targets that EventBridge removes at once."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule on a bus.
+
+    Attributes:
+        bus: the bus's name.
+        targets: ARNs of what it calls, by their id in the rule.
+        managed_by: the AWS service that has made it for itself; "" for a rule of people.
+    """
+
+    name: str
+    bus: str
+    targets: dict[str, str]
+    managed_by: str
+
+
+def rules_on(session: boto3.Session, bus: str, own: Collection[str]) -> list[Rule]:
+    """The rules on a bus; none where the bus is gone.
+
+    Args:
+        own: names of the rules that go by themselves.
+
+    Raises:
+        CliError: FAILED, where a service has made one: only what the service made it for can be removed.
+    """
+    events = aws.client(session, "events")
+    with aws.told():
+        try:
+            pages = list(events.get_paginator("list_rules").paginate(EventBusName=bus))
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ResourceNotFoundException":
+                return []
+            raise
+        found = [rule for page in pages for rule in page["Rules"] if rule["Name"] not in own]
+        rules = [
+            Rule(rule["Name"], bus, _targets(events, rule["Name"], bus), rule.get("ManagedBy", "")) for rule in found
+        ]
+    if managed := [f"{rule.name} (of {rule.managed_by})" for rule in rules if rule.managed_by]:
+        raise CliError(
+            Exit.FAILED,
+            f"the bus {bus} has rules that belong to AWS services: {', '.join(managed)}. Remove what they are for, "
+            "such as an archive or the discovery of schemas, and try again",
+        )
+    return rules
+
+
+def _targets(events: Any, rule: str, bus: str) -> dict[str, str]:
+    pages = events.get_paginator("list_targets_by_rule").paginate(Rule=rule, EventBusName=bus)
+    return {target["Id"]: target["Arn"] for page in pages for target in page["Targets"]}
+
+
+def remove(session: boto3.Session, rule: Rule) -> None:
+    """Removes a rule; what it calls stays."""
+    events = aws.client(session, "events")
+    ids = list(rule.targets)
+    with aws.told():
+        for start in range(0, len(ids), _BATCH):
+            answer = events.remove_targets(Rule=rule.name, EventBusName=rule.bus, Ids=ids[start : start + _BATCH])
+            if failed := answer.get("FailedEntries"):
+                raise CliError(
+                    Exit.FAILED,
+                    f"the rule {rule.name} cannot be removed: {failed[0].get('ErrorCode')}: "
+                    f"{failed[0].get('ErrorMessage')}",
+                )
+        events.delete_rule(Name=rule.name, EventBusName=rule.bus)

@@ -1,0 +1,25 @@
+"""Alarms on an expression over several metrics are made, and stay as they are: MiniStack's CloudFormation refuses them,
+and it cannot reckon expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ministack.services.cloudformation import provisioners
+
+from ._wrap import wrap
+
+_OF_ONE_METRIC = ("Namespace", "MetricName", "Dimensions", "Statistic", "ExtendedStatistic", "Period", "Unit")
+
+
+def apply() -> None:
+    @wrap(provisioners, "_cw_metric_alarm_record")
+    def record(original: Callable[..., dict[str, Any]], name: str, props: dict[str, Any]) -> dict[str, Any]:
+        metrics = props.get("Metrics")
+        if not metrics:
+            return original(name, props)
+        given = {key: value for key, value in props.items() if key != "Metrics"}
+        made = original(name, {**given, "Namespace": "-", "MetricName": "-"})
+        return {key: value for key, value in made.items() if key not in _OF_ONE_METRIC} | {"Metrics": metrics}

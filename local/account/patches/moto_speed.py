@@ -1,0 +1,155 @@
+"""moto answers the same for less.
+
+What it works out anew for every field of every answer (under which names an object may have a field, which functions
+a class has) is worked out once; of an update expression each node is looked at by those who want its kind, and what
+holds for the whole is checked at its root, not at every node; a transaction copies each of its tables once; keys that
+sign nothing are not made anew. Tests of handlers use it as well as the local account: most of their time is moto's.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from copy import copy, deepcopy
+from functools import cache, wraps
+from types import SimpleNamespace
+from typing import Any
+
+import moto.core.responses
+import moto.dynamodb.models
+import moto.kms.models
+from moto import backend_index
+from moto.core.serialize import MISSING, AttributePickerContext, ResponseSerializer, XFormedAttributePicker, get_value
+from moto.dynamodb.models import DynamoDBBackend
+from moto.dynamodb.models.table import Table
+from moto.dynamodb.parsing.ast_nodes import DepthFirstTraverser, Node
+from moto.dynamodb.parsing.validators import ActionCountValidator, OverlappingPathsValidator
+
+from ._wrap import wrap
+
+
+@cache  # twice would be slower
+def apply() -> None:
+    _methods_of_a_class()
+    _names_of_a_field()
+    _nodes_of_an_expression()
+    _rules_of_a_whole_expression()
+    _tables_of_a_transaction()
+    _keys_that_sign_nothing()
+    _addresses_of_what_is_called_most()
+
+
+def _methods_of_a_class() -> None:
+    moto.core.responses.method_names_from_class = cache(moto.core.responses.method_names_from_class)
+
+
+def _names_of_a_field() -> None:
+    """They depend on the field's shape and the object's class alone."""
+    known: dict[Any, tuple[str, ...]] = {}
+    picked = ResponseSerializer.get_value
+
+    @wraps(picked)
+    def value_of(self: Any, value: Any, key: str, shape: Any) -> Any:
+        picker = self._value_picker
+        if type(picker) is not XFormedAttributePicker or picker.response_transformers:
+            return picked(self, value, key, shape)
+        which = (value.__class__, key, shape, getattr(shape, "parent", None))
+        if (names := known.get(which)) is None:
+            context = AttributePickerContext(value, key, shape)
+            names = known[which] = tuple(dict.fromkeys(picker.get_possible_keys(context)))
+        if value.__class__ is dict:
+            for name in names:
+                if name in value:
+                    return value[name]
+            return None
+        for name in names:
+            found = get_value(value, name, MISSING)
+            if found is not MISSING:
+                return found
+        return None
+
+    ResponseSerializer.get_value = value_of
+
+
+def _nodes_of_an_expression() -> None:
+    nodes: dict[type, bool] = {}
+
+    def is_node(thing: Any) -> bool:
+        kind = thing.__class__
+        if kind not in nodes:
+            nodes[kind] = isinstance(thing, Node)
+        return nodes[kind]
+
+    wanted: dict[tuple[type, type], bool] = {}
+
+    def traverse(self: Any, node: Any, child_id: int = -1) -> Any:
+        if not is_node(node):
+            return node
+        parent = node.parent
+        for number, child in enumerate(node.children or ()):
+            self.pre_processing_of_child(node, number)
+            if is_node(child):
+                traverse(self, child, number)
+        which = (self.__class__, node.__class__)
+        if which not in wanted:
+            wanted[which] = isinstance(node, self.nodes_to_be_processed())
+        if wanted[which]:
+            node = self.process(node)
+            node.parent = parent
+            if parent:
+                parent.children[child_id] = node
+        return node
+
+    DepthFirstTraverser.traverse_node_recursively = traverse
+
+
+def _rules_of_a_whole_expression() -> None:
+    """A node has no more clauses and paths than the root above it."""
+
+    def at_the_root(validator: type, name: str) -> None:
+        @wrap(validator, name)
+        def check(original: Callable[..., Any], self: Any, node: Any) -> Any:
+            return original(self, node) if node.parent is None else node
+
+    at_the_root(ActionCountValidator, "verify_action_counts")
+    at_the_root(OverlappingPathsValidator, "check_for_overlapping_paths")
+
+
+def _tables_of_a_transaction() -> None:
+    """moto copies a table, to put it back if the transaction fails, for each item of it."""
+    copies = threading.local()
+
+    def copied(thing: Any) -> Any:
+        known = getattr(copies, "known", None)
+        if known is None or not isinstance(thing, Table):
+            return deepcopy(thing)
+        if thing.name not in known:
+            known[thing.name] = deepcopy(thing)
+        return known[thing.name]
+
+    @wrap(DynamoDBBackend, "transact_write_items")
+    def transact(original: Callable[..., Any], self: Any, items: list[dict[str, Any]]) -> Any:
+        copies.known = {}
+        try:
+            return original(self, items)
+        finally:
+            copies.known = None
+
+    moto.dynamodb.models.copy = SimpleNamespace(copy=copy, deepcopy=copied)
+
+
+def _keys_that_sign_nothing() -> None:
+    """A symmetric key has no private one; moto makes one all the same, which takes longer than a whole test."""
+    make = moto.kms.models.generate_private_key
+    one = cache(make)
+
+    def private_key(key_spec: str) -> Any:
+        return one(key_spec) if key_spec == "SYMMETRIC_DEFAULT" else make(key_spec)
+
+    moto.kms.models.generate_private_key = private_key
+
+
+def _addresses_of_what_is_called_most() -> None:
+    """moto tries the addresses of all services in turn, hundreds, until one is that of a call."""
+    most = ("dynamodb", "ec2", "autoscaling")
+    backend_index.backend_url_patterns.sort(key=lambda known: known[0] not in most)

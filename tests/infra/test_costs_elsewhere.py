@@ -1,0 +1,29 @@
+"""Documents that say in passing what a month costs say what docs/costs.md reckons, to as many digits as they give."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from infra import ROOT
+from perf.price import after_free, month
+
+IDLE, IN_USE = month(20, 0, 180), month(1000, 0.2, 180)
+BY_LIST = [sum(item.price for item in items) for items in (IDLE, IN_USE)]
+LEFT = [sum(after_free(items).values()) for items in (IDLE, IN_USE)]
+
+
+@pytest.mark.parametrize(
+    ("document", "begins", "costs"),
+    [
+        ("README.md", "| [docs/costs.md]", [*BY_LIST, *LEFT]),
+        ("docs/comparison.md", "| **Costs** |", BY_LIST),
+        ("docs/performance.md", "month costs, item by item", BY_LIST),
+    ],
+)
+def test_what_a_month_costs_is_told_alike(document: str, begins: str, costs: list[float]) -> None:
+    lines = (ROOT / document).read_text(encoding="utf-8").splitlines()
+    (line,) = [line for line in lines if line.startswith(begins)]
+    told = re.findall(r"\$(\d+(?:\.\d+)?)", line.rstrip(" |").rpartition(" | ")[2])[: len(costs)]
+    assert told == [f"{cost:.{len(amount.partition('.')[2])}f}" for amount, cost in zip(told, costs, strict=True)]

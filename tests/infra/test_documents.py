@@ -1,0 +1,36 @@
+"""What documents lead to is there, and the pictures that are taken for them are shown."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from infra import ROOT
+
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def anchors(document: Path) -> set[str]:
+    """Of its headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", FENCED.sub("", document.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    text = FENCED.sub("", document.read_text(encoding="utf-8"))
+    for target in re.findall(r"(?:\]\(|src(?:set)?=\")([^)\"]+)", text):
+        path, _, anchor = target.partition("#")
+        if not re.match(r"\w+:", target):
+            there = (document.parent / path) if path else document
+            assert there.exists(), target
+            assert not anchor or anchor in anchors(there), target
+
+
+def test_every_picture_is_shown() -> None:
+    shown = "".join(document.read_text(encoding="utf-8") for document in DOCUMENTS)
+    taken = [picture.name for picture in (ROOT / "docs" / "pictures").iterdir()]
+    assert [name for name in taken if f"pictures/{name}" not in shown] == []

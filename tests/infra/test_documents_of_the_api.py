@@ -1,0 +1,50 @@
+"""The documents that list the API's routes leave none out, and name none that there is not."""
+
+from __future__ import annotations
+
+import re
+
+from infra import ROOT, openapi
+
+ROUTES = {f"{method.upper()} {path}" for path, methods in openapi.document()["paths"].items() for method in methods}
+
+
+def section(document: str, heading: str) -> str:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    return text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+def named(cell: str) -> set[str]:
+    """`GET /a`, `POST /a`: two routes. `GET`, `POST /a`: two as well. `GET /a`, `POST`: two, too."""
+    found, methods, path = set(), [], ""
+    for words in re.findall(r"`([^`]+)`", cell):
+        method, _, given = words.partition(" ")
+        methods.append(method)
+        path = given or path
+        if path:
+            found |= {f"{one} {path}" for one in methods}
+            methods = []
+    return found
+
+
+def table(text: str) -> set[str]:
+    rows = [line.strip("|").split("|")[0] for line in text.splitlines() if re.match(r"\| `[A-Z]+[` ]", line)]
+    return set().union(*(named(first) for first in rows))
+
+
+def test_the_readme_names_every_route() -> None:
+    assert table(section("README.md", "The API")) == ROUTES
+
+
+def test_the_architecture_says_of_every_route_what_it_reads() -> None:
+    assert table(section("docs/architecture.md", "The API")) == ROUTES
+
+
+def test_who_may_call_what_leaves_no_route_out() -> None:
+    """But those that only show chaos, for which there is one resource. An asterisk is any path, as in IAM."""
+    told = re.findall(r"v1/([A-Z]+)/([\w/*-]+)", section("docs/security.md", "Who may call the API"))
+    resources = [rf"{method} /{path.replace('*', '.+')}" for method, path in told if (method, path) != ("GET", "*")]
+    covered = {route for route in ROUTES if any(re.fullmatch(resource, route) for resource in resources)}
+    of_benchmarks = {route for route in ROUTES if route.split("/")[1] in ("benchmarks", "fleets")}
+    assert covered == of_benchmarks | {route for route in ROUTES if not route.startswith("GET ")}
+    assert [one for one in resources if not any(re.fullmatch(one, route) for route in ROUTES)] == []

@@ -1,0 +1,57 @@
+"""docs/settings.md is current, and says of every setting what there is to say."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from infra import ROOT, settings_doc
+from infra.settings import PREFIX, written_context
+from tests.infra.conftest import CONTEXT
+from troop.calendars import parse_calendar
+from troop.errors import SettingsError
+
+DOCUMENT = settings_doc.PATH.read_text(encoding="utf-8")
+CALENDAR = CONTEXT["troop:calendars"]["default"]
+
+
+def test_it_is_current() -> None:
+    assert settings_doc.text() == DOCUMENT, "run: make openapi"
+
+
+def test_it_has_every_setting_and_no_other() -> None:
+    told = re.findall(rf"^\| `{PREFIX}(\w+)` \|", DOCUMENT, re.MULTILINE)
+    there = [key.removeprefix(PREFIX) for key in written_context() if key.startswith(PREFIX)]
+    assert sorted(told) == sorted(there)
+
+
+def test_a_row_has_default_values_and_a_meaning() -> None:
+    rows = [line.strip("| ").split(" | ") for line in DOCUMENT.splitlines() if line.startswith("| `")]
+    assert [row[0] for row in rows if len(row) != 4 or not all(row)] == []
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [("min_healthy", "a whole number from 1 to "), ("tick_minutes", "one of 1, 5"), ("retain_data", "true or false")],
+)
+def test_what_is_allowed_is_what_a_refusal_says(key: str, said: str) -> None:
+    assert said in settings_doc.allowed(CONTEXT, key)
+
+
+def test_it_has_every_field_of_a_calendar_and_those_that_it_calls_required_are() -> None:
+    with pytest.raises(SettingsError) as refused:
+        parse_calendar("calendars", "default", CALENDAR | {"zzzz": 1})
+    assert set(refused.value.allowed.removeprefix("one of ").split(", ")) == set(settings_doc.CALENDAR)
+    for field, (default, _, _) in settings_doc.CALENDAR.items():
+        left = {key: value for key, value in CALENDAR.items() if key != field}
+        if default == "required":
+            with pytest.raises(SettingsError):
+                parse_calendar("calendars", "default", left)
+        else:
+            parse_calendar("calendars", "default", left)
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/deploying.md"])
+def test_it_is_found(document: str) -> None:
+    assert "settings.md)" in (ROOT / document).read_text(encoding="utf-8")

@@ -1,0 +1,49 @@
+"""What `make local` says when it is up is true, and its commands work as they stand there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from local.project import ROOT
+from local.settings import lasting_settings
+from local.welcome import exports, lend_commands, welcome
+
+NOW = datetime(2026, 11, 22, 13, 24, tzinfo=UTC)
+FILE = ROOT / ".local" / "env.sh"
+OUTPUTS = {"ApiUrl": "https://127.0.0.1:1/"}
+CALENDAR = lasting_settings(NOW)["troop:calendars"]["default"]
+SAID = welcome("export A=b\n", FILE, OUTPUTS, NOW, CALENDAR["time_zone"])
+
+
+def test_it_says_that_chaos_is_unleashed_and_until_when_what_holds() -> None:
+    assert "unleashed here" in SAID
+    assert "a group of one, too" in SAID
+    assert "starts leashed" in SAID
+    assert f"22:24 ({CALENDAR['time_zone']})" in SAID
+    assert "within 96 minutes" in SAID
+
+
+def test_without_a_deployment_there_is_no_chaos_to_tell_of() -> None:
+    said = welcome("export A=b\n", FILE, {}, NOW, CALENDAR["time_zone"])
+    assert "unleashed" not in said
+    assert "source .local/env.sh" in said
+
+
+def test_its_commands_are_found_by_a_shell_that_has_read_its_lines(tmp_path: Path) -> None:
+    folder = lend_commands(tmp_path)
+    named = set(re.findall(r"^  (\w+) ", SAID, re.MULTILINE))
+    assert named == {"aws", "troop"}
+    script = exports({"AWS_REGION": "it's"}, folder) + 'command -v aws; command -v troop; echo "$AWS_REGION"'
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, env=dict(os.environ), check=True)
+    assert done.stdout.splitlines() == [str(folder / "aws"), str(folder / "troop"), "it's"]
+
+
+@pytest.mark.parametrize("command", ["aws", "troop"])
+def test_what_it_lends_can_be_run(tmp_path: Path, command: str) -> None:
+    assert os.access(lend_commands(tmp_path) / command, os.X_OK)

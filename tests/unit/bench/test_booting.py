@@ -1,0 +1,118 @@
+"""What a look at fleets that boot means."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.bench.build import ALL, BENCHMARK, DRIVER_IDS, NODES, SEEN
+from troop.bench.booting import FleetSeen, of_boot
+from troop.bench.record import CellStatus
+from troop.bench.refusals import is_permanent
+from troop.bench.roster import Node
+from troop.bench.verdicts import LONGEST_REASON, State, Verdict, name_some
+
+subsets = st.sets(st.sampled_from(sorted(ALL))).map(frozenset)
+
+
+def boot(seen: Any = SEEN, nodes: Any = None, elapsed: float = 0) -> Verdict:
+    return of_boot(BENCHMARK, seen, NODES if nodes is None else nodes, elapsed)
+
+
+def without(*ids: str) -> dict[str, Node]:
+    return {i: node for i, node in NODES.items() if i not in ids}
+
+
+@given(subsets, subsets, st.floats(0, 10_000))
+def test_all_are_there_exactly_when_every_serving_id_has_registered(
+    serving: frozenset[str], registered: frozenset[str], elapsed: float
+) -> None:
+    seen = [FleetSeen(f.role, f.serving & serving, f.serving - serving) for f in SEEN]
+    verdict = boot(seen, {i: NODES[i] for i in registered}, elapsed)
+    complete = serving == ALL and registered == ALL
+    assert (verdict.state is State.READY) == complete
+    if not complete:
+        late = elapsed >= 600 or (elapsed >= 300 and not (serving & registered >= DRIVER_IDS))
+        assert verdict.state is (State.FAILED if late else State.WAITING)
+
+
+def test_a_fleet_in_fewer_zones_than_it_is_to_be_fails_its_cell() -> None:
+    one_zone = {i: replace(node, zone="za") for i, node in NODES.items()}
+    wide = replace(BENCHMARK, fleets=tuple(replace(fleet, zones=2) for fleet in BENCHMARK.fleets))
+    verdict = of_boot(wide, SEEN, one_zone, 0)
+    assert (verdict.state, verdict.status) == (State.FAILED, CellStatus.FAILED)
+    assert "is in za alone, and not in 2 zones" in str(verdict.reason)
+    spread = {i: replace(node, zone="za" if n % 2 else "zb") for n, (i, node) in enumerate(sorted(NODES.items()))}
+    assert of_boot(wide, SEEN, spread, 0).state is State.READY
+
+
+def test_as_many_are_not_the_same() -> None:
+    """Three serve and three have registered, but not the same three."""
+    seen = (FleetSeen("drivers", frozenset({"i-d0", "i-d1", "i-new"})), SEEN[1])
+    assert boot(seen).state is State.WAITING
+
+
+def test_a_node_of_another_role_does_not_fill_a_place() -> None:
+    swapped = NODES | {"i-d0": replace(NODES["i-d0"], role="servers")}
+    assert boot(nodes=swapped).state is State.WAITING
+
+
+def test_what_is_gone_from_its_group_may_have_failed() -> None:
+    assert boot(nodes=NODES | {"i-old": Node("i-old", "drivers", error="no disk")}).state is State.READY
+
+
+def test_reasons_name_a_few_and_count_the_rest() -> None:
+    broken = {i: replace(node, error="no\n disk " + "x" * 1000) for i, node in NODES.items()}
+    reason = boot(nodes=broken).reason or ""
+    assert reason.startswith("5 nodes could not start: i-d0: no disk xxx")
+    assert "\n" not in reason
+    assert len(reason) <= LONGEST_REASON
+    assert name_some(f"i-{n}" for n in range(9)) == "i-0, i-1, i-2, i-3, i-4 and 4 others"
+    assert name_some(f"i-{n}" for n in range(6)) == "i-0, i-1, i-2, i-3, i-4 and 1 other"
+
+
+def test_a_late_fleet_is_told_with_who_is_silent_and_who_never_came() -> None:
+    seen = (FleetSeen("drivers", frozenset({"i-d0", "i-d1"}), refusals=("no capacity",)), SEEN[1])
+    verdict = boot(seen, without("i-d1"), 300)
+    assert verdict == Verdict(
+        State.FAILED,
+        CellStatus.FAILED,
+        "of 3 nodes in the fleet drivers, not all have registered within 300 s; i-d1 never did, see output/boot/; "
+        "1 node was never launched: no capacity",
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "permanent"),
+    [
+        ("You have requested more vCPU capacity than your current vCPU limit of 32 allows", True),
+        ("VcpuLimitExceeded", True),
+        ("VolumeLimitExceeded: Max volumes exceeded", True),
+        ("You are not authorized to perform this operation.", True),
+        ("The requested configuration is currently not supported. Please check the documentation", True),
+        ("Client.InternalError: Client error on launch.", True),
+        ("There are not enough free addresses in subnet 'subnet-1'", True),
+        ("The image id '[ami-1]' does not exist. InvalidAMIID.NotFound", True),
+        ("We currently do not have sufficient c5.large capacity in the Availability Zone you requested", False),
+        ("InsufficientInstanceCapacity", False),
+        ("Server.InternalError: Internal error on launch", False),
+        ("RequestLimitExceeded: Request limit exceeded.", False),
+    ],
+)
+def test_only_what_will_not_pass_ends_a_boot_early(said: str, permanent: bool) -> None:
+    assert is_permanent(said) == permanent
+    seen = (FleetSeen("drivers", frozenset({"i-d0", "i-d1"}), refusals=("on its way", said)), SEEN[1])
+    verdict = boot(seen, without("i-d2"))
+    assert verdict.state is (State.FAILED if permanent else State.WAITING)
+    if permanent:
+        assert said[:60] in (verdict.reason or "")
+
+
+def test_a_group_that_is_not_seen_yet_is_waited_for() -> None:
+    seen = (FleetSeen("drivers", frozenset(), exists=False), SEEN[1])
+    assert boot(seen, elapsed=29).state is State.WAITING
+    assert boot(seen, elapsed=30).reason == "somebody has deleted the Auto Scaling group of the fleet drivers"

@@ -1,0 +1,58 @@
+"""Somebody at the page in a browser, before an API in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from cli.page_server import PageServer
+from tests.unit.cli.page_world import Ahead, World, page_server, serving
+
+
+@dataclass
+class Looking:
+    """Somebody at the page. ``errors``: what the browser complained about."""
+
+    page: Page
+    server: PageServer
+    world: World
+    errors: list[str] = field(default_factory=list)
+
+    def go(self, view: str) -> Page:
+        self.page.goto(f"{self.server.address}/#/{view}")
+        return self.page
+
+    def changes(self) -> list[tuple[str, str, Any]]:
+        return [call for call in self.world.calls if call[0] != "GET"]
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    for name in ("web", "api/orders", "ledger"):
+        world.add(name)
+    return world
+
+
+@pytest.fixture
+def looking(browser: Browser, world: World) -> Iterator[Looking]:
+    with serving(page_server(world, Ahead(world, "web", "api/orders", "ledger"), [])) as server:
+        context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB", timezone_id="UTC")
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        looking = Looking(page, server, world)
+        page.on("pageerror", lambda error: looking.errors.append(str(error)))
+        page.on("console", lambda m: looking.errors.append(m.text) if "Content Security" in m.text else None)
+        page.goto(server.link())
+        expect(page.get_by_role("heading", name="Units")).to_be_visible()
+        yield looking
+        context.close()
+        assert looking.errors == []
+
+
+# Time for what was asked before to be answered: the API in memory takes next to none.
+SETTLED = "fetch('/icon.svg').then((answer) => answer.text()).then(() => new Promise((done) => setTimeout(done, 50)))"

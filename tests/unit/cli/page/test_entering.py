@@ -1,0 +1,66 @@
+"""The page in a browser: who gets in, and what somebody is told whom nobody answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from cli.api import Answer, UnreachableError
+from tests.unit.cli.page.conftest import Looking
+
+SAID = [
+    (Answer(403, {"message": "The security token included in the request is expired"}), "have expired: get new ones"),
+    (Answer(403, {"Message": "User: x is not authorized"}), "you may not do that: your policies must allow"),
+    (UnreachableError("no route to host"), "the API of Troop cannot be reached: no route to host"),
+]
+
+
+def test_errors_are_sentences_and_can_be_tried_again(looking: Looking, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = looking.go("runs")
+    for answer, said in SAID:
+
+        def fail(*_: Any, answer: Answer | Exception = answer) -> Answer:
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        with monkeypatch.context() as patched:
+            patched.setattr(looking.world, "request", fail)
+            page.get_by_role("button", name="Load anew").click()
+            expect(page.get_by_role("alert")).to_contain_text(said)
+        page.get_by_role("button", name="Try again").click()
+        expect(page.get_by_text("There are no runs.")).to_be_visible()
+
+
+def test_a_server_that_was_started_anew_or_is_gone_is_told(looking: Looking) -> None:
+    page, server = looking.page, looking.server
+    page.context.set_offline(True)
+    page.get_by_role("button", name="Load anew").click()
+    expect(page.get_by_text("`troop ui` does not answer")).to_be_visible()
+    page.context.set_offline(False)
+    server.guard = replace(server.guard, token="another")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("heading", name="Open the link once more")).to_be_focused()
+    assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_nobody_gets_in_without_the_link(looking: Looking, browser: Browser) -> None:
+    stranger = browser.new_context().new_page()
+    stranger.goto(f"{looking.server.address}/#/units")
+    expect(stranger.get_by_role("heading", name="Open the link once more")).to_be_visible()
+    stranger.goto("about:blank")
+    stranger.goto(f"{looking.server.address}/#ticket=used-before")
+    expect(stranger.get_by_text("this link has been used before")).to_be_visible()
+    stranger.context.close()
+
+
+def test_another_tab_and_a_reload_need_no_other_link(looking: Looking) -> None:
+    looking.page.reload()
+    expect(looking.page.get_by_role("heading", name="Units")).to_be_visible()
+    assert "ticket" not in looking.page.url
+    other = looking.page.context.new_page()
+    other.goto(f"{looking.server.address}/#/calendar")
+    expect(other.get_by_role("heading", name="Calendar")).to_be_visible()

@@ -1,0 +1,143 @@
+"""The page in a browser: events, as they happen."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from playwright.sync_api import expect
+
+from cli.api import Answer
+from tests.unit.cli.conftest import event
+from tests.unit.cli.page.conftest import Looking
+
+
+def test_events_come_by_themselves_and_are_said(looking: Looking) -> None:
+    looking.world.events = [event("web", "2026-11-20"), event("ledger", "2026-11-19", "UNRECOVERED")]
+    looking.page.clock.install()
+    page = looking.go("events")
+    expect(page.locator("tbody tr")).to_have_count(2)
+    page.get_by_label("Status").select_option("UNRECOVERED")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_label("Status").select_option("")
+    expect(page.locator("tbody tr")).to_have_count(2)
+    looking.world.events.insert(0, event("api/orders", "2026-11-21", "TERMINATED"))
+    page.clock.fast_forward(3_000)
+    expect(page.locator("#news")).to_have_text("One event: api/orders terminated.")
+    expect(page.locator("tbody tr")).to_have_count(3)
+    page.get_by_label("Search").fill("ledger")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_label("Live").uncheck()
+    expect(page.locator("#liveness")).to_have_text("Not live.")
+    asked = len(looking.world.calls)
+    page.clock.fast_forward(25_000)  # the switch is looked at every 30 s
+    page.evaluate("fetch('/icon.svg').then((answer) => answer.text())")
+    assert looking.world.calls[asked:] == []
+    page.get_by_label("Live").check()
+    expect(page.locator("#liveness")).to_contain_text("Live: looked at")
+
+
+def test_nothing_is_asked_while_nobody_looks(looking: Looking) -> None:
+    page = looking.go("events")
+    page.clock.install()
+    page.reload()
+    expect(page.locator("#liveness")).to_contain_text("Live: looked at")
+    expect(page.get_by_role("button", name="Halt")).to_be_visible()
+    page.evaluate(HIDDEN, True)
+    expect(page.locator("#liveness")).to_have_text("Not live while nobody looks.")
+    asked = len(looking.world.calls)
+    page.clock.run_for(120_000)
+    page.evaluate("fetch('/icon.svg').then((answer) => answer.text())")  # whatever was asked before has arrived
+    assert looking.world.calls[asked:] == []
+    page.evaluate(HIDDEN, False)
+    expect(page.locator("#liveness")).to_contain_text("Live: looked at")
+    assert {path for _, path, _ in looking.world.calls[asked:]} == {"events", "switch"}
+
+
+HIDDEN = """(hidden) => {
+    Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def test_older_events_are_loaded_when_asked_for(looking: Looking) -> None:
+    at = [f"2026-11-{30 - n // 10:02d}T10:{59 - n % 10:02d}:00.000Z" for n in range(120)]
+    looking.world.events = [event("web", at=at[n], event_id=str(n), id=str(n)) for n in range(120)]
+    page = looking.go("events")
+    for count in (50, 100, 120):
+        expect(page.locator("tbody tr")).to_have_count(count)
+        if count < 120:
+            page.get_by_role("button", name="Load older ones").click()
+    expect(page.get_by_role("button", name="Load older ones")).to_have_count(0)
+
+
+def test_more_events_than_fit_into_a_look_leave_no_gap(looking: Looking) -> None:
+    def some(numbers: range) -> list[dict[str, Any]]:
+        at = {n: f"2026-11-{10 + n // 60:02d}T10:{n % 60:02d}:00.000Z" for n in numbers}
+        return [event(f"u{n:03d}", at=at[n], event_id=str(n), id=str(n)) for n in numbers]
+
+    looking.world.events = some(range(59, -1, -1))
+    looking.page.clock.install()
+    page = looking.go("events")
+    page.get_by_role("button", name="Load older ones").click()
+    expect(page.locator("tbody tr")).to_have_count(60)
+    looking.world.events = some(range(64, -1, -1))
+    page.clock.fast_forward(3_000)
+    expect(page.locator("tbody tr")).to_have_count(65)
+    expect(page.locator("#liveness")).to_contain_text("Live: looked at")
+    looking.world.events = some(range(139, -1, -1))
+    page.clock.fast_forward(3_000)
+    for count in (50, 100, 140):
+        expect(page.locator("tbody tr")).to_have_count(count)
+        if count < 140:
+            page.get_by_role("button", name="Load older ones").click()
+    units = page.locator("tbody tr td:nth-child(2)").all_inner_texts()
+    assert units == [f"u{n:03d}" for n in range(139, -1, -1)]
+
+
+def test_older_ones_under_way_are_looked_at_too_and_only_so_many_at_a_time(looking: Looking) -> None:
+    events = [event(f"u{n:02d}", at=f"2026-11-20T{12 - n // 60:02d}:{59 - n % 60:02d}:00.000Z") for n in range(66)]
+    for number in (*range(52, 64), 65):
+        events[number] |= {"status": "TERMINATED", "recovery_seconds": None}
+    world, clock = looking.world, looking.page.clock
+    world.events = list(events)
+    clock.install()
+    page = looking.go("events")
+    page.get_by_role("button", name="Load older ones").click()
+    expect(page.locator("tbody tr")).to_have_count(66)
+    link = page.get_by_role("link", name="u65")
+    link.focus()
+    for number in (53, 65):
+        events[number] |= {"status": "RECOVERED", "recovery_seconds": 31.0}
+    world.events = [event("new", at="2026-11-20T13:00:00.000Z"), *events[:60], *events[61:]]  # u60 is on record no more
+    asked = len(world.calls)
+    clock.fast_forward(5_000)
+    expect(page.get_by_role("row", name=re.compile("u53"))).to_contain_text("31.0 s")
+    expect(page.locator("#news")).to_have_text("One event: u53 recovered.")
+    expect(page.get_by_role("link", name="u60")).to_have_count(0)
+    expect(page.locator("#liveness")).to_contain_text("13 older ones are under way: they are looked at in turn, 10")
+    assert [path for _, path, _ in world.calls[asked:]].count("events") == 1
+    assert len([path for _, path, _ in world.calls[asked:] if path.startswith("events/")]) == 10
+    clock.fast_forward(5_000)
+    expect(page.get_by_role("row", name=re.compile("u65"))).to_contain_text("31.0 s")  # it is its turn
+    expect(page.locator("#liveness")).to_have_text(re.compile("^Live: looked at [0-9:]+( [AP]M)?\\.$"))
+    expect(link).to_be_focused()
+    page.get_by_label("Status").select_option("TERMINATED")
+    expect(page.locator("tbody tr")).to_have_count(10)
+
+
+def test_a_look_that_fails_is_told_and_made_again_later(looking: Looking) -> None:
+    events = [event(f"u{n:02d}", at=f"2026-11-20T12:{59 - n:02d}:00.000Z", status="CLAIMED") for n in range(51)]
+    world, clock = looking.world, looking.page.clock
+    world.events = list(events)
+    clock.install()
+    page = looking.go("events")
+    page.get_by_role("button", name="Load older ones").click()
+    expect(page.locator("tbody tr")).to_have_count(51)
+    world.refusals["GET", "events/2026-11-20~u50"] = [Answer(500, {"statusCode": 500, "message": "it broke"})]
+    clock.fast_forward(5_000)
+    expect(page.locator("#liveness")).to_have_text("Not live: it broke. Tries again in 9 s.")
+    expect(page.locator("tbody tr")).to_have_count(51)
+    del world.refusals["GET", "events/2026-11-20~u50"]
+    clock.fast_forward(9_000)
+    expect(page.locator("#liveness")).to_contain_text("Live: looked at")

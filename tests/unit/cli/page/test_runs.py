@@ -1,0 +1,158 @@
+"""The page in a browser: runs of benchmarks and their reports."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from cli.api import Answer
+from tests.unit.cli.page.conftest import Looking
+from tests.unit.cli.page_world import RUN, cell, found_report, run
+
+PLACE = Answer(302, None, headers={"Location": "https://bucket.example/r"})
+
+
+def test_benchmarks(looking: Looking) -> None:
+    going = run(run="20261123-090000-aaaaaaaa", status="RUNNING", ended_at=None, cost=None)
+    looking.world.runs = {
+        going["run"]: {"run": going, "cells": [cell(1, "", "RUNNING")], "resources": []},
+        RUN: {"run": run(), "cells": [cell(1, "n3"), cell(2, "n6")], "resources": []},
+    }
+    page = looking.go("runs")
+    expect(page.get_by_role("row", name=re.compile(RUN))).to_contain_text("1.29 USD")
+    report = page.get_by_role("link", name="Report")
+    assert (report.get_attribute("target"), report.get_attribute("rel")) == ("_blank", "noopener")
+    page.get_by_role("link", name=RUN).click()
+    expect(page.get_by_role("row", name=re.compile("c002 n6 write"))).to_contain_text("timeout 3")
+    expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+    looking.go(f"runs/{going['run']}")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("dialog")).to_contain_text("everything it has created is removed")
+    page.get_by_role("dialog").get_by_role("button", name="Stop the run").click()
+    expect(page.locator(".headline")).to_contain_text("stopping")
+    assert looking.changes() == [("DELETE", f"benchmarks/{going['run']}", {})]
+
+
+def test_results_that_were_loaded_by_hand_stay(looking: Looking, monkeypatch: pytest.MonkeyPatch) -> None:
+    going = {"run": run(status="RUNNING", ended_at=None), "cells": [cell(1, "n3"), cell(2, "n6")], "resources": []}
+    left_out = {"results": None, "results_left_out": True}
+    request = looking.world.request
+
+    def small(method: str, path: str, query: Any = None, body: Any = None) -> Answer:
+        answer = request(method, path, query, body)
+        if path != f"benchmarks/{RUN}" or "cell" in query:
+            return answer
+        return Answer(200, {**going, "cells": [{**one, **left_out} for one in going["cells"]]})
+
+    monkeypatch.setattr(looking.world, "request", small)
+    looking.world.runs = {RUN: going}
+    looking.page.clock.install()
+    page = looking.go(f"runs/{RUN}")
+    for number in ("c001", "c002"):
+        looking.world.runs[RUN] = {**going, "cells": [one for one in going["cells"] if one["cell"] == number]}
+        page.get_by_role("button", name=f"Load the results of {number}").click()
+        expect(page.get_by_role("row", name=re.compile(f"{number} n. write"))).to_be_visible()
+    going["run"]["status"] = "STOPPING"
+    page.clock.fast_forward(30_000)
+    expect(page.locator(".headline")).to_contain_text("stopping")
+    expect(page.get_by_role("row", name=re.compile("c00[12] n. write"))).to_have_count(2)
+    expect(page.get_by_role("button", name="Load the results")).to_have_count(0)
+
+
+def test_a_report_opens_in_a_tab_of_its_own(looking: Looking) -> None:
+    page, world = looking.page, looking.world
+    world.runs = {RUN: {"run": run(), "cells": [], "resources": []}}
+    page.context.route(
+        "https://bucket.example/**", lambda route: route.fulfill(body="<h1>The report</h1>", content_type="text/html")
+    )
+    looking.go(f"runs/{RUN}")
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Open the report").click()
+    expect(opened.value.get_by_role("heading", name="The report")).to_be_visible()
+    assert opened.value.evaluate("opener") is None
+    world.report = Answer(404, {"statusCode": 404, "message": "there is no report yet"})
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Open the report").click()
+    expect(opened.value.get_by_text("there is no report yet")).to_be_visible()
+    missing = Answer(404, {"statusCode": 404, "message": "It is being made."}, headers={"Retry-After": "0.1"})
+    world.refusals["GET", f"benchmarks/{RUN}/report"] = [missing, missing, world.report, PLACE]
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Open the report").click()
+    expect(opened.value.get_by_text("there is no report yet")).to_be_visible()
+    opened.value.get_by_role("button", name="Try again").click()
+    expect(opened.value.get_by_role("heading", name="The report")).to_be_visible()
+
+
+ANEW = re.compile("^Make the report anew")
+
+
+def test_a_report_is_made_anew(looking: Looking) -> None:
+    world = looking.world
+    world.runs = {RUN: {"run": run(), "cells": [], "resources": []}}
+    looking.page.clock.install()
+    page = looking.go(f"runs/{RUN}")
+    made = page.get_by_role("status").filter(has_text="report")
+    expect(made).to_have_text("Report made 21 Nov 2026, 15:21:40.")
+    page.get_by_role("button", name=ANEW).focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("in the background")
+    expect(dialog).to_contain_text("The one that is there was made 21 Nov 2026, 15:21:40")
+    expect(dialog.get_by_role("button", name="Make it anew")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(made).to_contain_text("Asked for 22 Nov 2026, 09:00:00: the report is made in the background")
+    button = page.get_by_role("button", name="The report is being made")
+    expect(button).to_be_focused()
+    expect(button).to_have_attribute("aria-disabled", "true")
+    page.keyboard.press("Enter")  # once is enough
+    expect(dialog).to_have_count(0)
+    page.clock.fast_forward(2_000)
+    looking.go("runs")
+    looking.go(f"runs/{RUN}")  # whoever comes back finds how it stands
+    expect(made).to_contain_text("Asked for")
+    world.report = found_report("2", "2026-11-22T09:00:07.000Z")
+    page.clock.fast_forward(15_000)
+    expect(made).to_have_text("The new report is there, made 22 Nov 2026, 09:00:07.")
+    expect(page.get_by_role("button", name=ANEW)).to_be_visible()
+    expect(page.get_by_role("link", name="Open the report")).to_be_visible()
+    assert looking.changes() == [("POST", f"benchmarks/{RUN}/report", {})]
+
+
+def test_a_report_is_made_where_there_is_none_or_the_api_says_why_not(looking: Looking) -> None:
+    world, path = looking.world, f"benchmarks/{RUN}/report"
+    world.runs = {RUN: {"run": run(), "cells": [], "resources": []}}
+    world.report = Answer(404, {"statusCode": 404, "message": "it has no report (any more)"})
+    page = looking.go(f"runs/{RUN}/report")
+    expect(page.get_by_role("alert")).to_contain_text("it has no report (any more)")
+    page.get_by_role("button", name="Make the report").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("There is none now.")
+    for status, why in ((404, "nothing is kept any more"), (409, "it has not ended")):
+        world.refusals["POST", path] = [Answer(status, {"statusCode": status, "message": why})]
+        dialog.get_by_role("button", name="Make it").click()
+        expect(dialog.get_by_role("alert")).to_have_text(why)
+    del world.refusals["POST", path]
+    page.context.route("https://bucket.example/**", lambda route: route.fulfill(body="<h1>The report</h1>"))
+    page.clock.install()
+    dialog.get_by_role("button", name="Make it").click()
+    expect(page.locator("#made")).to_contain_text("Asked for")
+    world.report = found_report("2")
+    page.clock.fast_forward(3_000)
+    expect(page.get_by_text("The report", exact=True)).to_be_visible()
+
+
+def test_a_report_that_does_not_come_is_told(looking: Looking) -> None:
+    looking.world.runs = {RUN: {"run": run(), "cells": [], "resources": []}}
+    looking.page.clock.install()
+    page = looking.go(f"runs/{RUN}")
+    page.get_by_role("button", name=ANEW).click()
+    page.get_by_role("dialog").get_by_role("button", name="Make it anew").click()
+    expect(page.locator("#made")).to_contain_text("Asked for")
+    asked = len(looking.world.calls)
+    page.clock.run_for(17 * 60_000 + 20_000)
+    expect(page.locator("#made")).to_contain_text("is not there yet")
+    expect(page.get_by_role("button", name=ANEW)).to_be_visible()
+    assert len([path for _, path, _ in looking.world.calls[asked:] if path.endswith("report")]) < 80

@@ -1,0 +1,132 @@
+"""The page in a browser: units, and deciding that one is left alone or takes part."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from cli.api import Answer
+from tests.unit.cli.page.conftest import Looking
+
+
+def rows(page: Page) -> list[str]:
+    return page.locator("tbody tr td.first").all_inner_texts()
+
+
+def test_units_are_searched_and_sorted(looking: Looking) -> None:
+    page = looking.page
+    expect(page.get_by_role("row", name=re.compile("^web"))).to_contain_text("settings")
+    assert rows(page) == ["api/orders", "ledger", "web"]
+    page.get_by_role("button", name="Unit").click()
+    assert rows(page) == ["web", "ledger", "api/orders"]
+    expect(page.locator("th[aria-sort=descending]")).to_have_text(re.compile("Unit"))
+    expect(page.get_by_role("button", name="Unit")).to_be_focused()
+    page.get_by_label("Search").fill("ORD")
+    assert rows(page) == ["api/orders"]
+    expect(page.get_by_text("1 of 3")).to_be_visible()
+    page.get_by_role("link", name="api/orders").click()
+    expect(page.get_by_role("heading", name="api/orders")).to_be_focused()
+    assert page.title() == "api/orders · Troop"
+    page.go_back()
+    expect(page.get_by_label("Search")).to_have_value("ORD")
+
+
+def test_two_thousand_units_stay_usable(looking: Looking) -> None:
+    for number in range(2_000):
+        looking.world.add(f"unit-{number:04d}")
+    page = looking.page
+    page.get_by_role("button", name="Load anew").click()
+    expect(page.get_by_text("500 units loaded so far")).to_be_visible()
+    assert page.locator("tbody tr").count() == 200
+    page.get_by_label("Search").fill("unit-19")
+    expect(page.get_by_text("0 of 500 units loaded so far")).to_be_visible()
+    for loaded in (1_000, 1_500, 2_000):
+        page.get_by_role("button", name="Load more").click()
+        expect(page.get_by_text(re.compile(f"of {loaded:,} units loaded so far"))).to_be_visible()
+    page.get_by_role("button", name="Load more").click()
+    expect(page.get_by_text("100 of 2,003")).to_be_visible()
+    page.get_by_label("Search").fill("unit-1999")
+    assert rows(page) == ["unit-1999"]
+
+
+def test_a_protected_unit_does_not_take_part(looking: Looking) -> None:
+    looking.world.add("tiny", protected="troop:protected")
+    page = looking.page
+    page.get_by_role("button", name="Load anew").click()
+    expect(page.get_by_role("row", name=re.compile("^tiny"))).to_contain_text("protected")
+    page.get_by_label("Show", exact=True).select_option("in")
+    expect(page.get_by_role("row", name=re.compile("^tiny"))).to_have_count(0)
+    looking.go("units/tiny")
+    expect(page.locator(".headline .badge")).to_have_text("protected")
+    expect(page.get_by_role("button", name="Opt in")).to_have_count(0)
+
+
+def test_a_malformed_unit_does_not_take_part(looking: Looking) -> None:
+    looking.world.add("bad", problem="tag troop:probability is 'often'")
+    page = looking.page
+    page.get_by_role("button", name="Load anew").click()
+    expect(page.get_by_role("row", name=re.compile("^bad")).locator(".badge")).to_have_text("malformed")
+    looking.go("units/bad")
+    expect(page.locator(".headline .badge")).to_have_text("malformed")
+    expect(page.get_by_role("button", name="Opt out")).to_be_visible()
+
+
+def test_opting_out_asks_and_sends_the_version(looking: Looking) -> None:
+    page = looking.go("units/web")
+    page.get_by_role("button", name="Opt out").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("No instance of web-v1 is terminated")
+    expect(dialog.get_by_label("Why")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(page.get_by_role("button", name="Opt out")).to_be_focused()
+    assert looking.changes() == []
+    page.keyboard.press("Enter")
+    expect(dialog.get_by_label("Why")).to_be_focused()
+    page.keyboard.type("month-end closing")
+    dialog.get_by_label("Until").fill("2099-12-31")
+    dialog.get_by_role("button", name="Opt out").click()
+    expect(page.locator("#flash")).to_have_text("web is left alone until 2099-12-31, that day included.")
+    wanted = {"opt_out": True, "until": "2099-12-31", "reason": "month-end closing", "version": 0}
+    assert looking.changes() == [("PATCH", "groups/web", wanted)]
+    page.get_by_role("button", name="Opt in").click()
+    dialog.get_by_role("button", name="Opt in").click()
+    expect(page.locator("#flash")).to_have_text("web takes part.")
+    assert looking.changes()[1][2] == {"opt_in": True, "opt_out": None, "until": None, "reason": None, "version": 1}
+
+
+def test_a_unit_that_has_not_recovered_is_put_back(looking: Looking) -> None:
+    looking.world.units["web"]["unrecovered"] = "2026-11-20#web"
+    page = looking.go("units/web")
+    expect(page.locator(".headline .badge")).to_have_text("has not recovered")  # and not that it takes part
+    page.get_by_role("button", name="Put back").click()
+    page.get_by_role("dialog").get_by_role("button", name="Put back").click()
+    expect(page.get_by_text("has not recovered")).to_have_count(0)
+    assert looking.changes()[0][2]["unrecovered"] is False
+
+
+def test_somebody_elses_change_in_between_is_shown_and_not_undone(looking: Looking) -> None:
+    page = looking.go("units/web")
+    page.get_by_role("button", name="Opt out").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Now: takes part")
+    looking.world.units["web"] |= {"item": {"opt_out": True, "reason": "theirs"}, "version": 7}
+    dialog.get_by_role("button", name="Opt out").click()
+    expect(dialog).to_contain_text("changed by somebody else")
+    expect(dialog).to_contain_text("Now: left alone (settings): theirs.")
+    expect(dialog).to_contain_text("somebody else. This is how it is now")
+    dialog.get_by_role("button", name="Opt out").click()
+    expect(dialog).to_have_count(0)
+    assert [body["version"] for _, _, body in looking.changes()] == [0, 7]
+
+
+def test_a_refusal_is_shown_in_the_apis_words(looking: Looking) -> None:
+    page = looking.go("units/web")
+    page.get_by_role("button", name="Opt out").click()
+    said = "until is '2020-01-01': must not be past"
+    looking.world.refusals["PATCH", "groups/web"] = [Answer(400, {"statusCode": 400, "message": said})]
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Opt out").click()
+    expect(dialog.get_by_role("alert")).to_have_text(said)
+    expect(dialog.get_by_role("button", name="Opt out")).to_be_enabled()

@@ -1,0 +1,125 @@
+"""A cell whose nodes do not come, or not all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.unit.edge.account import Call, calls, through
+from tests.unit.edge.benches import BUCKET, CELL, Bench
+from troop.bench import names
+from troop.bench.record import CellStatus
+
+
+def test_an_instance_that_was_replaced_while_it_booted_is_not_missed(bench: Bench) -> None:
+    bench.launched()
+    old = bench.nodes()
+    bench.register(old[:-1])
+    bench.cannot_start(old[-1], "no disk")
+    bench.autoscaling.terminate_instance_in_auto_scaling_group(InstanceId=old[-1], ShouldDecrementDesiredCapacity=False)
+    new = set(bench.nodes()) - set(old)
+    assert len(new) == 1
+    assert bench.gather() == "waiting"
+    bench.register(new)
+    assert bench.gather() == "ready"
+    assert {n["id"] for n in bench.get(names.roster_key(bench.run, CELL))["nodes"]} == set(bench.nodes())
+
+
+def test_a_node_that_never_boots_ends_the_cell_with_its_console_kept(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.launched()
+    *others, silent = bench.nodes("drivers")
+    bench.register([*bench.nodes("servers"), *others])
+    bench.account.clock.forward(seconds=299)
+    assert bench.gather() == "waiting"
+    bench.account.clock.forward(seconds=1)
+    assert bench.gather() == "failed"
+    cell = bench.cell()
+    assert cell.status is CellStatus.FAILED
+    assert f"{silent} never did" in (cell.reason or "")
+    assert "300 s" in (cell.reason or "")
+    bench.step("fail", error="", cause="")
+    kept = [key for key in bench.objects() if "/output/" in key]
+    assert kept == [names.console_key(bench.run, CELL, silent)]
+    assert "Linux version" in bench.kept(kept[0])
+    assert bench.cell().reason == cell.reason
+    assert bench.step("settle", error="", cause="")["status"] == "FAILED"
+
+
+def test_a_node_whose_agent_gives_up_ends_the_cell_at_once(bench: Bench) -> None:
+    bench.launched()
+    first, *others = bench.nodes()
+    bench.register(others)
+    bench.cannot_start(first, "artifact data.tar.gz: its SHA-256 is another one")
+    assert bench.gather() == "failed"
+    assert bench.cell().reason == f"1 node could not start: {first}: artifact data.tar.gz: its SHA-256 is another one"
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b'{"format": "troop.node/2"}', b"\xff\xfe", b"[" * 100_000])
+def test_a_registration_that_cannot_be_read_ends_the_cell(bench: Bench, body: bytes) -> None:
+    bench.launched()
+    first, *others = bench.nodes()
+    bench.register(others)
+    bench.s3.put_object(Bucket=BUCKET, Key=f"{names.nodes_prefix(bench.run, CELL)}{first}.json", Body=body)
+    assert bench.gather() == "failed"
+    assert f"{first}: its registration cannot be read" in (bench.cell().reason or "")
+
+
+VCPU = "Launching a new EC2 instance. Status Reason: You have requested more vCPU capacity than your current vCPU limit"
+CAPACITY = "We currently do not have sufficient c5.large capacity in the Availability Zone you requested"
+
+
+def _short_of_one(message: str) -> Callable[[int, str, Call], Any]:
+    """A group that lacks one instance, as its launch was refused."""
+
+    def answer(number: int, operation: str, call: Call) -> Any:
+        given = call()
+        if operation == "DescribeAutoScalingGroups":
+            for group in given["AutoScalingGroups"]:
+                if group["AutoScalingGroupName"].endswith("drivers"):
+                    group["Instances"].pop()
+        if operation == "DescribeScalingActivities":
+            given["Activities"] = [
+                {"StatusCode": "InProgress", "StatusMessage": "on its way"},
+                {"StatusCode": "Failed", "StatusMessage": message},
+            ]
+        return given
+
+    return answer
+
+
+def test_a_quota_ends_the_cell_at_once_with_what_aws_says(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.launched()
+    with calls(monkeypatch, _short_of_one(VCPU)):
+        assert bench.gather() == "failed"
+    assert "of 3 nodes in the fleet drivers, 2 could be launched" in (bench.cell().reason or "")
+    assert "current vCPU limit" in (bench.cell().reason or "")
+
+
+def test_lack_of_capacity_is_waited_out_and_then_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.launched()
+    with calls(monkeypatch, _short_of_one(CAPACITY)):
+        assert bench.gather() == "waiting"
+        bench.account.clock.forward(seconds=300)
+        assert bench.gather() == "failed"
+    assert "1 node was never launched" in (bench.cell().reason or "")
+    assert "sufficient c5.large capacity" in (bench.cell().reason or "")
+
+
+def test_activities_are_asked_for_only_where_some_are_missing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.launched()
+    with calls(monkeypatch, through) as made:
+        bench.gather()
+    assert "DescribeScalingActivities" not in made
+
+
+def test_a_group_that_somebody_deletes_ends_the_cell(bench: Bench) -> None:
+    bench.launched()
+    bench.account.drop_group(names.fleet_name(bench.run, CELL, "drivers"))
+    assert bench.gather() == "waiting"
+    bench.account.clock.forward(seconds=30)
+    assert bench.gather() == "failed"
+    assert bench.cell().reason == "somebody has deleted the Auto Scaling group of the fleet drivers"

@@ -1,0 +1,197 @@
+"""Phases of a cell that go wrong: scripts that fail, nodes that are lost, and what nobody can read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.edge.account import Call, calls, through
+from tests.unit.edge.benches import BUCKET, CELL, Bench
+from troop.bench import kept_table, names
+from troop.bench.record import CellStatus
+from troop.bench.verdicts import GRACE
+from troop.flows.cell import CellDamagedError
+from troop.measure.summary import SummaryError
+
+
+def test_a_script_that_fails_ends_the_cell_at_once_with_its_last_lines(bench: Bench) -> None:
+    bench.measuring()
+    first = bench.nodes("drivers")[0]
+    bench.printed("measure", first, "".join(f"line {i}\n" for i in range(1000)))
+    bench.finish("measure", [first], "failed", "read.py ended with 7")
+    assert bench.check(1) == "failed"
+    cell = bench.cell()
+    assert cell.status is CellStatus.FAILED
+    reason = cell.reason or ""
+    assert f"read.py went wrong on 1 node in the phase measure: {first} failed: read.py ended with 7" in reason
+    assert reason.endswith("line 998\nline 999")
+    assert "line 5\n" not in reason
+
+
+def test_a_failure_among_many_early_summaries_is_seen(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("troop.flows.cell.READ_EARLY", 1)
+    bench.measuring()
+    good, bad, _ = bench.nodes("drivers")
+    bench.finish("measure", [good])
+    assert bench.check(1) == "waiting"
+    bench.finish("measure", [bad], "timed-out", "it took longer than 600 s")
+    with calls(monkeypatch, through) as made:
+        bench.check(1)
+    assert bench.cell().status is CellStatus.FAILED or made.count("GetObject") < 6
+    bench.finish("measure", [n for n in bench.nodes("drivers") if n != bad])
+    assert bench.check(1) == "failed"
+    assert f"{bad} timed-out" in (bench.cell().reason or "")
+
+
+def test_a_barrier_that_times_out_names_who_did_not_come(bench: Bench) -> None:
+    bench.measuring()
+    *good, late = bench.nodes("drivers")
+    bench.finish("measure", good)
+    started = bench.barrier("measure")["start_at"]
+    bench.account.clock.forward(seconds=started + 600 + GRACE - 1 - bench.account.clock().timestamp())
+    assert bench.check(1) == "waiting"
+    bench.account.clock.forward(seconds=1)
+    assert bench.check(1) == "failed"
+    assert bench.cell().reason == f"{late} did not finish the phase measure within 600 s"
+    assert bench.cell().status is CellStatus.FAILED
+
+
+@pytest.mark.parametrize("role", ["drivers", "servers"])
+def test_a_node_that_dies_while_measuring_makes_the_cell_invalid(bench: Bench, role: str) -> None:
+    """A server takes no part in the phase; but the drivers talk to it."""
+    bench.measuring()
+    dead = bench.nodes(role)[0]
+    drivers = bench.nodes("drivers")
+    bench.lose(dead)
+    bench.finish("measure", drivers)
+    assert bench.check(1) == "failed"
+    cell = bench.cell()
+    assert (cell.status, cell.reason) == (CellStatus.INVALID, f"{dead} was lost during the phase measure")
+    bench.step("fail", error="", cause="")
+    assert bench.cell() == replace(cell, phase="teardown", phases=bench.cell().phases)
+    assert names.console_key(bench.run, CELL, dead) in bench.objects()
+    settled = bench.step("settle", error="", cause="")
+    assert settled["status"] == "FAILED"
+    assert settled["reason"] == f"c001 INVALID: {dead} was lost during the phase measure"
+    assert names.results_key(bench.run, CELL) not in bench.objects()
+
+
+def test_a_node_that_dies_makes_the_scripts_of_others_fail_and_is_the_reason(bench: Bench) -> None:
+    bench.measuring()
+    dead = bench.nodes("servers")[0]
+    bench.lose(dead)
+    bench.finish("measure", bench.nodes("drivers"), "failed", "connection refused")
+    assert bench.check(1) == "failed"
+    assert (bench.cell().status, bench.cell().reason) == (
+        CellStatus.INVALID,
+        f"{dead} was lost during the phase measure",
+    )
+
+
+def test_a_node_that_dies_in_another_phase_fails_the_cell(bench: Bench) -> None:
+    bench.gathered()
+    bench.step("release", phase_index=0)
+    bench.lose(bench.nodes("drivers")[0])
+    assert bench.check(0) == "failed"
+    assert bench.cell().status is CellStatus.FAILED
+
+
+def test_what_ec2_knows_counts_before_auto_scaling_has_noticed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.measuring()
+    drivers, dead = bench.nodes("drivers"), bench.nodes("servers")[0]
+    before = {name: [dict(i) for i in group["Instances"]] for name, group in bench.groups().items()}
+    bench.lose(dead)
+    bench.finish("measure", drivers)
+
+    def lagging(number: int, operation: str, call: Call) -> Any:
+        answer = call()
+        if operation == "DescribeAutoScalingGroups":
+            for group in answer["AutoScalingGroups"]:
+                group["Instances"] = before[group["AutoScalingGroupName"]]
+        return answer
+
+    with calls(monkeypatch, lagging):
+        assert bench.check(1) == "failed"
+    assert bench.cell().status is CellStatus.INVALID
+
+
+@pytest.mark.parametrize("health", [{"LifecycleState": "Terminating"}, {"HealthStatus": "Unhealthy"}])
+def test_a_node_that_auto_scaling_gives_up_is_lost(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, health: dict[str, str]
+) -> None:
+    bench.measuring()
+
+    def sick(number: int, operation: str, call: Call) -> Any:
+        answer = call()
+        if operation == "DescribeAutoScalingGroups":
+            answer["AutoScalingGroups"][0]["Instances"][0].update(health)
+        return answer
+
+    with calls(monkeypatch, sick):
+        assert bench.check(1) == "failed"
+    assert bench.cell().status is CellStatus.INVALID
+
+
+def test_a_group_deleted_while_measuring_makes_the_cell_invalid(bench: Bench) -> None:
+    bench.measuring()
+    bench.account.drop_group(names.fleet_name(bench.run, CELL, "drivers"))
+    assert bench.check(1) == "failed"
+    assert bench.cell().status is CellStatus.INVALID
+    assert "were lost" in (bench.cell().reason or "")
+
+
+@pytest.mark.parametrize("body", [b"{", b'{"format": "troop.summary/9"}', b"null"])
+def test_a_summary_that_cannot_be_read_is_no_success(bench: Bench, body: bytes) -> None:
+    bench.measuring()
+    first, *others = bench.nodes("drivers")
+    bench.finish("measure", others)
+    bench.s3.put_object(Bucket=BUCKET, Key=f"{names.phase_prefix(bench.run, CELL, 'measure')}{first}.json", Body=body)
+    assert bench.check(1) == "failed"
+    assert f"{first} has left a summary that cannot be read" in (bench.cell().reason or "")
+
+
+def test_a_summary_under_another_nodes_name_is_no_success(bench: Bench) -> None:
+    bench.measuring()
+    first, *others = bench.nodes("drivers")
+    bench.finish("measure", others)
+    prefix = names.phase_prefix(bench.run, CELL, "measure")
+    bench.put(f"{prefix}{first}.json", bench.get(f"{prefix}{others[0]}.json"))
+    assert bench.check(1) == "failed"
+    assert first in (bench.cell().reason or "")
+
+
+def test_strangers_in_a_phase_are_passed_over(bench: Bench) -> None:
+    bench.measuring()
+    prefix = names.phase_prefix(bench.run, CELL, "measure")
+    bench.put(f"{prefix}i-stranger.json", {"format": "troop.summary/1", "outcome": "failed"})
+    assert bench.check(1) == "waiting"
+    bench.finish("measure", bench.nodes("drivers"))
+    assert bench.check(1) == "done"
+    bench.step("collect")
+    assert bench.get(names.results_key(bench.run, CELL))["phases"][0]["nodes"] == 3
+
+
+def test_a_table_that_no_item_has_room_for_is_cut_on_record_alone(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_table, "LARGEST", 10)
+    bench.measuring()
+    bench.finish("measure", bench.nodes("drivers"))
+    bench.step("collect")
+    assert [row["operation"] for row in bench.cell().results or []] == ["1 more rows in results.json"]
+    assert len(bench.get(names.results_key(bench.run, CELL))["phases"][0]["table"]) == 1
+
+
+def test_results_are_never_merged_of_less_than_all(bench: Bench) -> None:
+    bench.measuring()
+    first, *others = bench.nodes("drivers")
+    bench.finish("measure", others)
+    with pytest.raises(CellDamagedError, match=first):
+        bench.step("collect")
+    bench.s3.put_object(Bucket=BUCKET, Key=f"{names.phase_prefix(bench.run, CELL, 'measure')}{first}.json", Body=b"{")
+    with pytest.raises(SummaryError):
+        bench.step("collect")
+    assert bench.cell().status is CellStatus.RUNNING
+    assert names.results_key(bench.run, CELL) not in bench.objects()

@@ -1,0 +1,112 @@
+"""Comparisons as two runs give them, made up: whole, hostile, and of nothing."""
+
+from __future__ import annotations
+
+import random
+
+from tests.unit.report.sample_cells import BEGAN
+from tests.unit.report.sample_reports import HOSTILE
+from troop.report.comparison import Comparison, Equal, Figure, Need, Row, Side, Spread
+
+
+def compared(repetitions: int = 3, variants: int = 4) -> Comparison:
+    """Two runs of a study: writes became faster beyond the noise, reads of many threads fell below the limit."""
+    dice = random.Random(7)
+    rows = [
+        _compared(
+            f"n{3 * 2 ** (n // 2)}, threads={(50, 200)[n % 2]}" + f", batch={n}" * (n > 7), operation, repetitions, dice
+        )
+        for n in range(variants)
+        for operation in ("write", "read")
+    ]
+    return Comparison(
+        made_at=BEGAN,
+        made_by="0.1.0",
+        fail_below=0.95,
+        a=Side(
+            name="20261113-100412-1f0c9b2e",
+            run="20261113-100412-1f0c9b2e",
+            benchmark="cassandra-write",
+            cells=12,
+            fleets="3 to 12 servers (i4i.xlarge), 1 to 4 drivers (c6i.2xlarge)",
+        ),
+        b=Side(
+            name="candidate/report.json",
+            run="20261120-093000-7c1f2a9e",
+            benchmark="cassandra-write",
+            cells=12,
+            fleets="3 to 12 servers (i4g.xlarge), 1 to 4 drivers (c6i.2xlarge)",
+        ),
+        rows=rows,
+        unmatched=["A alone has n24, threads=50"],
+        warnings=["A and B had different instance types: servers i4i.xlarge, i4g.xlarge"],
+    )
+
+
+def compared_with_attacks() -> Comparison:
+    """Whatever can be text is an attack; times of one side are missing."""
+    one = compared()
+    row = one.rows[0].model_copy(
+        update={
+            "label": HOSTILE,
+            "operation": HOSTILE,
+            "times": [Figure(name="p99_ms", a=None, b=Spread(median=1, low=1, high=1, repetitions=1), ratio=None)],
+        }
+    )
+    side = Side(name=HOSTILE, run=HOSTILE, benchmark=HOSTILE, cells=1, fleets=HOSTILE)
+    changes = {"a": side, "b": side, "rows": [row], "unmatched": [HOSTILE], "warnings": [HOSTILE]}
+    return one.model_copy(update=changes)
+
+
+def nothing_in_common() -> Comparison:
+    """Not one row."""
+    return compared().model_copy(update={"rows": [], "fail_below": None, "warnings": [], "unmatched": []})
+
+
+def _compared(label: str, operation: str, repetitions: int, dice: random.Random) -> Row:
+    ratio = 1.12 if operation == "write" else 0.91 if "threads=200" in label else 0.995
+    half = 0.03 if repetitions > 1 else None
+    base = dice.uniform(20_000, 60_000)
+    times: list[Figure] = []
+    for name, ms in (
+        ("mean_ms", 1.1),
+        ("p50_ms", 0.8),
+        ("p90_ms", 2.0),
+        ("p95_ms", 2.9),
+        ("p99_ms", 7.4),
+        ("p99_9_ms", 21.0),
+        ("max_ms", 640.0),
+    ):
+        a, b = _spread(ms, repetitions, dice), _spread(ms / ratio, repetitions, dice)
+        times.append(Figure.model_validate({"name": name, "a": a, "b": b, "ratio": b.median / a.median}))
+    return Row(
+        label=label,
+        phase="measure",
+        role="drivers",
+        operation=operation,
+        a=_spread(base, repetitions, dice),
+        b=_spread(base * ratio, repetitions, dice),
+        ratio=ratio,
+        low=None if half is None else ratio - half,
+        high=None if half is None else ratio + half,
+        exceeds_noise=None if half is None else abs(ratio - 1) > half,
+        regression=ratio < 0.95,
+        times=times,
+        errors_a=0.00001,
+        errors_b=0.0,
+        equal=Equal(
+            per_second=base * max(1, ratio),
+            a=Need(nodes={"servers": 7, "drivers": 3}, hourly=3.42, scaled="interpolated"),
+            b=Need(
+                nodes={"servers": 6, "drivers": 2}, hourly=None if label.startswith("n12") else 2.87, scaled="measured"
+            ),
+            hourly_ratio=None if label.startswith("n12") else 0.839,
+        )
+        if operation == "write"
+        else None,
+    )
+
+
+def _spread(value: float, repetitions: int, dice: random.Random) -> Spread:
+    found = sorted(value * dice.uniform(0.97, 1.03) for _ in range(repetitions))
+    return Spread(median=found[len(found) // 2], low=found[0], high=found[-1], repetitions=repetitions)

@@ -24,7 +24,7 @@ from cli import (
     show,
 )
 from cli.bench_artifacts import Staging, in_question
-from cli.bench_client import BenchClient, RefusedFileError, problem_of
+from cli.bench_client import BenchClient, RefusedFileError
 from cli.bench_files import Source
 from cli.checking import Accept
 from cli.context import connection, to_type
@@ -124,13 +124,7 @@ def run(
     source = bench_files.load(file, size, values)
     found = connection(ctx)
     tell: Callable[[str], None] = show.note if as_json else show.say
-    # Before anything is staged: what costs too much should not be uploaded first.
-    told = _estimate(found.client.benchmarks, source, size, values)
-    for said in told["warnings"]:
-        show.note(said)
-    if told["problems"] and key is None:  # with a key it may be on record already, and that is what counts
-        raise source.refused([problem_of(problem) for problem in told["problems"]])
-    tell(bench_money.line(told))
+    checking.expect(lambda: _estimate(found.client.benchmarks, source, size, values), source, key, tell)
     staging = Staging(found.client.benchmarks, source.path.parent, lambda: _session(ctx), tell)
     for artifact in source.artifacts():
         staging.stage(artifact)

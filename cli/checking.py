@@ -7,8 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from cli import show
+from cli import bench_money, show
+from cli.bench_client import problem_of
 from cli.bench_files import Source, WrongFileError
+from cli.errors import CliError
 
 Accept = Annotated[
     bool, typer.Option("--accept-unknown-prices", help="Also where the price of some nodes cannot be had.")
@@ -29,6 +31,29 @@ def checked(load: Callable[[], Source], as_json: bool) -> Source:
             show.document({"valid": False, "problems": [told.as_json() for told in wrong.told]})
             raise typer.Exit(int(wrong.code)) from None
         raise
+
+
+def expect(
+    estimate: Callable[[], Mapping[str, Any]], source: Source, key: str | None, tell: Callable[[str], None]
+) -> None:
+    """Tells what something would cost before anything of it is staged: what costs too much should not be uploaded
+    first. With a key it may be on record already, and that is what counts, whatever would be said of it now.
+
+    Raises:
+        CliError: without a key; it would be refused, or it cannot be told what it would cost.
+    """
+    try:
+        told = estimate()
+    except CliError as error:
+        if key is None:
+            raise
+        show.note(f"what it would cost is not known: {error}")
+        return
+    for said in told["warnings"]:
+        show.note(said)
+    if told["problems"] and key is None:
+        raise source.refused([problem_of(problem) for problem in told["problems"]])
+    tell(bench_money.line(told))
 
 
 def verdict(warnings: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ import typer
 
 from cli import aws, bench_files, bench_money, bench_show, checking, fleet_show, idempotency, show, watching
 from cli.bench_artifacts import Staging, in_question
-from cli.bench_client import BenchClient, RefusedFileError, problem_of
+from cli.bench_client import BenchClient, RefusedFileError
 from cli.bench_files import Source
 from cli.checking import Accept
 from cli.context import connection, to_type
@@ -85,19 +85,7 @@ def up(
     values = checking.accepting(bench_files.assignments(changes or []), accept)
     source = bench_files.load_fleet(file, values)
     client, tell = connection(ctx).client.benchmarks, show.note if as_json else show.say
-    # Before anything is staged, as with runs.
-    try:
-        told = _estimate(client, source, values)
-    except CliError as error:
-        if key is None:  # with a key it may be on record already, and that is what counts
-            raise
-        show.note(f"what it would cost is not known: {error}")
-    else:
-        for said in told["warnings"]:
-            show.note(said)
-        if told["problems"] and key is None:
-            raise source.refused([problem_of(problem) for problem in told["problems"]])
-        tell(bench_money.line(told))
+    checking.expect(lambda: _estimate(client, source, values), source, key, tell)
     staging = Staging(client, source.path.parent, lambda: aws.make_session(ctx.obj.profile, ctx.obj.region), tell)
     for artifact in source.artifacts():
         staging.stage(artifact)

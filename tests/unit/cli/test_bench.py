@@ -321,6 +321,18 @@ def test_a_request_that_fails_is_made_again_with_its_key(run: Run, api: FakeApi,
     assert len(keys) == 1
 
 
+def test_with_a_key_what_cannot_be_estimated_may_be_on_record(run: Run, api: FakeApi, file: Path) -> None:
+    going(api, told("launch", **ENDED))
+    api.refusals["POST", "benchmarks/estimate"] = [Answer(403, {"message": "not allowed"})]
+    api.refusals[START] = [Answer(200, run_out())]
+    assert run("bench", "run", str(file), "--no-wait").exit_code == Exit.FORBIDDEN
+    assert START not in [call[:2] for call in api.calls]
+    result = run("bench", "run", str(file), "--no-wait", "--key", "k1")
+    assert result.exit_code == 0, result.output
+    assert "what it would cost is not known: " in result.stderr
+    assert "on record already: " in result.stdout
+
+
 def test_what_the_deployment_refuses_is_named_by_its_line(run: Run, api: FakeApi, file: Path) -> None:
     problem = {
         "where": "body.definition.fleets.drivers.instance_type",

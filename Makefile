@@ -7,8 +7,10 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions
 export CDK_DISABLE_CLI_TELEMETRY := 1
+# Images for containers often set it: then each of hundreds of processes compiles all it imports, and tests are rewritten at every run.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup browser demo bench local pictures deploy destroy test test-all lint openapi unit infra machines local-tests e2e perf histories cassandra agent-boot format clean
+.PHONY: help setup browser demo bench local pictures deploy destroy test test-all lint openapi constraints unit model infra machines e2e local-tests perf histories cassandra agent-boot format clean
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -27,17 +29,19 @@ OUT ?= docs/pictures
 pictures: setup browser  ## the documents' pictures of dashboards, page and report, taken on AWS on this machine (about six minutes); OUT=folder
 	@$(BIN)/python -m local pictures --out $(OUT)
 
-# Both also take STAGE=name or DEPLOYMENT=name; deploy takes YES=1, ADOPT=newest|none and ARGS='-c troop:KEY=VALUE', destroy CONFIRM=name.
+# Both also take STAGE=name or DEPLOYMENT=name; deploy takes YES=1, ADOPT=newest|none, REPAIR=1 (puts back what was changed
+# by hand) and ARGS='-c troop:KEY=VALUE', destroy CONFIRM=name.
 TO_DEPLOY := .venv/.ready $(BIN)/troop node_modules/.ready .build/.ready
 deploy: $(TO_DEPLOY)  ## into the account of the current AWS credentials; asks first
 	@$(BIN)/python -m lifecycle.deploy $(if $(STAGE),--stage $(STAGE)) $(if $(DEPLOYMENT),--deployment $(DEPLOYMENT)) $(if $(YES),--yes) \
-		$(if $(ADOPT),--adopt $(ADOPT)) $(ARGS)
+		$(if $(ADOPT),--adopt $(ADOPT)) $(if $(REPAIR),--repair) $(ARGS)
 
 destroy: $(TO_DEPLOY)  ## out of that account; says what stays, and asks first
 	@$(BIN)/python -m lifecycle.destroy $(if $(STAGE),--stage $(STAGE)) $(if $(DEPLOYMENT),--deployment $(DEPLOYMENT)) $(if $(CONFIRM),--confirm $(CONFIRM))
 
+ORDINARY := 'not clean_root and not cassandra'
 test: setup browser lint  ## lint, types, and every test
-	@$(BIN)/python -m pytest -n 3 --dist loadgroup -m 'not clean_root and not cassandra'  # one more than a small machine has cores: whole runs mostly wait
+	@$(BIN)/python -m pytest -n 3 --dist loadgroup -m $(ORDINARY)  # one more than a small machine has cores: whole runs mostly wait
 
 test-all: export TROOP_EXHAUSTIVE := 1
 test-all: test agent-boot  ## the same, with benchmarks stopped in every state and cut off at every call, and a node in a clean root
@@ -49,17 +53,22 @@ lint: setup  ## ruff, mypy, the direction of imports
 	@echo "== lint"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy functions agent infra cli lifecycle local app.py
+	@$(BIN)/mypy functions agent infra cli lifecycle local perf tests app.py
 	@$(BIN)/mypy benchmarks/s3-range-read/read.py benchmarks/s3-range-read/prepare.py
 	@$(BIN)/mypy fleets/worker/worker.py
 	@MYPYPATH=benchmarks/cassandra-write $(BIN)/mypy benchmarks/cassandra-write/*.py
 	@told=$$($(BIN)/lint-imports) || { echo "$$told"; exit 1; }; echo "$$told" | tail -n 3
 
-unit: setup  ## the unit tests alone
-	@$(BIN)/python -m pytest tests/unit
+unit: setup browser  ## the unit tests alone
+model: setup  ## the model test alone: histories of chaos against what must always hold
+infra: setup  ## the tests of the synthesised template and of the documents alone
+machines: setup  ## the tests of the state machines alone
+e2e: setup browser  ## whole loops on local AWS alone
+unit model infra machines e2e:
+	@$(BIN)/python -m pytest -m $(ORDINARY) tests/$@
 
-e2e: setup  ## whole loops on local AWS alone
-	@$(BIN)/python -m pytest -m 'not cassandra' tests/e2e
+local-tests: setup  ## the tests of AWS on this machine alone; `make local` starts it
+	@$(BIN)/python -m pytest -m $(ORDINARY) tests/local
 
 perf: setup  ## measurements: deciding, a tick over 10,000 groups, a benchmark of 348 nodes, large reports, a million of JMeter's samples, pages of events, cold starts (half an hour)
 	@$(BIN)/python -m perf.decide
@@ -81,6 +90,9 @@ openapi: setup  ## docs/openapi.json, docs/settings.md and the schemas of files,
 	@$(BIN)/python -m infra.report_schema
 	@$(BIN)/python -m infra.settings_doc
 
+constraints:  ## the newest versions of what the pinned packages need in turn, into constraints*.txt: after changes of requirements
+	@scripts/constraints $(PYTHON)
+
 cassandra: setup  ## a real Cassandra ring measured in two steps, and one that loses a server (a quarter of an hour; first builds latte)
 	@$(BIN)/python -m local tools
 	@$(BIN)/python -m pytest -s -rs -m cassandra tests/e2e/test_cassandra.py
@@ -95,17 +107,17 @@ format: setup
 clean:  ## removes everything that setup and runs have made
 	rm -rf .venv $(ACCOUNT) $(NODE) node_modules .build .local cdk.out
 
-.venv/.ready: requirements.txt requirements-dev.txt functions/requirements.txt functions/requirements-api.txt functions/requirements-report.txt
-	@scripts/venv $(PYTHON) .venv requirements-dev.txt
+.venv/.ready: constraints.txt requirements.txt requirements-dev.txt functions/requirements.txt functions/requirements-api.txt functions/requirements-report.txt
+	@scripts/venv $(PYTHON) .venv requirements-dev.txt constraints.txt
 
 $(BIN)/troop: scripts/troop .venv/.ready
 	@ln -sf ../../scripts/troop $@
 
-$(ACCOUNT)/.ready: requirements-account.txt
-	@scripts/venv $(PYTHON) $(ACCOUNT) requirements-account.txt
+$(ACCOUNT)/.ready: constraints-account.txt requirements-account.txt
+	@scripts/venv $(PYTHON) $(ACCOUNT) requirements-account.txt constraints-account.txt
 
-$(NODE)/.ready: requirements-node.txt
-	@scripts/venv $(PYTHON) $(NODE) requirements-node.txt
+$(NODE)/.ready: constraints-node.txt requirements-node.txt
+	@scripts/venv $(PYTHON) $(NODE) requirements-node.txt constraints-node.txt
 
 node_modules/.ready: package.json package-lock.json .venv/.ready
 	@echo "== the CDK CLI, into node_modules/"

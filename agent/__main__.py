@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -25,6 +27,7 @@ def main() -> int:
         boot = boots.read(path)
         os.environ.setdefault("HOME", str(path.parent))  # cloud-init runs user data without one
         os.environ["AWS_DEFAULT_REGION"] = boot.region
+        _open_files()
         expiry = Expiry(boot.expires_at)
         signal.signal(signal.SIGTERM, _ended)
         signal.signal(signal.SIGINT, _ended)
@@ -44,6 +47,15 @@ def main() -> int:
     if expiry.over:
         shut_down()
     return code
+
+
+def _open_files() -> None:
+    """Lets scripts have as many open files as they may: systemd's units begin with 1,024, and a load generator of many
+    connections would take the shortage for errors of what it measures.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _run(session: Session) -> int:

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agent.errors import AgentError
 from agent.log import say
 from troop.measure import operations as ops
 from troop.measure import separate
@@ -18,24 +17,24 @@ LARGEST = 64 << 20
 MOST_FILES = 4096
 
 
-def operations_in(results: Path) -> Operations:
+def operations_in(results: Path, problems: list[str]) -> Operations:
     """All ``operations*.json`` together; empty when there is none.
 
-    Raises:
-        AgentError: one cannot be read; what was recorded is then not known.
+    Args:
+        problems: gets a sentence for each file that cannot be read, and for what is too much; all others count.
     """
     totals: Operations = {}
     files = sorted(results.glob("operations*.json"))
     if len(files) > MOST_FILES:
-        raise AgentError(f"the script left {len(files)} files of operations: at most {MOST_FILES} are read")
-    for path in files:
+        problems.append(f"the script left {len(files)} files of operations: {MOST_FILES} are read")
+    for path in files[:MOST_FILES]:
         try:
             document = _read(path)
             if not isinstance(document, dict) or document.get("format") != FORMAT:
                 raise ValueError(f"must have format {FORMAT}")
-            ops.add_all(totals, ops.parse(document.get("operations")))
+            ops.add_bounded(totals, ops.parse(document.get("operations")))
         except (OSError, ValueError, OperationsError) as error:
-            raise AgentError(f"{path.name} of the script's results cannot be read: {error}") from None
+            problems.append(f"{path.name} of the script's results cannot be read: {error}")
     for name in ops.bound_over_time(totals):
         say(f"{name}: its times are told in all, but not over time, for all operations' together would be too many")
     return totals

@@ -21,6 +21,9 @@ GRACE_SECONDS = 5.0
 DRAIN_SECONDS = 2.0
 """What the output of an ended command may still take to arrive."""
 
+UMASK = 0o022
+"""Not the one of user data: what a script installs must be there for others, such as the user of a database."""
+
 OOM_SCORE = "500"
 """Of -1000 to 1000: how much rather than others the kernel kills a command that it has no memory for."""
 
@@ -34,10 +37,6 @@ class Ended:
     """
 
     code: int | None
-
-    @property
-    def timed_out(self) -> bool:
-        return self.code is None
 
 
 def line_for(script: Path) -> list[str]:
@@ -64,6 +63,7 @@ class Command:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            umask=UMASK,
         )
         with contextlib.suppress(OSError):  # when memory runs out the script is to die, not who tells of it
             Path(f"/proc/{self._process.pid}/oom_score_adj").write_text(OOM_SCORE, encoding="ascii")

@@ -9,12 +9,13 @@ from agent.barrier import Release
 from agent.clock import correction
 from agent.collect import operations_in, separate_in
 from agent.command import Command, Ended, line_for
-from agent.errors import AgentError, Lost
+from agent.errors import Lost
 from agent.log import say
 from agent.output import BoundedOutput
 from agent.place import Place
 from agent.sampler import Sampler, interval_for
 from agent.told import samples_with
+from troop.measure.fitting import fitted
 from troop.measure.summary import FAILED, LOST, OK, TIMED_OUT, Clock, Summary
 
 LOST_CODE = 75
@@ -71,14 +72,14 @@ def perform(place: Place, phase: str, rank: int | None, release: Release, clock:
         summary = _over(begun, LOST, str(lost))
     summary = replace(summary, samples=sampler.stop())
     problems: list[str] = []
-    try:
-        summary = replace(summary, operations=operations_in(place.results(phase)))
-    except AgentError as error:
-        problems.append(str(error))
+    summary = replace(summary, operations=operations_in(place.results(phase), problems))
     summary = replace(summary, separate=separate_in(place.results(phase), problems))
     summary = replace(summary, samples=samples_with(place.results(phase), summary.samples, problems))
     if problems and summary.outcome == OK:
         summary = replace(summary, outcome=FAILED, reason="; ".join(problems[:MOST_PROBLEMS]))
+    summary, left_out = fitted(summary)
+    for sentence in left_out:
+        say(sentence)
     say(f"{phase}: {summary.outcome}" + (f", {summary.reason}" if summary.reason else ""))
     return Done(summary, output.content())
 

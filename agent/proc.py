@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
+from troop.measure.devices import INTERFACE, WHOLE_DISK
 from troop.measure.summary import SERIES
 
 SECTOR = 512
 """Bytes; in /proc/diskstats always."""
-
-_WHOLE_DISK = re.compile(r"nvme\d+n\d+|(sd|vd|xvd)[a-z]+|mmcblk\d+")
-"""Neither partitions nor what lies on top of disks, which would count their bytes twice."""
-_INTERFACE = re.compile(r"(en|eth)\w+")
 
 Figures = dict[str, Optional[int]]
 """By name of :data:`~troop.measure.summary.SERIES`; None: cannot be told."""
@@ -85,7 +81,7 @@ def _disks(before: Reading, after: Reading) -> Figures:
 def _of_disks(diskstats: str | None) -> dict[str, list[int]]:
     """Reads, sectors read, writes and sectors written by disk."""
     fields = [line.split() for line in _lines(diskstats)]
-    return {f[2]: [int(f[n]) for n in (3, 5, 7, 9)] for f in fields if _WHOLE_DISK.fullmatch(f[2])}
+    return {f[2]: [int(f[n]) for n in (3, 5, 7, 9)] for f in fields if WHOLE_DISK.fullmatch(f[2])}
 
 
 def _network(before: Reading, after: Reading) -> Figures:
@@ -97,7 +93,7 @@ def _of_interfaces(net_dev: str | None) -> dict[str, list[int]]:
     """Bytes received and sent by interface."""
     named = [line.split(":", 1) for line in _lines(net_dev) if ":" in line]
     fields = {name.strip(): values.split() for name, values in named}
-    return {name: [int(f[0]), int(f[8])] for name, f in fields.items() if _INTERFACE.fullmatch(name)}
+    return {name: [int(f[0]), int(f[8])] for name, f in fields.items() if INTERFACE.fullmatch(name)}
 
 
 def _spent(before: dict[str, list[int]], after: dict[str, list[int]]) -> list[int]:

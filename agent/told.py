@@ -7,9 +7,8 @@ from pathlib import Path
 
 from troop.measure.operations import OperationsError
 from troop.measure.summary import Samples, SummaryError, parse_samples
-from troop.measure.told_samples import over
+from troop.measure.told_samples import FORMAT, over
 
-FORMAT = "troop.samples/1"
 LARGEST = 64 << 20
 
 

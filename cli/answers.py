@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from troop.chaos.decisions import TERMINATE
-from troop.chaos.events import Status
+from troop.chaos.events import STEPS, Status
 
 _KEPT = "what was decided is no longer kept (troop:decision_retention_days); `troop doctor` says whether ticks come"
+
+
+_CLAIMED_WITHIN = timedelta(minutes=16)
+"""A tick that is older than a quarter of an hour claims nothing any more; clocks differ."""
+
+_TERMINATED = frozenset({Status.TERMINATED, *STEPS[Status.TERMINATED]})
+"""Of events in which an instance was terminated."""
+
+_WEIGHTS: Mapping[str, int] = {**dict.fromkeys(_TERMINATED, 0), Status.CLAIMED: 1, Status.LEASHED: 3}
+"""What happened comes before what is about to, that before what came to nothing (2), and what would have last."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +89,9 @@ def answer(
         now: tells a day that is over from one that goes on.
     """
     zone = zone_of(decisions)
-    real = [event for event in events if event["status"] != Status.LEASHED]
-    if event := next(iter([*real, *events]), None):
-        return _of_event(unit, day, event, zone)
+    if event := min(events, key=lambda e: _WEIGHTS.get(e["status"], 2), default=None):
+        others = sum(e["status"] in _TERMINATED for e in events if e is not event)
+        return _of_event(unit, day, event, zone, others)
     if day is None:
         return f"No decision about {unit} is on record: no tick has come since there is such a unit, or {_KEPT}."
     if not decisions:
@@ -97,9 +107,10 @@ def _of_decisions(unit: str, day: date, decisions: Sequence[Mapping[str, Any]], 
     *before, last = [stretch for stretch in found if stretch.reason != "outside-window"] or found
     if last.reason == TERMINATE:
         target = _instance(unit, next(d for d in decisions if d["reason"] == TERMINATE))
+        why = "it is about to begin" if now - last.last <= _CLAIMED_WITHIN else "its workflow failed"
         return (
             f"{unit}: {target} was to be terminated on {_day(day)} at {_clock(last.last, zone)}, "
-            "and no termination is on record: it is about to begin, or something spoke against it at the last look."
+            f"and no termination is on record: {why}, or something spoke against it at the last look."
         )
     reason, detail = words(last.reason), last.detail.rstrip(".")
     why = detail if detail.startswith(reason) else f"{reason}: {detail}" if detail else reason
@@ -110,12 +121,14 @@ def _of_decisions(unit: str, day: date, decisions: Sequence[Mapping[str, Any]], 
     return f"{unit} was not terminated on {_day(day)}: {why}{since}."
 
 
-def _of_event(unit: str, day: date | None, event: Mapping[str, Any], zone: ZoneInfo) -> str:
+def _of_event(unit: str, day: date | None, event: Mapping[str, Any], zone: ZoneInfo, others: int) -> str:
     instance, detail = _instance(unit, event), str(event["detail"]).rstrip(".")
     claimed, told = _clock(_moment(event["at"]), zone), f": {detail}" if detail else ""
     on = _day(day or date.fromisoformat(event["day"]))
     ended = event.get("terminated_at")
     terminated = f"{unit}: {instance} was terminated on {on} at {_clock(_moment(ended), zone) if ended else claimed}"
+    if others:
+        terminated += f" (and {others} more that day)"
     match event["status"]:
         case Status.RECOVERED:
             seconds = event["recovery_seconds"]

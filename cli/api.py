@@ -99,10 +99,6 @@ class SignedApi:
         SigV4Auth(credentials.get_frozen_credentials(), "execute-api", self._session.region_name).add_auth(request)
         return self._send(request)
 
-    def unsigned(self, path: str) -> Answer:
-        """GET without a signature: what anybody else is told."""
-        return self._send(self._prepare("GET", path, None, None))
-
     def _prepare(
         self, method: str, path: str, query: Mapping[str, str] | None, body: Mapping[str, Any] | None
     ) -> AWSRequest:

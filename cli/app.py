@@ -27,6 +27,7 @@ from cli import (
 )
 from cli.context import Options
 from cli.errors import CliError
+from troop.version import VERSION
 
 
 class _Commands(TyperGroup):
@@ -52,6 +53,12 @@ app = typer.Typer(
 )
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        show.say(f"troop {VERSION}")
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     ctx: typer.Context,
@@ -60,6 +67,10 @@ def options(
     ] = "Troop",
     region: Annotated[str | None, typer.Option(help="AWS region; by default the environment's or profile's.")] = None,
     profile: Annotated[str | None, typer.Option(help="AWS profile; by default AWS_PROFILE's.")] = None,
+    version: Annotated[  # noqa: ARG001 it is acted on by its callback
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="This command's version, and nothing else."),
+    ] = False,
 ) -> None:
     """The options that every command shares."""
     ctx.obj = Options(deployment, region, profile)

@@ -115,7 +115,8 @@ def _of_answer(error: ClientError) -> CliError:
             f"AWS does not accept the credentials ({code}): check AWS_PROFILE, and whether the region is of their "
             "partition and enabled",
         )
-    action = f"{_PREFIXES.get(error.operation_name, 'cloudformation')}:{error.operation_name}"
+    operation = error.operation_name
+    action = f"{_PREFIXES.get(operation, 'cloudformation')}:{_SPELLED.get(operation, operation)}"
     if code in _DENIED_CODES:
         return CliError(
             Exit.FORBIDDEN, f"you may not do that: your policies must allow {action}, and none may deny it ({message})"
@@ -136,11 +137,15 @@ _PREFIXES = {
     "HeadObject": "s3",
     "GetSecretValue": "secretsmanager",
     "Scan": "dynamodb",
+    "Query": "dynamodb",
     "DescribeAutoScalingGroups": "autoscaling",
     "DescribeInstanceRefreshes": "autoscaling",
     "DescribeInstances": "ec2",
     "DescribeSubnets": "ec2",
     "DescribeAvailabilityZones": "ec2",
+    "DescribeVpcs": "ec2",
+    "GetServiceQuota": "servicequotas",
+    "GetAWSDefaultServiceQuota": "servicequotas",
     "ListRules": "events",
     "ListTargetsByRule": "events",
     "RemoveTargets": "events",
@@ -150,6 +155,13 @@ _PREFIXES = {
     "DescribeAlarms": "cloudwatch",
 }
 """The IAM prefix of an operation that is not CloudFormation's."""
+
+_SPELLED = {
+    "ListObjectVersions": "ListBucketVersions",
+    "DeleteObjects": "DeleteObjectVersion",
+    "HeadObject": "GetObject",
+}
+"""What IAM calls an operation otherwise."""
 
 
 def _of_sdk(error: BotoCoreError) -> CliError:

@@ -79,7 +79,8 @@ def validate(file: File, size: Size = None, changes: Set = None, as_json: Json =
     """Check a benchmark's file, and all of its sizes, and whether artifacts of this machine are there. Needs no AWS;
     what only a region knows is checked by `run`.
     """
-    source = checking.checked(lambda: bench_files.load(file, size, bench_files.assignments(changes or [])), as_json)
+    with checking.told_as(as_json):
+        source = bench_files.load(file, size, bench_files.assignments(changes or []))
     warnings = list(in_question(source.artifacts(), source.path.parent))
     if as_json:
         cells = {"parallel": source.plan.parallel, "cells": bench_cells.planned(source.plan)}
@@ -103,9 +104,11 @@ def estimate(
     as_json: Json = False,
 ) -> None:
     """What a run would cost, line by line. Launches and stores nothing; fails if the run would be refused."""
-    values = checking.accepting(bench_files.assignments(changes or []), accept)
-    source = bench_files.load(file, size, values)
-    bench_money.tell(_estimate(connection(ctx).client.benchmarks, source, size, values), as_json)
+    with checking.told_as(as_json):
+        values = checking.accepting(bench_files.assignments(changes or []), accept)
+        source = bench_files.load(file, size, values)
+        told = _estimate(connection(ctx).client.benchmarks, source, size, values)
+    bench_money.tell(told, as_json)
 
 
 @app.command("run")

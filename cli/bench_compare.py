@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ import typer
 from cli import comparing, report_source, show
 from cli.bench_client import NoReportError
 from cli.errors import CliError, Exit
-from cli.pairing import Chosen, IncomparableError
+from cli.pairing import Chosen
 from troop.bench.money import shown
 from troop.errors import TroopError
 from troop.report.comparison import Comparison, Equal, Figure, Need, Row, Spread
@@ -55,21 +56,17 @@ def compare(
     """
     with _no_verdict():
         sides = [_chosen(ctx, text) for text in (a, b)]
-    try:
         found = comparing.compare(
             *sides, now=datetime.now(UTC), version=VERSION, confidence=confidence, fail_below=fail_below
         )
-    except IncomparableError as error:
-        raise CliError(Exit.USAGE, str(error)) from None
-    if html is not None:
-        with _no_verdict():
+        if html is not None:
             _write(html, _page(found))
-    if as_json:
-        show.document(found.model_dump(mode="json"))
-    else:
-        tell(found)
-    for said in [*found.unmatched, *found.warnings]:
-        show.note(said)
+        if as_json:
+            show.document(found.model_dump(mode="json"))
+        else:
+            tell(found)
+        for said in [*found.unmatched, *found.warnings]:
+            show.note(said)
     if failed := [row for row in found.rows if row.regression]:
         raise CliError(Exit.FAILED, _failed(failed, found))
     if fail_below is not None and found.lost:
@@ -85,6 +82,9 @@ def _no_verdict() -> Iterator[None]:
         raise CliError(Exit.USAGE, str(error)) from None
     except CliError as error:
         raise CliError(Exit.USAGE if error.code is Exit.FAILED else error.code, str(error)) from None
+    except Exception as error:  # noqa: BLE001 - a mistake of this program, with which Python would end with 1
+        traceback.print_exc()
+        raise CliError(Exit.USAGE, f"no verdict: {type(error).__name__}: {error}") from None
 
 
 # The sides
@@ -157,14 +157,14 @@ def _row(row: Row) -> tuple[str, ...]:
 
 
 def _rate(spread: Spread) -> str:
-    """``1,234 (1,200 to 1,300)``: the median, and between which all lie."""
-    return _spread(spread, ",.0f" if spread.median >= 100 else ",.3g")
+    """``1,234 (1,200 to 1,300)``: the geometric mean, and between which all lie."""
+    return _spread(spread, ",.0f" if spread.middle >= 100 else ",.3g")
 
 
 def _spread(spread: Spread | None, form: str) -> str:
     if spread is None:
         return ""
-    middle, low, high = (format(value, form) for value in (spread.median, spread.low, spread.high))
+    middle, low, high = (format(value, form) for value in (spread.middle, spread.low, spread.high))
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
@@ -184,19 +184,25 @@ def _need(row: Row, equal: Equal, currency: str) -> tuple[str, ...]:
     return (
         row.label,
         row.operation,
-        f"{equal.per_second:,.0f}",
+        _reached(equal),
         _nodes(equal.a),
         _nodes(equal.b),
         _hourly(equal.a, currency),
         _hourly(equal.b, currency),
-        f"{_ratio(equal.hourly_ratio)}{' (noise unknown)' if row.exceeds_noise is None else ''}".strip(),
+        f"{_ratio(equal.hourly_ratio)}{f' ({doubt})' if (doubt := equal.doubt(row)) else ''}".strip(),
     )
+
+
+def _reached(equal: Equal) -> str:
+    """By both sides; where they are alike, by each."""
+    told = [f"{equal.per_second if one.per_second is None else one.per_second:,.0f}" for one in (equal.a, equal.b)]
+    return told[0] if told[0] == told[1] else ", ".join(told)
 
 
 def _nodes(need: Need) -> str:
     """``6 servers, 2 drivers (extrapolated)``."""
     nodes = ", ".join(f"{count} {role}" for role, count in need.nodes.items())
-    return nodes if need.scaled == "measured" else f"{nodes} ({need.scaled})"
+    return nodes if need.scaled in ("measured", "alike") else f"{nodes} ({need.scaled})"
 
 
 def _hourly(need: Need, currency: str) -> str:

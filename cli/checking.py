@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -11,26 +12,33 @@ from cli import bench_money, show
 from cli.bench_client import problem_of
 from cli.bench_files import Source, WrongFileError
 from cli.errors import CliError
+from cli.yaml_files import NoYamlError
 
 Accept = Annotated[
     bool, typer.Option("--accept-unknown-prices", help="Also where the price of some nodes cannot be had.")
 ]
 
 
-def checked(load: Callable[[], Source], as_json: bool) -> Source:
-    """A file that is right; of another one the problems, as a document where that is wanted.
+@contextmanager
+def told_as(document: bool) -> Iterator[None]:
+    """Whatever goes wrong is one document on stdout as well, where that is wanted: a program reads nothing else.
 
     Raises:
-        WrongFileError: it is wrong.
-        Exit: it is, and has been said to be.
+        CliError: as it came.
     """
     try:
-        return load()
-    except WrongFileError as wrong:
-        if as_json:
-            show.document({"valid": False, "problems": [told.as_json() for told in wrong.told]})
-            raise typer.Exit(int(wrong.code)) from None
+        yield
+    except CliError as error:
+        if document:
+            show.document({"valid": False, "problems": _problems(error)})
         raise
+
+
+def _problems(error: CliError) -> list[dict[str, Any]]:
+    if isinstance(error, WrongFileError):
+        return [told.as_json() for told in error.told]
+    line = error.line if isinstance(error, NoYamlError) else None
+    return [{"line": line, "where": "", "message": str(error), "allowed": ""}]
 
 
 def expect(

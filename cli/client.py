@@ -112,7 +112,7 @@ class TroopClient:
             raise self._no_such_group(str(request["group"]), answer.message)
         if answer.status in (403, 409, 410) and isinstance(answer.body, dict) and "statusCode" in answer.body:
             # Said by the API itself, not by IAM.
-            to_do = remedy(str(answer.body.get("reason", "")), str(request["group"]))
+            to_do = remedy(str(answer.body.get("reason", "")), answer.message, str(request["group"]))
             raise CliError(Exit.REFUSED, f"{answer.message}; {to_do}" if to_do else answer.message)
         raise self.refusal(answer, "POST", "terminations")
 

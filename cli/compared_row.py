@@ -18,6 +18,9 @@ NAMES = get_args(Figure.model_fields["name"].annotation)
 MANY_ERRORS = 0.01
 """Errors for each success, from which on a throughput of successes alone misleads."""
 
+NARROW = (0.9, 1.1)
+"""An interval inside of which both sides do the same. That 1 lies in a wide one says only that little is known."""
+
 
 def named(operation: Operation, label: str) -> str:
     """``read of drivers in measure (n3, threads=4)``."""
@@ -54,8 +57,8 @@ def row_of(
         phase=phase,
         role=role,
         operation=name,
-        a=_spread(rates),
-        b=_spread(others),
+        a=_spread(rates).model_copy(update={"geometric_mean": noise.middle(rates)}),
+        b=_spread(others).model_copy(update={"geometric_mean": noise.middle(others)}),
         ratio=found.ratio,
         low=found.low,
         high=found.high,
@@ -72,7 +75,7 @@ def row_of(
             theirs.cells[0],
             noise.middle(rates),
             noise.middle(others),
-            same=found.exceeds_noise is False,
+            same=_is_narrow(found),
         ),
     )
     return [row], warnings
@@ -119,14 +122,21 @@ def _known(measured: Sequence[Measured], name: str) -> list[float]:
     return [value for one in measured if (value := getattr(one, name)) is not None]
 
 
+def _is_narrow(found: noise.Ratio) -> bool:
+    """Whether the sides are known to do the same, as far as it matters."""
+    if found.low is None or found.high is None or found.exceeds_noise:
+        return False
+    return found.low >= NARROW[0] and found.high <= NARROW[1]
+
+
 def _equal(
     a: Chosen, b: Chosen, operation: Operation, ours: Cell, theirs: Cell, mine: float, other: float, *, same: bool
 ) -> Equal | None:
     """Both sides at the larger of the two throughputs; None where one cannot get there.
 
     Args:
-        same: their difference is within the noise: then both need what they have, for one node more of few would say
-            much of costs where nothing is known to differ.
+        same: they are known to do the same: then both need what they have, for one node more of few would say much of
+            costs where hardly anything can differ.
     """
     target = max(mine, other)
     needs = [
@@ -136,5 +146,12 @@ def _equal(
     left, right = needs
     if left is None or right is None:
         return None
+    if same:
+        left, right = (
+            one.model_copy(update={"scaled": "alike", "per_second": rate})
+            for one, rate in ((left, mine), (right, other))
+        )
+    else:
+        left, right = (one.model_copy(update={"per_second": target}) for one in (left, right))
     ratio = right.hourly / left.hourly if left.hourly and right.hourly is not None else None
     return Equal(per_second=target, a=left, b=right, hourly_ratio=ratio)

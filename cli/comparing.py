@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from cli.compared_row import named, row_of
+from cli.compared_row import NARROW, named, row_of
 from cli.pairing import Cells, Chosen, IncomparableError, example, matched, same, variants, wanted
 from troop.bench.record import CellStatus
 from troop.report.comparison import Comparison, Equal, Row, Side
@@ -14,6 +14,11 @@ from troop.report.document import Cell, Report
 UNSURE = (
     "the noise is unknown, as with one repetition on a side: what a side needs at equal throughput, and its cost, may "
     "be chance. Run both with repetitions: 3 or more before money depends on it"
+)
+
+WIDE = (
+    f"a difference is within the noise, whose interval reaches beyond {NARROW[0]:g} to {NARROW[1]:g}: what a side "
+    "needs at equal throughput, and its cost, follow from the ratio as it is, and may be chance. Run more repetitions"
 )
 
 
@@ -65,6 +70,8 @@ def compare(
         raise IncomparableError(f"nothing of {a.name} can be compared with anything of {b.name}: {told}")
     if any(row.equal and row.exceeds_noise is None for row in rows):
         warnings.append(UNSURE)
+    if any(row.equal and row.exceeds_noise is False and row.equal.doubt(row) for row in rows):
+        warnings.append(WIDE)
     if a.report.money.currency != b.report.money.currency:
         rows = [row.model_copy(update={"equal": _without_ratio(row.equal)}) for row in rows]
     return Comparison(

@@ -14,10 +14,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from cli import aws
 from cli.errors import CliError, Exit
+from cli.invoke_url import INVOKE_URL, served_at
+from troop.outputs import API_URL
+from troop.tags import DEPLOYMENT_TAG
 
-API_OUTPUT = "ApiUrl"
-DEPLOYMENT_TAG = "troop:deployment"
-_API_URL = re.compile(r"https://(?P<api>\w+)\.execute-api\.[\w-]+\.amazonaws\.com(?:\.cn)?/(?P<stage>\w+)/?")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,30}")
 
 
@@ -40,7 +40,7 @@ class Deployment:
 
     @property
     def api_url(self) -> str:
-        return self.outputs[API_OUTPUT]
+        return self.outputs[API_URL]
 
     def __str__(self) -> str:
         return f"{self.name} in account {self.account}, region {self.region}"
@@ -58,16 +58,16 @@ def find_deployment(session: boto3.Session, name: str) -> Deployment:
     if stack is None:
         raise _not_here(session, name)
     outputs = {o["OutputKey"]: o["OutputValue"] for o in stack.get("Outputs", [])}
-    if API_OUTPUT not in outputs:
+    if API_URL not in outputs:
         raise CliError(
             Exit.NO_DEPLOYMENT,
-            f"the stack {name} in {session.region_name} is {stack['StackStatus']} and tells no {API_OUTPUT}: "
+            f"the stack {name} in {session.region_name} is {stack['StackStatus']} and tells no {API_URL}: "
             "deploy it again, or name another with --deployment",
         )
     _, partition, _, region, account, *_ = stack["StackId"].split(":")
-    found = _API_URL.fullmatch(outputs[API_OUTPUT])
+    found = INVOKE_URL.fullmatch(outputs[API_URL])
     api, stage = (found["api"], found["stage"]) if found else ("*", "*")
-    outputs[API_OUTPUT] = reachable(outputs[API_OUTPUT])
+    outputs[API_URL] = reachable(outputs[API_URL])
     arn = f"arn:{partition}:execute-api:{region}:{account}:{api}/{stage}"
     return Deployment(name, region, account, outputs, arn)
 
@@ -92,9 +92,7 @@ def reachable(url: str) -> str:
     """The API's address as it answers: AWS on this machine serves it under its own address."""
     if not aws.is_local():
         return url
-    return _API_URL.sub(
-        rf"{os.environ['AWS_ENDPOINT_URL'].rstrip('/')}/restapis/\g<api>/\g<stage>/_user_request_/", url
-    )
+    return served_at(os.environ["AWS_ENDPOINT_URL"], url)
 
 
 def _not_here(session: boto3.Session, name: str) -> CliError:

@@ -43,7 +43,8 @@ def validate(file: File, changes: Set = None, as_json: Json = False) -> None:
     """Check a fleet's file, and whether artifacts of this machine are there. Needs no AWS; what only a region knows is
     checked by `up`.
     """
-    source = checking.checked(lambda: bench_files.load_fleet(file, bench_files.assignments(changes or [])), as_json)
+    with checking.told_as(as_json):
+        source = bench_files.load_fleet(file, bench_files.assignments(changes or []))
     warnings = list(in_question(source.artifacts(), source.path.parent))
     if as_json:
         show.document(
@@ -66,9 +67,11 @@ def estimate(
     """What a fleet would cost until it expires, line by line. Launches and stores nothing; fails if the fleet would be
     refused.
     """
-    values = checking.accepting(bench_files.assignments(changes or []), accept)
-    source = bench_files.load_fleet(file, values)
-    bench_money.tell(_estimate(connection(ctx).client.benchmarks, source, values), as_json)
+    with checking.told_as(as_json):
+        values = checking.accepting(bench_files.assignments(changes or []), accept)
+        source = bench_files.load_fleet(file, values)
+        told = _estimate(connection(ctx).client.benchmarks, source, values)
+    bench_money.tell(told, as_json)
 
 
 @app.command("up")

@@ -10,9 +10,21 @@ import typer
 from cli import show
 from cli.context import connection
 from cli.events import row
+from troop.chaos.events import in_words
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document.")]
-_COLUMNS = ("unit", "group", "takes part", "probability", "at least", "in service", "calendar", "last", "problems")
+_COLUMNS = (
+    "unit",
+    "group",
+    "takes part",
+    "probability",
+    "at least",
+    "in service",
+    "calendar",
+    "last",
+    "owner",
+    "why left alone",
+)
 _EVENT_COLUMNS = ("when", "group", "status", "instance", "recovered after", "detail")
 
 
@@ -30,9 +42,7 @@ def groups(ctx: typer.Context, as_json: AsJson = False) -> None:
 
 
 def _group_row(group: Mapping[str, Any], malformed: bool) -> tuple[Any, ...]:
-    remarks = list(group["problems"])
-    if group["unrecovered"]:
-        remarks.insert(0, f"has not recovered from {group['unrecovered']}")
+    remarks = [_left_alone(group), *group["problems"]]
     return (
         group["unit"],
         group["group"],
@@ -42,8 +52,23 @@ def _group_row(group: Mapping[str, Any], malformed: bool) -> tuple[Any, ...]:
         f"{group['in_service']} of {group['desired']}",
         group["calendar"],
         group["last_day"],
-        "; ".join(remarks),
+        group.get("owner"),
+        "; ".join(filter(None, remarks)),
     )
+
+
+def _left_alone(group: Mapping[str, Any]) -> str:
+    """Why, but for what is malformed. A deployment of an older version tells neither until when nor why."""
+    if tag := group.get("protected"):
+        return f"tag {tag}"
+    if group["unrecovered"]:
+        return f"has not recovered from {lapse(group)}"
+    if group["takes_part"] or group["problems"]:
+        return ""
+    if group["sources"].get("takes_part") == "settings":
+        return "nobody has opted it in"
+    until, reason = group.get("until"), group.get("reason")
+    return "opted out" + (f" until {until}" if until else "") + (f": {reason}" if reason else "")
 
 
 def _part(group: Mapping[str, Any], malformed: bool) -> str:
@@ -83,7 +108,7 @@ def describe(unit: Mapping[str, Any]) -> None:
         show.say(f"It is protected by the {tag} of its groups: nothing terminates their instances.", style="cyan")
     if unit["unrecovered"]:
         show.say(
-            f"It has not recovered from {unit['unrecovered']}, and is left alone until `troop opt-in {unit['unit']}`.",
+            f"It has not recovered from {lapse(unit)}, and is left alone until `troop opt-in {unit['unit']}`.",
             style="bold red",
         )
     for problem in unit["problems"]:
@@ -99,6 +124,15 @@ def describe(unit: Mapping[str, Any]) -> None:
         show.table(_EVENT_COLUMNS, map(_event, unit["events"]), title="\nLast events")
     if unit["changes"]:
         show.table(("when", "by", "changes"), map(_change, unit["changes"]), title="\nLast changes")
+
+
+def lapse(unit: Mapping[str, Any]) -> str:
+    """From what a unit has not recovered, in words. GET /groups/{unit} tells more of it than GET /groups."""
+    event_id = str(unit["unrecovered"])
+    for event in unit.get("events") or ():
+        if event["event_id"] == event_id and event["instance_id"]:
+            return f"the termination of {event['instance_id']} at {show.moment(event['at'])}"
+    return in_words(event_id)
 
 
 def missing_alarms(unit: Mapping[str, Any]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import boto3
@@ -13,15 +13,14 @@ from cli import aws, settings_files
 from cli.deployment import Deployment
 from cli.errors import CliError, Exit
 from cli.settings_files import TriedSettings
-from troop.aws.account import look_closer, read_account
-from troop.aws.shields import Asking
-from troop.aws.state import PolicyTable, StateTable
+from troop.aws.chaos.account import look_closer, read_account
+from troop.aws.chaos.balancers import Balancers, BalancersOfATick
+from troop.aws.chaos.shields import Asking
+from troop.aws.chaos.state import PolicyTable, StateTable
 from troop.chaos.decisions import Account
 from troop.chaos.facts import Facts
 from troop.errors import SettingsError
-
-SETTINGS_METADATA = "TroopSettings"
-"""Where the stack's template has the settings that its functions decide by."""
+from troop.outputs import GROUP_TAGS_TABLE, SALT_SECRET, SETTINGS_METADATA, STATE_TABLE
 
 
 def deployed_settings(session: boto3.Session, deployment: Deployment) -> TriedSettings:
@@ -47,7 +46,7 @@ def salt(session: boto3.Session, deployment: Deployment) -> bytes:
         CliError: FORBIDDEN, when the caller may not read it; or what :func:`cli.aws.told` tells.
     """
     with aws.told():
-        answer = aws.client(session, "secretsmanager").get_secret_value(SecretId=_output(deployment, "SaltSecretArn"))
+        answer = aws.client(session, "secretsmanager").get_secret_value(SecretId=_output(deployment, SALT_SECRET))
     return str(answer["SecretString"]).encode()
 
 
@@ -61,16 +60,19 @@ def account(session: boto3.Session, deployment: Deployment, leashed: bool) -> Ac
         CliError: what :func:`cli.aws.told` tells.
     """
     dynamodb = _client(session, "dynamodb")
-    policies = PolicyTable(dynamodb, _output(deployment, "GroupTagsTable"))
-    state = StateTable(dynamodb, _output(deployment, "StateTable"), leashed)
+    policies = PolicyTable(dynamodb, _output(deployment, GROUP_TAGS_TABLE))
+    state = StateTable(dynamodb, _output(deployment, STATE_TABLE), leashed)
     with aws.told():
         return read_account(_client(session, "autoscaling"), _client(session, "ec2"), policies, state)
 
 
 def look(session: boto3.Session) -> Callable[[list[Facts]], list[Facts]]:
-    """Looks at instance refreshes, stop alarms and what EC2 protects of units that are due, as they are now."""
+    """Looks at instance refreshes, stop alarms, load balancers and what EC2 protects of units that are due, as they are
+    now.
+    """
     autoscaling, cloudwatch = _client(session, "autoscaling"), _client(session, "cloudwatch")
-    closer = partial(look_closer, autoscaling, cloudwatch, Asking(_client(session, "ec2")))
+    balancers = BalancersOfATick(Balancers(cache(partial(_client, session))))
+    closer = partial(look_closer, autoscaling, cloudwatch, balancers, Asking(_client(session, "ec2")))
 
     def told(due: list[Facts]) -> list[Facts]:
         with aws.told():

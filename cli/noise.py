@@ -15,6 +15,11 @@ from statistics import geometric_mean
 ALIKE = 1e-9
 """Repetitions that differ by no more than this part do not scatter at all."""
 
+WIDEST = 20.0
+"""Of the logarithm: an interval is told to no more than that (half a billion times as much, or as little), for further
+on it could not be told as a number.
+"""
+
 
 @dataclass(frozen=True)
 class Ratio:
@@ -61,7 +66,10 @@ def ratio(a: Sequence[float], b: Sequence[float], confidence: float) -> Ratio:
         found = 1.0 if abs(found - 1) <= ALIKE else found
         return Ratio(found, found, found)
     low, high = _welch([math.log(rate) for rate in a], [math.log(rate) for rate in b], confidence)
-    return Ratio(found, math.exp(low), math.exp(high))
+    if math.isnan(low) or math.isnan(high):
+        return Ratio(found)
+    # Cut, and not left out: what is within the noise at one confidence must be so at every higher one.
+    return Ratio(found, *(math.exp(max(-WIDEST, min(end, WIDEST))) for end in (low, high)))
 
 
 def _alike(rates: Sequence[float]) -> bool:

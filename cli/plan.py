@@ -104,7 +104,7 @@ def _of_account(
     account = live_account.account(session, deployment, chosen.chaos.leashed)
     if unleashed:
         account = replace(account, switch=Switch(halted=False, leashed=False))
-    notes = ["refreshes and stop alarms stay as they are now"]
+    notes = ["refreshes, stop alarms and what load balancers find stay as they are now"]
     if salt is not None:
         notes.append(what_if.salt_note(salt))
     return _Basis(account, chosen, key, now, live_account.look(session), str(deployment), notes)

@@ -11,7 +11,7 @@ from cli import show
 from cli.client import TroopClient
 from cli.context import connection
 from cli.errors import CliError, Exit
-from cli.groups import missing_alarms, protection
+from cli.groups import lapse, missing_alarms, protection
 from cli.policy_values import KEYS, OVER, BadPolicy, assignments, normal, over
 
 AsJson = Annotated[bool, typer.Option("--json", help="The unit afterwards, as one JSON document.")]
@@ -47,9 +47,12 @@ def opt_in(ctx: typer.Context, unit: Unit, ahead: Ahead = False, as_json: AsJson
     changes: dict[str, Any] = {"opt_in": True, "opt_out": None, "until": None, "reason": None}
     before = _before(client, unit, ahead)
     if before and before["unrecovered"]:
-        show.note(f"{before['unit']} has not recovered from {before['unrecovered']}: this puts it back into chaos")
+        show.note(f"{before['unit']} has not recovered from {lapse(before)}: this puts it back into chaos")
         changes["unrecovered"] = False
-    _finish(client.change_unit(before["unit"] if before else unit, changes), as_json)
+    after = client.change_unit(before["unit"] if before else unit, changes)
+    if after["problems"] and not as_json:
+        show.note("recorded; but opting in mends no malformed value, and until that is mended it is left alone", "red")
+    _finish(after, as_json)
 
 
 def set_values(
@@ -110,7 +113,7 @@ def _finish(unit: dict[str, Any], as_json: bool) -> None:
             f"{unit['unit']} is left alone, as its policy is malformed: {'; '.join(unit['problems'])}", style="red"
         )
     elif unit["unrecovered"]:
-        show.say(f"{unit['unit']} is left alone until it is put back: it has not recovered from {unit['unrecovered']}")
+        show.say(f"{unit['unit']} is left alone until it is put back: it has not recovered from {lapse(unit)}")
     elif not part or not unit["groups"]:
         show.say(f"{unit['unit']}: recorded, for when a group of that unit exists")
     elif part["value"]:

@@ -22,6 +22,8 @@ _REMEDIES = {
 """By the reason of a guard: those that a termination on demand can meet. What changed meanwhile says so itself."""
 
 
-def remedy(reason: str, group: str) -> str:
+def remedy(reason: str, detail: str, group: str) -> str:
     """What to do, as it follows a refusal's sentence; "" when nothing is known of the reason."""
+    if reason == "too-small" and detail.endswith("wants no instances"):
+        return "a larger group helps"
     return _REMEDIES.get(reason, "").format(group=group)

@@ -118,9 +118,17 @@ def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
+def _meant(value: Any) -> Any:
+    """A setting's value, however it is spelled: numbers, truth and objects may be text, as ``cdk -c`` gives them."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
 def _differences(where: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[Difference]:
     for key in sorted({*left, *right}):
-        if left.get(key) != right.get(key):
+        if _meant(left.get(key)) != _meant(right.get(key)):
             yield Difference(where, key, left.get(key), right.get(key))
 
 

@@ -13,6 +13,19 @@ import yaml
 
 from cli.errors import CliError, Exit, why
 
+
+class NoYamlError(CliError):
+    """What was to be YAML is none.
+
+    Attributes:
+        line: where, the first is 1; None where that is not known.
+    """
+
+    def __init__(self, message: str, line: int | None) -> None:
+        self.line = line
+        super().__init__(Exit.USAGE, message)
+
+
 _LARGEST = 20_000_000
 
 
@@ -72,7 +85,8 @@ def _parsed(text: str, name: str) -> Any:
         return yaml.load(text, Loader=_Strict)  # a SafeLoader
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         said = " ".join(str(error).split()).replace(' in "<unicode string>",', " in")
-        raise CliError(Exit.USAGE, f"{name} is no YAML: {said}") from None
+        mark = getattr(error, "problem_mark", None)
+        raise NoYamlError(f"{name} is no YAML: {said}", mark.line + 1 if mark else None) from None
 
 
 def line_of(text: str, place: Sequence[str | int]) -> int | None:
@@ -110,7 +124,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 class _Strict(yaml.SafeLoader):
     """Scalars are those of JSON: in YAML 1.1, 15:00 is the number 900, NO (Norway) is false, and 2026-13-01 an error.
 
-    Refuses a key that is given twice: YAML would let the later one win without a word.
+    Refuses a key that is given twice: YAML would let the later one win without a word. Of the tags that can be written
+    out only those of such values are known: nothing reads dates, bytes or sets.
     """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -125,16 +140,45 @@ class _Strict(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+def _unknown(_: _Strict, node: yaml.Node) -> Any:
+    tag = str(node.tag).replace("tag:yaml.org,2002:", "!!")
+    raise yaml.constructor.ConstructorError(
+        None, None, f"the tag {tag} is not known here: write the value without it", node.start_mark
+    )
+
+
+def _value(loader: _Strict, node: yaml.Node) -> Any:
+    """A scalar whose tag may be written out: then nobody has looked yet whether it is one."""
+    kind = str(node.tag).rpartition(":")[2]
+    text = loader.construct_scalar(node) if isinstance(node, yaml.ScalarNode) else None
+    if text is None or not any(_VALUES[one][0].match(text) for one in {kind, "int" if kind == "float" else kind}):
+        told = "what is here" if text is None else repr(text)
+        raise yaml.constructor.ConstructorError(None, None, f"{told} is no {kind}", node.start_mark)
+    return yaml.SafeLoader.yaml_constructors[node.tag](loader, node)
+
+
 _Strict.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] in ("null", "merge")]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-for _tag, _pattern, _first in (
-    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
-    ("int", r"[-+]?(0|[1-9][0-9]*)", "-+0123456789"),
-    ("float", r"[-+]?(\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?", "-+.0123456789"),
-):
-    _Strict.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
+_VALUES = {
+    "bool": (re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), "tTfF"),
+    "int": (re.compile(r"^[-+]?(?:0|[1-9][0-9]*)$"), "-+0123456789"),
+    "float": (
+        re.compile(r"^[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$"),
+        "-+.0123456789",
+    ),
+}
+"""How values are written, and with which characters they begin, by the name of their tag."""
+
+_Strict.yaml_constructors = {
+    f"tag:yaml.org,2002:{name}": yaml.SafeLoader.yaml_constructors[f"tag:yaml.org,2002:{name}"]
+    for name in ("null", "str", "seq", "map")
+} | {None: _unknown}
+for _name, (_pattern, _first) in _VALUES.items():
+    _tag = f"tag:yaml.org,2002:{_name}"
+    _Strict.add_implicit_resolver(_tag, _pattern, list(_first))
+    _Strict.yaml_constructors[_tag] = _value
 
 
 def is_taken_for_a_value(text: str) -> bool:

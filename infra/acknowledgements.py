@@ -10,9 +10,9 @@ from cdk_nag import AwsSolutionsChecks
 from constructs import IConstruct
 
 from infra.bench_acknowledgements import bench_acknowledgements
-from infra.data import TICKS_PREFIX
 from infra.roles import logical_id
 from infra.stack import TroopStack
+from troop.chaos.work import TICKS_PREFIX
 
 _EVERYWHERE = "Resource::*"
 _DESCRIBES = (
@@ -91,11 +91,11 @@ def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
         f"IAM5[Resource::arn:<AWS::Partition>:autoscaling:{ours}:autoScalingGroup:*:autoScalingGroupName/*]",
         "Which group loses an instance is decided at run time; a Deny holds for groups that are tagged as untouchable.",
     )
-    for name in ("recovery", "sweep"):
+    for name in ("api", "decide", "recovery", "sweep", "terminate"):
         yield Acknowledgement(
             functions.roles[name],
             f"IAM5[Resource::arn:<AWS::Partition>:vpc-lattice:{ours}:targetgroup/*]",
-            "Which groups are watched is decided at run time, and so which of VPC Lattice's target groups are read.",
+            "Which groups are looked at is decided at run time, and so which of VPC Lattice's target groups are read.",
         )
     yield Acknowledgement(workflow.role, f"IAM5[{ticks}]", _TICKS)
     yield Acknowledgement(

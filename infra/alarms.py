@@ -21,7 +21,7 @@ from infra.calls import MINUTES
 from infra.measured import of_executions, ours, waiting_in
 from infra.settings import DeploymentSettings
 from infra.watched import Watched
-from troop.chaos.metrics import CHILDREN, Metric
+from troop.metrics import CHILDREN, Metric
 
 SILENT_PERIODS = 3
 """So many quarters of an hour without a word of the watchdog are an alarm."""
@@ -62,21 +62,24 @@ class Alarms(Construct):
         to_act_on, to_look_at: the alarms that go to each.
     """
 
-    def __init__(
+    def __init__(self, scope: Construct, construct_id: str, *, settings: DeploymentSettings) -> None:
+        """The topics alone, for those to see who are watched themselves."""
+        super().__init__(scope, construct_id)
+        self._runbook = settings.runbook_url
+        self.act_now, self.look_soon = self._topic("ActNow"), self._topic("LookSoon")
+        self.to_act_on: list[cloudwatch.Alarm] = []
+        self.to_look_at: list[cloudwatch.Alarm] = []
+
+    def watch(
         self,
-        scope: Construct,
-        construct_id: str,
         *,
-        settings: DeploymentSettings,
         watched: Watched,
         on_demand: sfn.IStateMachine,
         untold: sqs.IQueue,
         teardown: sfn.IStateMachine | None,
         look_soon: Iterable[Told],
     ) -> None:
-        super().__init__(scope, construct_id)
-        self._runbook = settings.runbook_url
-        self.act_now, self.look_soon = self._topic("ActNow"), self._topic("LookSoon")
+        """Makes the alarms."""
         to_act_on = (*_alarms(watched, on_demand, untold), *(_of_benchmarks(teardown) if teardown else ()))
         self.to_act_on = [self._alarm(told, self.act_now) for told in to_act_on]
         self.to_look_at = [self._alarm(told, self.look_soon) for told in look_soon]

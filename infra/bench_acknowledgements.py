@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from constructs import IConstruct
 
 from infra.bench_permissions import (
+    ARTIFACT_OBJECTS,
     IMAGES,
     REGISTRATIONS,
     REPORTS,
+    RUN_OBJECTS,
     WRITTEN_BY_NODES,
     WRITTEN_BY_REPORT,
 )
@@ -61,7 +63,7 @@ def bench_acknowledgements(
 
 def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IConstruct, Sequence[str], str]]:
     results = f"<{logical_id(benchmarks.data.results)}.Arn>"
-    runs, artifacts = f"{results}/runs/*", f"{results}/artifacts/*"
+    runs, artifacts = f"{results}/{RUN_OBJECTS}", f"{results}/{ARTIFACT_OBJECTS}"
     of_benchmark, of_teardown, of_fleet = (
         f"arn:<AWS::Partition>:states:{_ACCOUNT}:execution:<{logical_id(machine)}.Name>"
         for machine in (benchmarks.benchmark, benchmarks.teardown, benchmarks.fleet)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
-from infra.data import make_bucket, make_table, text_attribute
+from infra.data import make_bucket, make_table
 from infra.settings import DeploymentSettings
 from troop.bench.names import ARTIFACTS_KEPT, ARTIFACTS_PREFIX, RUNS_PREFIX
+from troop.tables import RUNS
 
 
 class BenchData(Construct):
     """Table and bucket.
 
     Attributes:
-        runs: runs, their cells, and what they create. Keys ``run``, ``item``; indices ``by-time`` (runs alone) and
-            ``by-open`` (runs of which something may still exist).
+        runs: runs, their cells, and what they create, as :mod:`troop.tables` describes it.
         results: the bucket. Under ``runs/`` what nodes and workflow tell one another, and results; under ``artifacts/``
             what nodes install, named by what is in it.
     """
@@ -23,14 +22,7 @@ class BenchData(Construct):
     def __init__(self, scope: Construct, construct_id: str, *, settings: DeploymentSettings) -> None:
         super().__init__(scope, construct_id)
         retain = settings.retain_data
-        self.runs = make_table(self, "Runs", "run", sort="item", retain=retain)
-        for index, partition in {"by-time": "kind", "by-open": "open"}.items():
-            self.runs.add_global_secondary_index(
-                index_name=index,
-                partition_key=text_attribute(partition),
-                sort_key=text_attribute("at"),
-                projection_type=dynamodb.ProjectionType.ALL,
-            )
+        self.runs = make_table(self, RUNS, retain=retain)
         self.results = make_bucket(
             self,
             "Results",

@@ -18,15 +18,9 @@ from aws_cdk import aws_stepfunctions as sfn
 from infra import permissions
 from infra.bench_data import BenchData
 from infra.permissions import allow, index
-from troop.bench.names import (
-    ARTIFACTS_PREFIX,
-    DEPLOYMENT_TAG,
-    RECORD,
-    REPORT_HTML,
-    REPORT_JSON,
-    RUN_TAG,
-    RUNS_PREFIX,
-)
+from troop.bench.names import ARTIFACTS_PREFIX, RECORD, REPORT_HTML, REPORT_JSON, RUNS_PREFIX
+from troop.tables import RUNS_BY_OPEN, RUNS_BY_TIME
+from troop.tags import DEPLOYMENT_TAG, RUN_TAG
 
 RUN_OBJECTS = f"{RUNS_PREFIX}*"
 ARTIFACT_OBJECTS = f"{ARTIFACTS_PREFIX}*"
@@ -218,7 +212,7 @@ def reaper(
     """As teardown; it also looks which runs are open and how their executions do, stops these, and starts teardowns."""
     return [
         *teardown(stack, data),
-        allow(["dynamodb:Query"], index(data.runs, "by-open")),
+        allow(["dynamodb:Query"], index(data.runs, RUNS_BY_OPEN)),
         allow(["states:DescribeExecution", "states:StopExecution"], *(_executions(stack, one) for one in workflows)),
         allow(["states:StartExecution"], teardown_machine.state_machine_arn),
         allow(["states:ListExecutions"], teardown_machine.state_machine_arn),
@@ -240,7 +234,7 @@ def api(
     """
     return [
         _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
-        allow(["dynamodb:Query"], index(data.runs, "by-time")),
+        allow(["dynamodb:Query"], index(data.runs, RUNS_BY_TIME)),
         allow(["s3:PutObject"], *(data.results.arn_for_objects(keys) for keys in (RUN_OBJECTS, ARTIFACT_OBJECTS))),
         allow(["s3:GetObject"], data.results.arn_for_objects(ARTIFACT_OBJECTS)),  # whether one is there
         allow(
@@ -314,7 +308,7 @@ def fleet_machine(
 
 def widgets(data: BenchData) -> list[iam.PolicyStatement]:
     """Lists runs, and what is on record of one; no results, and no reports."""
-    return [allow(["dynamodb:Query"], data.runs.table_arn, index(data.runs, "by-time"))]
+    return [allow(["dynamodb:Query"], data.runs.table_arn, index(data.runs, RUNS_BY_TIME))]
 
 
 def _record(data: BenchData, *actions: str) -> iam.PolicyStatement:

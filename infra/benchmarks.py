@@ -18,6 +18,7 @@ from infra.nodes import Nodes
 from infra.roles import make_role
 from infra.schedules import Schedules
 from infra.settings import DeploymentSettings
+from troop.environment import Variable
 
 BENCHMARK = ROOT / "statemachines" / "benchmark.asl.json"
 TEARDOWN = ROOT / "statemachines" / "teardown.asl.json"
@@ -64,16 +65,16 @@ class Benchmarks(Construct):
         functions.add_reaper(self.data, [self.benchmark, self.fleet], self.teardown)
         self.ended = self._hear_of_ends(functions, schedules)
 
-    def environment_of_api(self) -> dict[str, str]:
+    def environment_of_api(self) -> dict[Variable, str]:
         """The variables that name it to the API's function."""
         return {
-            "TROOP_RUNS_TABLE": self.data.runs.table_name,
-            "TROOP_RESULTS_BUCKET": self.data.results.bucket_name,
-            "TROOP_BENCHMARK_MACHINE": self.benchmark.state_machine_arn,
-            "TROOP_TEARDOWN_MACHINE": self.teardown.state_machine_arn,
-            "TROOP_FLEET_MACHINE": self.fleet.state_machine_arn,
-            "TROOP_FLEET_FUNCTION": self._functions.fleet.function_arn,
-            "TROOP_REPORT_FUNCTION": self._functions.report.function_arn,
+            Variable.RUNS_TABLE: self.data.runs.table_name,
+            Variable.RESULTS_BUCKET: self.data.results.bucket_name,
+            Variable.BENCHMARK_MACHINE: self.benchmark.state_machine_arn,
+            Variable.TEARDOWN_MACHINE: self.teardown.state_machine_arn,
+            Variable.FLEET_MACHINE: self.fleet.state_machine_arn,
+            Variable.FLEET_FUNCTION: self._functions.fleet.function_arn,
+            Variable.REPORT_FUNCTION: self._functions.report.function_arn,
             **self.network.environment(),
         }
 

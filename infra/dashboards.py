@@ -19,7 +19,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.measured import of_executions, ours, ours_by, throttled, throttled_indices, waiting_in
-from troop.chaos.metrics import Metric
+from troop.metrics import Metric
 
 WIDTH = 24
 """Of a dashboard, in CloudWatch's units."""
@@ -119,8 +119,8 @@ def _business(shown: Shown) -> list[list[cloudwatch.IWidget]]:
             _number("Recovered", [ours(Metric.RECOVERIES, _SUM, _DAY)], whole=True),
             _number("Not recovered", [ours(Metric.UNRECOVERED, _SUM, _DAY)], whole=True),
             _number("Units out of chaos", [ours(Metric.UNITS_UNRECOVERED, _MAXIMUM, _QUARTER)]),
-            _number("Units that take part", [ours_by(Metric.UNITS_TAKING_PART, _MAXIMUM, _DAY, filled=False)]),
-            _number("Units opted out", [ours_by(Metric.UNITS_OPTED_OUT, _MAXIMUM, _DAY, filled=False)]),
+            _number("Take part, day's most", [ours_by(Metric.UNITS_TAKING_PART, _MAXIMUM, _DAY, filled=False)]),
+            _number("Opted out, day's most", [ours_by(Metric.UNITS_OPTED_OUT, _MAXIMUM, _DAY, filled=False)]),
         ],
         [
             _graph("Terminations and what became of them", [ours_by(Metric.OUTCOMES, _SUM, _HOUR)]),
@@ -267,7 +267,7 @@ def _custom(shown: Shown, names: Sequence[str]) -> list[list[cloudwatch.IWidget]
                 params={"widget": name},
                 width=WIDTH // len(there),
                 height=9,
-                update_on_resize=False,
+                update_on_time_range_change=False,
             )
             for name in there
         ]

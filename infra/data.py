@@ -10,58 +10,27 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
-TICKS_PREFIX = "ticks/"
-"""Keys of the lists of what a tick terminates, in the work bucket."""
-
-DATA_TAG = "troop:data"
-"""On each table, what it holds: a later deployment finds by it what an earlier one has left."""
+from troop import tables
+from troop.chaos.work import TICKS_PREFIX
+from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
 _TICKS_DAYS = 7
-
-_TOLD_BY_DAY = ("calendar", "day", "detail", "group", "groups", "instance_id", "probability", "reason", "rolled")
-
-
-DECISIONS_INDICES = ("by-day",)
-"""Of the table of decisions."""
 
 
 class Data(Construct):
     """Tables, bucket and salt.
 
     Attributes:
-        group_tags: policy of units, edited by people. Key ``unit``.
-        events: terminations. Key ``event_id``; indices ``by-time``, ``by-unit`` and ``by-open`` (those in flight).
-        state: the switch, counters and what is known of a unit; what has ``expires_at`` goes then. Key ``key``.
-        decisions: what each tick decided about each unit. Keys ``unit``, ``tick``; expires by ``expires_at``; index
-            ``by-day``.
-        changes: who has changed which policy, or the switch. Keys ``subject``, ``at``.
+        group_tags, events, state, decisions, changes: the tables, as :mod:`troop.tables` describes them.
         work: the work bucket.
         salt: the secret that keys the rolls.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, retain: bool) -> None:
         super().__init__(scope, construct_id)
-        self._retain = retain
-        self.group_tags = self._table("GroupTags", "unit", streamed=True)
-        self.events = self._table("Events", "event_id", streamed=True)
-        for index, partition in {"by-time": "kind", "by-unit": "unit", "by-open": "open"}.items():
-            self.events.add_global_secondary_index(
-                index_name=index,
-                partition_key=text_attribute(partition),
-                sort_key=text_attribute("at"),
-                projection_type=dynamodb.ProjectionType.ALL,
-            )
-        self.state = self._table("State", "key", expires="expires_at", streamed=True)
-        self.decisions = self._table("Decisions", "unit", sort="tick", expires="expires_at")
-        self.decisions.add_global_secondary_index(
-            index_name=DECISIONS_INDICES[0],
-            partition_key=text_attribute("day_shard"),
-            sort_key=text_attribute("at"),
-            # All but the policy, which is half of an item: whoever asks for a day wants the reasons.
-            projection_type=dynamodb.ProjectionType.INCLUDE,
-            non_key_attributes=list(_TOLD_BY_DAY),
+        self.group_tags, self.events, self.state, self.decisions, self.changes = (
+            make_table(self, table, retain=retain) for table in tables.CHAOS_TABLES
         )
-        self.changes = self._table("Changes", "subject", sort="at", streamed=True)
         self.work = make_bucket(self, "WorkBucket", retain=retain, days={TICKS_PREFIX: _TICKS_DAYS})
         self.salt = secretsmanager.Secret(
             self,
@@ -76,55 +45,43 @@ class Data(Construct):
         """All of them."""
         return self.group_tags, self.events, self.state, self.decisions, self.changes
 
-    def _table(
-        self,
-        construct_id: str,
-        partition: str,
-        *,
-        sort: str | None = None,
-        expires: str | None = None,
-        streamed: bool = False,
-    ) -> dynamodb.Table:
-        return make_table(
-            self, construct_id, partition, sort=sort, expires=expires, streamed=streamed, retain=self._retain
-        )
 
-
-def make_table(
-    scope: Construct,
-    construct_id: str,
-    partition: str,
-    *,
-    retain: bool,
-    sort: str | None = None,
-    expires: str | None = None,
-    streamed: bool = False,
-) -> dynamodb.Table:
-    """A table, encrypted and restorable, which a later deployment finds by its tag.
+def make_table(scope: Construct, described: tables.Table, *, retain: bool) -> dynamodb.Table:
+    """A table with its indices, encrypted and restorable, which a later deployment finds by its tag.
 
     Args:
-        partition, sort, expires: names of attributes.
         retain: it outlives the stack, and is protected from deletion.
-        streamed: whether others are told of what is written: see infra/notifications.py.
     """
     table = dynamodb.Table(
         scope,
-        construct_id,
-        partition_key=text_attribute(partition),
-        sort_key=text_attribute(sort) if sort else None,
-        time_to_live_attribute=expires,
+        described.name,
+        partition_key=_text(described.partition),
+        sort_key=_text(described.sort) if described.sort else None,
+        time_to_live_attribute=described.expires or None,
         billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
         encryption=dynamodb.TableEncryption.AWS_MANAGED,
         point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
             point_in_time_recovery_enabled=True
         ),
-        stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES if streamed else None,
+        stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES if described.streamed else None,
         deletion_protection=retain,
         # Also when a first creation is rolled back, unlike the rest: what is protected cannot be deleted, and the
         # rollback would fail for it. What it leaves is empty, and known by that: see lifecycle/retained.py.
         removal_policy=cdk.RemovalPolicy.RETAIN if retain else cdk.RemovalPolicy.DESTROY,
     )
-    cdk.Tags.of(table).add(DATA_TAG, construct_id)
+    for index in described.indices:
+        projection = dynamodb.ProjectionType.ALL if index.told is None else dynamodb.ProjectionType.INCLUDE
+        table.add_global_secondary_index(
+            index_name=index.name,
+            partition_key=_text(index.partition),
+            sort_key=_text(index.sort),
+            projection_type=projection,
+            non_key_attributes=None if index.told is None else list(index.told),
+        )
+    cdk.Tags.of(table).add(DATA_TAG, described.name)
+    # Its own, though the stack has it, too: a stack that has taken the table over takes its tags off again when the
+    # deployment that follows is rolled back.
+    cdk.Tags.of(table).add(DEPLOYMENT_TAG, cdk.Aws.STACK_NAME)
     return table
 
 
@@ -135,7 +92,7 @@ def make_bucket(scope: Construct, construct_id: str, *, retain: bool, days: Mapp
         retain: it outlives the stack.
         days: after which objects go, by the prefix of their keys.
     """
-    return s3.Bucket(
+    bucket = s3.Bucket(
         scope,
         construct_id,
         block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
@@ -152,6 +109,9 @@ def make_bucket(scope: Construct, construct_id: str, *, retain: bool, days: Mapp
         ],
         removal_policy=removal(retain),
     )
+    if bucket.policy:
+        bucket.policy.apply_removal_policy(removal(retain))  # what outlives the stack still takes TLS only
+    return bucket
 
 
 def removal(retain: bool) -> cdk.RemovalPolicy:
@@ -161,6 +121,6 @@ def removal(retain: bool) -> cdk.RemovalPolicy:
     return cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if retain else cdk.RemovalPolicy.DESTROY
 
 
-def text_attribute(name: str) -> dynamodb.Attribute:
+def _text(name: str) -> dynamodb.Attribute:
     """A key of a table or an index."""
     return dynamodb.Attribute(name=name, type=dynamodb.AttributeType.STRING)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
@@ -16,7 +16,8 @@ from infra.logs import make_log_group
 from infra.partitions import in_china, in_govcloud
 from infra.roles import as_listed, drop_depends_on, make_role
 from infra.settings import DeploymentSettings
-from troop.chaos.metrics import NAMESPACE, VARIABLE
+from troop.environment import Variable
+from troop.metrics import NAMESPACE
 
 RUNTIME = lambda_.Runtime.PYTHON_3_14
 ARCHITECTURE = lambda_.Architecture.ARM_64
@@ -56,7 +57,7 @@ class FunctionFactory:
         name: str,
         statements: Sequence[iam.PolicyStatement],
         layers: Sequence[lambda_.ILayerVersion],
-        environment: dict[str, str],
+        environment: Mapping[Variable, str],
         *,
         seconds: int,
         megabytes: int,
@@ -92,8 +93,8 @@ class FunctionFactory:
                 "POWERTOOLS_SERVICE_NAME": name,
                 "POWERTOOLS_METRICS_NAMESPACE": NAMESPACE,
                 "POWERTOOLS_LOG_LEVEL": "INFO",
-                VARIABLE: cdk.Aws.STACK_NAME,
-                **environment,
+                Variable.DEPLOYMENT.value: cdk.Aws.STACK_NAME,
+                **{name.value: value for name, value in environment.items()},
             },
             log_group=log_group,
         )

@@ -23,6 +23,7 @@ from infra.network import Network
 from infra.nodes import Nodes
 from infra.settings import DeploymentSettings
 from infra.watched import Watched
+from troop.environment import Variable
 
 if TYPE_CHECKING:
     from infra.benchmarks import Benchmarks
@@ -76,12 +77,12 @@ class Functions(Construct):
         runtime_layer = self._factory.runtime_layer
         events_and_state = self._events_and_state()
         policy = {
-            "TROOP_GROUP_TAGS_TABLE": data.group_tags.table_name,
-            "TROOP_SALT_SECRET": data.salt.secret_arn,
+            Variable.GROUP_TAGS_TABLE: data.group_tags.table_name,
+            Variable.SALT_SECRET: data.salt.secret_arn,
         }
         ticks = {
-            "TROOP_DECISIONS_TABLE": data.decisions.table_name,
-            "TROOP_WORK_BUCKET": data.work.bucket_name,
+            Variable.DECISIONS_TABLE: data.decisions.table_name,
+            Variable.WORK_BUCKET: data.work.bucket_name,
         }
         self.decide = self._factory.make(
             "decide",
@@ -95,7 +96,7 @@ class Functions(Construct):
             "terminate",
             permissions.terminate(cdk.Stack.of(self), data),
             [runtime_layer],
-            events_and_state | policy,
+            events_and_state | policy | {Variable.DECISIONS_TABLE: data.decisions.table_name},
             seconds=60,
             megabytes=256,
         )
@@ -109,12 +110,12 @@ class Functions(Construct):
     def add_benchmarks(self, bench: BenchData, network: Network, nodes: Nodes) -> None:
         """Makes the functions that run benchmarks and remove what these have created."""
         stack = cdk.Stack.of(self)
-        record = {"TROOP_RUNS_TABLE": bench.runs.table_name, "TROOP_RESULTS_BUCKET": bench.results.bucket_name}
+        record = {Variable.RUNS_TABLE: bench.runs.table_name, Variable.RESULTS_BUCKET: bench.results.bucket_name}
         self.launch = self._factory.make(
             "launch",
             bench_permissions.launch(stack, bench, network.vpc_id, network.subnet_ids, nodes.role),
             [self._factory.runtime_layer],
-            {**record, **network.environment(), "TROOP_NODE_PROFILE": nodes.profile.instance_profile_arn},
+            {**record, **network.environment(), Variable.NODE_PROFILE: nodes.profile.instance_profile_arn},
             seconds=120,
             megabytes=256,
         )
@@ -130,7 +131,7 @@ class Functions(Construct):
             "teardown",
             bench_permissions.teardown(stack, bench),
             [self._factory.runtime_layer],
-            {"TROOP_RUNS_TABLE": bench.runs.table_name},
+            {Variable.RUNS_TABLE: bench.runs.table_name},
             seconds=120,
             megabytes=256,
         )
@@ -180,21 +181,25 @@ class Functions(Construct):
             bench_permissions.reaper(cdk.Stack.of(self), bench, workflows, teardown),
             [self._factory.runtime_layer],
             {
-                "TROOP_RUNS_TABLE": bench.runs.table_name,
-                "TROOP_BENCHMARK_MACHINE": benchmark.state_machine_arn,
-                "TROOP_TEARDOWN_MACHINE": teardown.state_machine_arn,
-                "TROOP_FLEET_MACHINE": fleet.state_machine_arn,
+                Variable.RUNS_TABLE: bench.runs.table_name,
+                Variable.BENCHMARK_MACHINE: benchmark.state_machine_arn,
+                Variable.TEARDOWN_MACHINE: teardown.state_machine_arn,
+                Variable.FLEET_MACHINE: fleet.state_machine_arn,
             },
             seconds=120,
             megabytes=256,
         )
 
-    def add_observers(self, watched: Watched, on_demand: sfn.IStateMachine, benchmarks: Benchmarks | None) -> None:
+    def add_observers(
+        self, watched: Watched, on_demand: sfn.IStateMachine, benchmarks: Benchmarks | None, act_now: sns.ITopic
+    ) -> None:
         """Makes the functions that also look at what is made of the others: the API's, and the watchdog.
 
         Args:
             on_demand: the workflow that the API's starts.
             benchmarks: what the API's admits runs to; None where there is none.
+            act_now: the topic of alarms to act on, whose subscribers the API's counts. The watchdog's, which alarms
+                are made of, looks at no alarm.
         """
         data = self._data
         of_runs = benchmarks.permissions_of_api() if benchmarks else []
@@ -203,17 +208,22 @@ class Functions(Construct):
         health = permissions.health(watched, data.state, [*data.tables, *runs])
         health_environment = {
             **self._events_and_state(),
-            "TROOP_GROUP_TAGS_TABLE": data.group_tags.table_name,
-            "TROOP_DECISIONS_TABLE": data.decisions.table_name,
-            "TROOP_CHANGES_TABLE": data.changes.table_name,
-            **({"TROOP_RUNS_TABLE": benchmarks.data.runs.table_name} if benchmarks else {}),
+            Variable.GROUP_TAGS_TABLE: data.group_tags.table_name,
+            Variable.DECISIONS_TABLE: data.decisions.table_name,
+            Variable.CHANGES_TABLE: data.changes.table_name,
+            **({Variable.RUNS_TABLE: benchmarks.data.runs.table_name} if benchmarks else {}),
             **watched.environment(self._settings.tick_minutes),
         }
         self.api = self._factory.make(
             "api",
-            [*permissions.api(data, on_demand), *health, *of_runs],
+            [*permissions.api(data, on_demand), *health, *permissions.alarms(act_now), *of_runs],
             [self._factory.runtime_layer, self._factory.api_layer],
-            health_environment | {"TROOP_ON_DEMAND_MACHINE": on_demand.state_machine_arn} | runs_environment,
+            {
+                **health_environment,
+                Variable.ON_DEMAND_MACHINE: on_demand.state_machine_arn,
+                Variable.ACT_NOW_TOPIC: act_now.topic_arn,
+                **runs_environment,
+            },
             seconds=29,
             megabytes=512,
         )
@@ -226,6 +236,13 @@ class Functions(Construct):
             megabytes=256,
         )
 
+    def tell_observers(self, other_schedules: int) -> None:
+        """Tells those that look at health how many schedules there are besides the calendars', which are made after
+        them as one calls the watchdog.
+        """
+        for function in (self.api, self.watchdog):
+            function.add_environment(Variable.OTHER_SCHEDULES, str(other_schedules))
+
     def add_notifier(
         self, streamed: Sequence[dynamodb.ITable], bus: events.IEventBus, topic: sns.ITopic, undelivered: sqs.IQueue
     ) -> None:
@@ -237,11 +254,11 @@ class Functions(Construct):
             [self._factory.runtime_layer],
             {
                 **self._events_and_state(),
-                "TROOP_GROUP_TAGS_TABLE": data.group_tags.table_name,
-                "TROOP_CHANGES_TABLE": data.changes.table_name,
-                "TROOP_EVENT_BUS": bus.event_bus_name,
-                "TROOP_NEWS_TOPIC": topic.topic_arn,
-                "TROOP_UNTOLD_QUEUE": undelivered.queue_url,
+                Variable.GROUP_TAGS_TABLE: data.group_tags.table_name,
+                Variable.CHANGES_TABLE: data.changes.table_name,
+                Variable.EVENT_BUS: bus.event_bus_name,
+                Variable.NEWS_TOPIC: topic.topic_arn,
+                Variable.UNTOLD_QUEUE: undelivered.queue_url,
             },
             seconds=300,  # ten records, each with calls that are tried for a while when a service does not answer
             megabytes=256,
@@ -256,19 +273,19 @@ class Functions(Construct):
             [self._factory.runtime_layer, self._factory.report_layer],
             {
                 **self._events_and_state(),
-                "TROOP_GROUP_TAGS_TABLE": data.group_tags.table_name,
-                "TROOP_DECISIONS_TABLE": data.decisions.table_name,
-                "TROOP_CHANGES_TABLE": data.changes.table_name,
+                Variable.GROUP_TAGS_TABLE: data.group_tags.table_name,
+                Variable.DECISIONS_TABLE: data.decisions.table_name,
+                Variable.CHANGES_TABLE: data.changes.table_name,
                 # The bucket's name is part of links: what is in it the function may not read.
-                **({"TROOP_RUNS_TABLE": bench.runs.table_name} if bench else {}),
-                **({"TROOP_RESULTS_BUCKET": bench.results.bucket_name} if bench else {}),
+                **({Variable.RUNS_TABLE: bench.runs.table_name} if bench else {}),
+                **({Variable.RESULTS_BUCKET: bench.results.bucket_name} if bench else {}),
             },
             seconds=29,
             megabytes=512,
         )
 
-    def _events_and_state(self) -> dict[str, str]:
+    def _events_and_state(self) -> dict[Variable, str]:
         return {
-            "TROOP_EVENTS_TABLE": self._data.events.table_name,
-            "TROOP_STATE_TABLE": self._data.state.table_name,
+            Variable.EVENTS_TABLE: self._data.events.table_name,
+            Variable.STATE_TABLE: self._data.state.table_name,
         }

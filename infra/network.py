@@ -10,6 +10,7 @@ from constructs import Construct
 
 from infra import bench_permissions
 from infra.settings import DeploymentSettings
+from troop.environment import Variable
 
 ADDRESSES = "10.0.0.0/16"
 """The network is connected to no other, so that these can be in use elsewhere."""
@@ -60,9 +61,9 @@ class Network(Construct):
         self.vpc_id = self.vpc.vpc_id
         self.subnet_ids = [subnet.subnet_id for subnet in self.vpc.isolated_subnets]
 
-    def environment(self) -> dict[str, str]:
+    def environment(self) -> dict[Variable, str]:
         """The variables that name it to a function."""
-        return {"TROOP_NETWORK_VPC": self.vpc_id, "TROOP_NETWORK_SUBNETS": cdk.Fn.join(",", self.subnet_ids)}
+        return {Variable.NETWORK_VPC: self.vpc_id, Variable.NETWORK_SUBNETS: cdk.Fn.join(",", self.subnet_ids)}
 
 
 def _zones(zones: int | tuple[str, ...]) -> list[str]:

@@ -18,26 +18,26 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 
-from infra.data import TICKS_PREFIX, Data
+from infra.data import Data
 from infra.watched import Watched
+from troop.chaos.work import TICKS_PREFIX
+from troop.tables import DECISIONS_BY_DAY, EVENTS_BY_OPEN, EVENTS_BY_TIME, EVENTS_BY_UNIT, Index
+from troop.tags import UNTOUCHABLE_TAGS
 
 GROUP_NAME_TAG = "aws:autoscaling:groupName"
 """Auto Scaling puts this tag on the instances of its groups; the prefix aws: is closed to everybody else."""
 
-UNTOUCHABLE_TAGS = ("troop:protected", "troop:fleet")
-"""Whatever carries one of these tags is not terminated, whatever a policy or a defect says."""
-
-_LOOK = (
-    "autoscaling:DescribeAutoScalingGroups",
-    "autoscaling:DescribeInstanceRefreshes",
-    "cloudwatch:DescribeAlarms",  # composite alarms are only told to who may describe all
-    "ec2:DescribeInstanceAttribute",
-    "ec2:DescribeInstances",
-)
 _WATCH = (
     "autoscaling:DescribeAutoScalingGroups",
     "elasticloadbalancing:DescribeInstanceHealth",
     "elasticloadbalancing:DescribeTargetHealth",
+)
+_LOOK = (
+    *_WATCH,
+    "autoscaling:DescribeInstanceRefreshes",
+    "cloudwatch:DescribeAlarms",  # composite alarms are only told to who may describe all
+    "ec2:DescribeInstanceAttribute",
+    "ec2:DescribeInstances",
 )
 _TRACE = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
 
@@ -45,7 +45,7 @@ _TRACE = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
 def decide(data: Data) -> list[iam.PolicyStatement]:
     """Reads groups and policy; writes decisions, LEASHED events and the list of what is to be terminated."""
     return [
-        allow(_LOOK, "*"),
+        *_look(data),
         allow(["dynamodb:Scan"], data.group_tags.table_arn, data.state.table_arn),
         allow(["dynamodb:BatchWriteItem"], data.decisions.table_arn),
         allow(["dynamodb:PutItem"], data.events.table_arn),
@@ -56,7 +56,9 @@ def decide(data: Data) -> list[iam.PolicyStatement]:
 
 
 def terminate(stack: cdk.Stack, data: Data) -> list[iam.PolicyStatement]:
-    """Looks again, claims, and terminates instances of Auto Scaling groups: no other, and never an untouchable one."""
+    """Looks again, claims, and terminates instances of Auto Scaling groups: no other, and never an untouchable one.
+    What speaks against it is written in the place of the tick's decision.
+    """
     instances = stack.format_arn(service="ec2", resource="instance", resource_name="*")
     groups = stack.format_arn(
         service="autoscaling",
@@ -65,12 +67,12 @@ def terminate(stack: cdk.Stack, data: Data) -> list[iam.PolicyStatement]:
         arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
     )
     return [
-        allow([*_LOOK, "autoscaling:DescribeAutoScalingInstances"], "*"),
+        *_look(data, "autoscaling:DescribeAutoScalingInstances"),
         _read_salt(data),
         allow(["dynamodb:GetItem"], data.group_tags.table_arn, data.state.table_arn, data.events.table_arn),
         allow(["dynamodb:PutItem", "dynamodb:UpdateItem"], data.events.table_arn),
         allow(["dynamodb:ConditionCheckItem"], data.group_tags.table_arn, data.state.table_arn),
-        allow(["dynamodb:UpdateItem"], data.state.table_arn),
+        allow(["dynamodb:UpdateItem"], data.state.table_arn, data.decisions.table_arn),
         allow(
             ["ec2:TerminateInstances"],
             instances,
@@ -85,7 +87,7 @@ def recovery(data: Data) -> list[iam.PolicyStatement]:
     """Watches a group until it has recovered, and records the outcome."""
     return [
         allow(_WATCH, "*"),
-        allow(["vpc-lattice:ListTargets"], _lattice_groups(data)),
+        _lattice(data),
         allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], data.events.table_arn),
         allow(["dynamodb:UpdateItem"], data.state.table_arn),
     ]
@@ -96,7 +98,7 @@ def sweep(data: Data) -> list[iam.PolicyStatement]:
     return [
         *recovery(data),
         allow(["autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances"], "*"),
-        allow(["dynamodb:Query"], index(data.events, "by-open")),
+        allow(["dynamodb:Query"], index(data.events, EVENTS_BY_OPEN)),
     ]
 
 
@@ -108,7 +110,7 @@ def notify(
     return [
         allow(["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], *streams),
         allow(["dynamodb:ListStreams"], "*"),  # knows no resources, and Lambda asks for it
-        allow(["dynamodb:Query"], index(data.events, "by-unit")),
+        allow(["dynamodb:Query"], index(data.events, EVENTS_BY_UNIT)),
         allow(["events:PutEvents"], bus.event_bus_arn),
         allow(["sns:Publish"], topic.topic_arn),
         # What cannot be told goes there, and is told from there when it can.
@@ -127,14 +129,14 @@ def api(data: Data, on_demand: sfn.IStateMachine) -> list[iam.PolicyStatement]:
     be terminated on demand, and starts the workflow that does it.
     """
     return [
-        allow(_LOOK, "*"),
+        *_look(data),
         allow(["dynamodb:GetItem", "dynamodb:PutItem"], data.events.table_arn),
         allow(["dynamodb:ConditionCheckItem"], data.group_tags.table_arn, data.state.table_arn),
         allow(["states:StartExecution"], on_demand.state_machine_arn),
         allow(
             ["dynamodb:Query"],
-            *(index(data.events, "by-time"), index(data.events, "by-unit"), data.changes.table_arn),
-            *(data.decisions.table_arn, index(data.decisions, "by-day")),
+            *(index(data.events, EVENTS_BY_TIME), index(data.events, EVENTS_BY_UNIT), data.changes.table_arn),
+            *(data.decisions.table_arn, index(data.decisions, DECISIONS_BY_DAY)),
         ),
         allow(
             ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"],
@@ -151,8 +153,8 @@ def widgets(data: Data) -> list[iam.PolicyStatement]:
         allow(["autoscaling:DescribeAutoScalingGroups"], "*"),
         allow(
             ["dynamodb:Query"],
-            *(index(data.events, "by-time"), index(data.events, "by-unit"), data.changes.table_arn),
-            *(data.decisions.table_arn, index(data.decisions, "by-day")),
+            *(index(data.events, EVENTS_BY_TIME), index(data.events, EVENTS_BY_UNIT), data.changes.table_arn),
+            *(data.decisions.table_arn, index(data.decisions, DECISIONS_BY_DAY)),
         ),
         allow(["dynamodb:GetItem", "dynamodb:BatchGetItem"], data.group_tags.table_arn, data.state.table_arn),
     ]
@@ -166,6 +168,14 @@ def health(watched: Watched, state: dynamodb.ITable, tables: Sequence[dynamodb.I
         allow(["sqs:GetQueueAttributes"], watched.undelivered.queue_arn),
         allow(["dynamodb:DescribeTable"], *(table.table_arn for table in tables)),
         allow(["dynamodb:GetItem", "dynamodb:BatchGetItem"], state.table_arn),
+    ]
+
+
+def alarms(act_now: sns.ITopic) -> list[iam.PolicyStatement]:
+    """Sees which alarms are on, and how many are told of those to act on."""
+    return [
+        allow(["cloudwatch:DescribeAlarms"], "*"),  # a list by the beginning of names is a list of all
+        allow(["sns:GetTopicAttributes"], act_now.topic_arn),
     ]
 
 
@@ -257,15 +267,21 @@ def _never_touch() -> list[iam.PolicyStatement]:
     ]
 
 
-def _lattice_groups(data: Data) -> str:
+def _look(data: Data, *more: str) -> list[iam.PolicyStatement]:
+    """A close look at a unit before it is claimed."""
+    return [allow([*_LOOK, *more], "*"), _lattice(data)]
+
+
+def _lattice(data: Data) -> iam.PolicyStatement:
     stack = cdk.Stack.of(data.events)
-    return stack.format_arn(service="vpc-lattice", resource="targetgroup", resource_name="*")
+    groups = stack.format_arn(service="vpc-lattice", resource="targetgroup", resource_name="*")
+    return allow(["vpc-lattice:ListTargets"], groups)
 
 
 def _read_salt(data: Data) -> iam.PolicyStatement:
     return allow(["secretsmanager:GetSecretValue"], data.salt.secret_arn)
 
 
-def index(table: dynamodb.ITable, name: str) -> str:
+def index(table: dynamodb.ITable, described: Index) -> str:
     """The ARN of a table's index."""
-    return f"{table.table_arn}/index/{name}"
+    return f"{table.table_arn}/index/{described.name}"

@@ -16,9 +16,13 @@ from infra.chaos import ChaosWorkflow
 from infra.cron import cron_expression
 from infra.roles import make_role
 from infra.settings import DeploymentSettings
+from troop.settings import OLDEST_TICK
 
-_STALE_SECONDS = 900  # a tick that old does nothing, so it need not be delivered either
+_STALE_SECONDS = int(OLDEST_TICK.total_seconds())
 _ATTEMPTS = 3
+
+ENABLED = "ENABLED"
+"""Said though it is the default: what a template does not mention is no drift, and is not put back if it is changed."""
 
 
 class Schedules(Construct):
@@ -51,6 +55,7 @@ class Schedules(Construct):
                 description=f"Ticks of Troop's calendar {name}",
                 schedule_expression=cron_expression(calendar, settings.tick_minutes),
                 schedule_expression_timezone=calendar.time_zone,
+                state=ENABLED,
                 flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
                 target=self.target(workflow.machine.state_machine_arn, role, {"calendar": name}),
             )

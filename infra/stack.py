@@ -14,10 +14,10 @@ from constructs import Construct
 from infra.alarms import Alarms, Told
 from infra.api import Api
 from infra.benchmarks import Benchmarks
-from infra.calls import REAPER, REDRIVE, SWEEP, SWEPT, WATCHDOG, Calls
+from infra.calls import REAPER, REDRIVE, SWEEP, SWEPT, WATCHDOG, Call, Calls
 from infra.chaos import ChaosWorkflow
 from infra.dashboards import Dashboards, Shown
-from infra.data import DECISIONS_INDICES, Data
+from infra.data import Data
 from infra.functions import Functions
 from infra.look_soon import Written, look_soon, look_soon_at_benchmarks
 from infra.notifications import Notifications
@@ -27,11 +27,10 @@ from infra.schedules import Schedules
 from infra.settings import DeploymentSettings
 from infra.watched import Watched
 from infra.widgets import Widgets
-from troop.chaos.metrics import CHILDREN
-
-DEPLOYMENT_TAG = "troop:deployment"
-SETTINGS_METADATA = "TroopSettings"
-"""In the template's metadata: the settings that decide, as JSON text, for whoever wants to decide likewise."""
+from troop import outputs
+from troop.metrics import CHILDREN
+from troop.tables import DECISIONS
+from troop.tags import DEPLOYMENT_TAG
 
 
 class TroopStack(cdk.Stack):
@@ -65,36 +64,26 @@ class TroopStack(cdk.Stack):
             self.benchmarks = Benchmarks(
                 self, "Benchmarks", settings=settings, functions=self.functions, schedules=self.schedules
             )
-        self.functions.add_observers(watched, self.on_demand.machine, self.benchmarks)
+        self.alarms = Alarms(self, "Alarms", settings=settings)
+        self.functions.add_observers(watched, self.on_demand.machine, self.benchmarks, self.alarms.act_now)
         self.notifications = Notifications(
             self, "Notifications", data=self.data, bus=self.bus, functions=self.functions
         )
         bench_data = self.benchmarks.data if self.benchmarks else None
         self.widgets = Widgets(self, "Widgets", functions=self.functions, bench=bench_data)
         calls = [
-            ("WatchdogSchedule", "watchdog", self.functions.watchdog, WATCHDOG, {}, 0),
-            ("SweepSchedule", "sweep", self.functions.sweep, SWEEP, SWEPT, 0),
-            ("RedriveSchedule", "redrive of notifications", self.functions.notify, REDRIVE, {}, 0),
+            Call("WatchdogSchedule", "watchdog", self.functions.watchdog, WATCHDOG),
+            Call("SweepSchedule", "sweep", self.functions.sweep, SWEEP, SWEPT),
+            Call("RedriveSchedule", "redrive of notifications", self.functions.notify, REDRIVE),
         ]
         if self.benchmarks:
             # It is called for runs that have failed, too, and of these its rounds leave alone what is too young.
-            calls.append(("ReaperSchedule", "reaper", self.functions.reaper, REAPER, {}, 2))
-        for schedule, what, function, expression, given, tries_again in calls:
-            Calls(
-                self,
-                schedule,
-                what=what,
-                function=function,
-                expression=expression,
-                given=given,
-                schedules=self.schedules,
-                tries_again=tries_again,
-            )
+            calls.append(Call("ReaperSchedule", "reaper", self.functions.reaper, REAPER, tries_again=2))
+        for call in calls:
+            Calls(self, call, self.schedules)
+        self.functions.tell_observers(len(calls))
         self.api = Api(self, "Api", settings=settings, handler=self.functions.api)
-        self.alarms = Alarms(
-            self,
-            "Alarms",
-            settings=settings,
+        self.alarms.watch(
             watched=watched,
             on_demand=self.on_demand.machine,
             untold=self.notifications.undelivered,
@@ -103,16 +92,19 @@ class TroopStack(cdk.Stack):
         )
         if settings.dashboards:
             self.dashboards = Dashboards(self, "Dashboards", shown=self._shown(settings))
-        self.template_options.metadata = {SETTINGS_METADATA: _told(settings)}
+        self.template_options.metadata = {outputs.SETTINGS_METADATA: _told(settings)}
         Queries(self, "Queries", functions=self.functions)
-        outputs = {
-            "ApiUrl": (self.api.rest_api.url, "Where the API answers signed requests"),
-            "GroupTagsTable": (self.data.group_tags.table_name, "Policy of units: edit its items to opt a unit out"),
+        told = {
+            outputs.API_URL: (self.api.rest_api.url, "Where the API answers signed requests"),
+            outputs.GROUP_TAGS_TABLE: (
+                self.data.group_tags.table_name,
+                "Policy of units: edit its items to opt a unit out",
+            ),
             "EventsTable": (self.data.events.table_name, "Terminations and their recovery"),
-            "StateTable": (self.data.state.table_name, "The switch and the counters"),
+            outputs.STATE_TABLE: (self.data.state.table_name, "The switch and the counters"),
             "DecisionsTable": (self.data.decisions.table_name, "What each tick decided about each unit, and why"),
             "ChangesTable": (self.data.changes.table_name, "Who has changed which policy, or the switch"),
-            "SaltSecretArn": (self.data.salt.secret_arn, "Keys the rolls: who may read it can recompute them"),
+            outputs.SALT_SECRET: (self.data.salt.secret_arn, "Keys the rolls: who may read it can recompute them"),
             "ChaosStateMachineArn": (self.workflow.machine.state_machine_arn, "The workflow every tick runs"),
             "OnDemandStateMachineArn": (self.on_demand.machine.state_machine_arn, "Carries out terminations on demand"),
             "ActNowTopicArn": (self.alarms.act_now.topic_arn, "Subscribe whoever is to be told that somebody must act"),
@@ -124,8 +116,8 @@ class TroopStack(cdk.Stack):
         }
         if self.benchmarks:
             bench = self.benchmarks
-            outputs |= {
-                "RunsTable": (bench.data.runs.table_name, "Runs of benchmarks, and what each has created"),
+            told |= {
+                outputs.RUNS_TABLE: (bench.data.runs.table_name, "Runs of benchmarks, and what each has created"),
                 "ResultsBucket": (
                     bench.data.results.bucket_name,
                     "Results of benchmarks, and what nodes read and wrote",
@@ -134,7 +126,7 @@ class TroopStack(cdk.Stack):
                 "FleetStateMachineArn": (bench.fleet.state_machine_arn, "Keeps a standing fleet"),
                 "TeardownStateMachineArn": (bench.teardown.state_machine_arn, "Removes what a run has created"),
             }
-        for output, (value, description) in outputs.items():
+        for output, (value, description) in told.items():
             cdk.CfnOutput(self, output, value=value, description=description)
 
     @property
@@ -151,7 +143,7 @@ class TroopStack(cdk.Stack):
 
     def _look_soon(self, settings: DeploymentSettings) -> Iterator[Told]:
         busy: dict[str, lambda_.IFunction] = {"Terminate": self.functions.terminate}
-        written: dict[str, Written] = {"Decisions": (self.data.decisions, DECISIONS_INDICES)}
+        written: dict[str, Written] = {"Decisions": (self.data.decisions, [one.name for one in DECISIONS.indices])}
         if self.benchmarks:
             # Its indices have runs alone, and not what each has created: few write there.
             busy["Cell"], written["Runs"] = self.functions.cell, (self.benchmarks.data.runs, ())

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 
+from troop.environment import Variable
+
 
 @dataclass(frozen=True)
 class Watched:
@@ -22,11 +24,11 @@ class Watched:
     schedule_group: str
     undelivered: sqs.IQueue
 
-    def environment(self, tick_minutes: int) -> dict[str, str]:
+    def environment(self, tick_minutes: int) -> dict[Variable, str]:
         """The variables that name them to a function."""
         return {
-            "TROOP_CHAOS_MACHINE": self.machine.state_machine_arn,
-            "TROOP_SCHEDULE_GROUP": self.schedule_group,
-            "TROOP_UNDELIVERED_QUEUE": self.undelivered.queue_url,
-            "TROOP_TICK_MINUTES": str(tick_minutes),
+            Variable.CHAOS_MACHINE: self.machine.state_machine_arn,
+            Variable.SCHEDULE_GROUP: self.schedule_group,
+            Variable.UNDELIVERED_QUEUE: self.undelivered.queue_url,
+            Variable.TICK_MINUTES: str(tick_minutes),
         }

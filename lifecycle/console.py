@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from cli.context import interactive
 from cli.errors import CliError, Exit
+from lifecycle.rights import explained
 
 
 def say(message: str = "") -> None:
@@ -44,7 +45,7 @@ def run(command: Callable[[], None]) -> int:
     try:
         command()
     except CliError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(f"{explained(error)}\n")
         return int(error.code)
     except KeyboardInterrupt:
         return 130

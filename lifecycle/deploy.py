@@ -17,18 +17,18 @@ from cli import aws
 from cli.deployment import find_stack
 from cli.errors import CliError, Exit
 from infra.settings import PREFIX, DeploymentSettings
-from lifecycle import retained
+from lifecycle import takeover
+from lifecycle.adoption import say_left, switch_table, to_adopt
 from lifecycle.console import ask, run, say
 from lifecycle.open_runs import refuse_while_open
 from lifecycle.project import cdk, chosen, settings_with
 from lifecycle.quota import refuse_beyond_quota
-from lifecycle.remains import removed_by
-from lifecycle.resources import resources_of
+from lifecycle.resources import Resource, resources_of
 from lifecycle.zones import choose_zones, zones_available, zones_there
 
 _BUNDLE = f"{PREFIX}bundle"
 _ZONES = f"{PREFIX}zones"
-_NOT_THERE = (None, "REVIEW_IN_PROGRESS")
+_FUNCTION = "AWS::Lambda::Function"
 
 
 def deploy(given: argparse.Namespace) -> None:
@@ -45,16 +45,27 @@ def _deploy(given: argparse.Namespace, assembly: Path) -> None:
     session = aws.make_session(None, None)
     with aws.told():
         caller = aws.client(session, "sts").get_caller_identity()
-    status = _status(session, name)
+    stack = find_stack(session, name)
+    there = resources_of(session, name) if stack else {}
+    if stack:
+        _refuse_stack(name, stack["StackStatus"], empty=not there)
+    # By what it has, not by its state: one that holds nothing but tables it has taken over was never deployed.
+    new = not any(resource.kind == _FUNCTION for resource in there.values())
     say(f"Deployment {name}, account {caller['Account']}, region {session.region_name}, as {caller['Arn']}")
-    say("It is there, and is brought up to date." if status not in _NOT_THERE else "It is new.")
-    if not settings.chaos.benchmarks and (stack := find_stack(session, name)):
+    if given.repair:
+        _refuse_repair(name, new=new)
+    say("It is new." if new else "It is there, and is brought up to date.")
+    if given.repair:
+        say("What was changed by hand is put back to what the template says, as far as CloudFormation sees it.")
+    if not settings.chaos.benchmarks and stack:
         refuse_while_open(session, stack)
-    if zones := _zones(session, settings, caller["Account"], new=status in _NOT_THERE):
+    if zones := _zones(session, settings, caller["Account"], there):
         overrides = [*(one for one in overrides if not one.startswith(f"{_ZONES}=")), f"{_ZONES}={','.join(zones)}"]
     template = _synthesise(session, name, overrides, assembly)
-    tables = _to_adopt(session, settings, template, given.adopt) if status in _NOT_THERE else {}
-    _say_switch(session, settings, tables, new=status in _NOT_THERE)
+    tables = to_adopt(session, settings, template, there, given.adopt, new=new)
+    say_left(session, name, template, there)
+    if new:
+        _say_switch(session, settings, switch_table(template, there, tables))
     bootstrap = _bootstrap_missing(session, template)
     if bootstrap:
         say(
@@ -64,13 +75,34 @@ def _deploy(given: argparse.Namespace, assembly: Path) -> None:
     ask(f"Deploy {name} into account {caller['Account']}, region {session.region_name}", given.yes, "YES=1")
     if bootstrap:
         cdk(session, "bootstrap", f"aws://{caller['Account']}/{session.region_name}", "--app", "")
+    if stack and not there and (tables or stack["StackStatus"].startswith("IMPORT_ROLLBACK")):
+        takeover.clear_away(session, stack["StackId"])
     if tables:
         say("Taking the retained tables over ...")
-        retained.adopt(session, name, template, tables)
+        if there:
+            takeover.adopt_into(session, name, assembly, template, tables)
+        else:
+            takeover.adopt(session, name, template, tables)
     approval = "never" if given.yes else "broadening"
-    cdk(session, "deploy", name, "--app", str(assembly), "--require-approval", approval)
+    repair = ["--revert-drift"] if given.repair else []
+    cdk(session, "deploy", name, "--app", str(assembly), "--require-approval", approval, *repair)
     option = "" if name == "Troop" else f" --deployment {name}"
     say(f"\nNext: troop{option} doctor; troop{option} groups; and when all is well: troop{option} unleash")
+
+
+def _refuse_repair(name: str, *, new: bool) -> None:
+    """Where CloudFormation cannot compare what is there with the template.
+
+    Raises:
+        CliError: USAGE, with what to do instead.
+    """
+    if aws.is_local():
+        raise CliError(
+            Exit.USAGE,
+            "AWS on this machine cannot tell what was changed by hand: deploy without REPAIR, or start it anew",
+        )
+    if new:
+        raise CliError(Exit.USAGE, f"there is no deployment {name} to repair: deploy without REPAIR")
 
 
 def _for_here(given: Sequence[str]) -> list[str]:
@@ -89,18 +121,19 @@ def _refuse_layers_of_elsewhere(settings: DeploymentSettings) -> None:
         )
 
 
-def _zones(session: boto3.Session, settings: DeploymentSettings, account: str, *, new: bool) -> tuple[str, ...]:
+def _zones(
+    session: boto3.Session, settings: DeploymentSettings, account: str, there: Mapping[str, Resource]
+) -> tuple[str, ...]:
     """Where the subnets of a network of the deployment's own are, or will be; empty without such a network.
 
     Args:
-        new: the stack is not there.
+        there: what the stack has, by logical id.
 
     Raises:
         CliError: where no such network can be made, or be kept as it is.
     """
     if settings.network or not settings.chaos.benchmarks:
         return ()
-    there = {} if new else resources_of(session, settings.chaos.deployment)
     if not aws.is_local() and not any(resource.kind == "AWS::EC2::VPC" for resource in there.values()):
         refuse_beyond_quota(session, account)
     wanted = settings.zones
@@ -114,16 +147,20 @@ def _zones(session: boto3.Session, settings: DeploymentSettings, account: str, *
     return zones
 
 
-def _status(session: boto3.Session, name: str) -> str | None:
-    stack = find_stack(session, name)
-    status: str | None = stack["StackStatus"] if stack else None
-    if status and status.endswith("_IN_PROGRESS") and status not in _NOT_THERE:
+def _refuse_stack(name: str, status: str, *, empty: bool) -> None:
+    """Ends it where the stack takes no deployment.
+
+    Args:
+        empty: there is nothing in it.
+    """
+    if status.endswith("_IN_PROGRESS") and status != "REVIEW_IN_PROGRESS":
         raise CliError(Exit.FAILED, f"the stack {name} is {status}: wait until that is over")
-    if status in ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED"):
+    if status in ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED") or (
+        status == "IMPORT_ROLLBACK_FAILED" and not empty
+    ):
         raise CliError(
             Exit.FAILED, f"the stack {name} is {status}, and can only be removed: make destroy DEPLOYMENT={name}"
         )
-    return status
 
 
 def _synthesise(session: boto3.Session, name: str, overrides: list[str], assembly: Path) -> dict[str, Any]:
@@ -133,63 +170,23 @@ def _synthesise(session: boto3.Session, name: str, overrides: list[str], assembl
     return template
 
 
-def _to_adopt(
-    session: boto3.Session, settings: DeploymentSettings, template: Mapping[str, Any], how: str
-) -> dict[str, retained.RetainedTable]:
-    """Retained tables by logical id; empty when there are none, or none are wanted."""
-    if how == "none":
-        return {}
-    name = settings.chaos.deployment
-    left = retained.find_retained(session, name)
-    found = retained.used(left)
-    _say_unused([table for table in left if table not in found], str(session.region_name))
-    if not found:
-        return {}
-    if not settings.retain_data:
-        raise CliError(
-            Exit.USAGE,
-            f"an earlier deployment {name} has left tables, and this one (troop:retain_data=false) would delete them "
-            "when it goes: keep the data, or start with empty tables with ADOPT=none",
-        )
-    tables = retained.imports(template, retained.choose(found, newest=how == "newest"))
-    say("An earlier deployment of this name has left these tables, which this one takes over (not with ADOPT=none):")
-    for table in tables.values():
-        say(f"  {table.part}: {table.name}, made {table.created:%Y-%m-%d %H:%M}")
-    say("The salt is a new one: rolls of earlier days are checked with the earlier secret.")
-    return tables
+def _say_switch(session: boto3.Session, settings: DeploymentSettings, table: str | None) -> None:
+    """Whether anything will be terminated, before anybody says yes to it.
 
-
-def _say_unused(tables: Sequence[retained.RetainedTable], region: str) -> None:
-    if not tables:
-        return
-    say("A deployment of this name that never recorded anything has left empty tables, which are not taken over.")
-    say("To remove them:")
-    for table in tables:
-        for command in removed_by(retained.TABLE, table.name, {"DeletionProtectionEnabled": table.protected}, region):
-            say(f"  {command}")
-
-
-def _say_switch(
-    session: boto3.Session,
-    settings: DeploymentSettings,
-    tables: Mapping[str, retained.RetainedTable],
-    *,
-    new: bool,
-) -> None:
-    """Whether anything will be terminated, before anybody says yes to it."""
+    Args:
+        table: the retained one that holds the switch; None without.
+    """
     leashed, whence = settings.chaos.leashed, "troop:leashed"
-    state = next((t for t in tables.values() if t.part == "State"), None)
-    if state:
+    if table:
         with aws.told():
-            answer = aws.client(session, "dynamodb").get_item(TableName=state.name, Key={"key": {"S": "switch"}})
+            answer = aws.client(session, "dynamodb").get_item(TableName=table, Key={"key": {"S": "switch"}})
         if "leashed" in (item := answer.get("Item", {})):
             leashed, whence = bool(item["leashed"].get("BOOL")), "the switch in the retained table"
-    if new:
-        say(
-            f"It starts leashed ({whence}): it decides and records, and terminates nothing."
-            if leashed
-            else f"It starts UNLEASHED ({whence}): it terminates instances from its first tick on."
-        )
+    say(
+        f"It starts leashed ({whence}): it decides and records, and terminates nothing."
+        if leashed
+        else f"It starts UNLEASHED ({whence}): it terminates instances from its first tick on."
+    )
 
 
 def _bootstrap_missing(session: boto3.Session, template: Mapping[str, Any]) -> bool:
@@ -215,6 +212,7 @@ def main() -> int:
     parser.add_argument(
         "--adopt", choices=("ask", "newest", "none"), default="ask", help="tables of an earlier deployment"
     )
+    parser.add_argument("--repair", action="store_true", help="put back what was changed by hand")
     parser.add_argument("-c", dest="context", metavar="KEY=VALUE", action="append", default=[], help="a setting")
     given = parser.parse_args()
     return run(lambda: deploy(given))

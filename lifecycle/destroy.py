@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ from lifecycle.console import answer, run, say
 from lifecycle.open_runs import refuse_while_open
 from lifecycle.project import chosen, settings_with
 from lifecycle.remains import buckets_to_empty, remains
-from lifecycle.resources import Resource, resources_of
+from lifecycle.resources import Resource, resources_of, template_of
 from lifecycle.rules import Rule, remove, rules_on
 
 _POLL_SECONDS = 2.0
@@ -41,10 +40,7 @@ def destroy(given: argparse.Namespace) -> None:
             Exit.NO_DEPLOYMENT, f"there is no deployment {name} in account {account}, region {session.region_name}"
         )
     refuse_while_open(session, stack)
-    cloudformation = aws.client(session, "cloudformation")
-    with aws.told():
-        body = cloudformation.get_template(StackName=name)["TemplateBody"]
-        template: dict[str, Any] = json.loads(body) if isinstance(body, str) else body
+    template = template_of(session, name)
     resources = resources_of(session, name)
     physical_ids = {logical_id: resource.physical_id for logical_id, resource in resources.items()}
     rules, empty = _rules(session, resources), _never_used(session, name, stack)

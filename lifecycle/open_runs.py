@@ -10,8 +10,9 @@ from botocore.exceptions import ClientError
 
 from cli import aws
 from cli.errors import CliError, Exit
+from troop.outputs import RUNS_TABLE
+from troop.tables import FLEET, RUN_OPEN, RUNS_BY_OPEN
 
-OUTPUT = "RunsTable"
 _NAMED = 5
 """Runs that the refusal names."""
 
@@ -26,9 +27,9 @@ def refuse_while_open(session: boto3.Session, stack: Mapping[str, Any]) -> None:
         CliError: FAILED, while a run has not ended.
     """
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
-    if OUTPUT not in outputs:
+    if RUNS_TABLE not in outputs:
         return
-    runs = _open_runs(aws.client(session, "dynamodb"), outputs[OUTPUT])
+    runs = _open_runs(aws.client(session, "dynamodb"), outputs[RUNS_TABLE])
     if runs:
         troop = f"troop -d {stack['StackName']}"
         first, is_fleet = next(iter(runs.items()))
@@ -47,14 +48,14 @@ def _open_runs(dynamodb: Any, table: str) -> dict[str, bool]:
         try:
             answer = dynamodb.query(
                 TableName=table,
-                IndexName="by-open",
+                IndexName=RUNS_BY_OPEN.name,
                 KeyConditionExpression="#open = :open",
-                ExpressionAttributeNames={"#open": "open"},
-                ExpressionAttributeValues={":open": {"S": "1"}},
+                ExpressionAttributeNames={"#open": RUNS_BY_OPEN.partition},
+                ExpressionAttributeValues={":open": {"S": RUN_OPEN}},
                 Limit=_NAMED,
             )
         except ClientError as error:
             if error.response["Error"]["Code"] == "ResourceNotFoundException":
                 return {}
             raise
-    return {item["run"]["S"]: item["kind"]["S"] == "fleet" for item in answer["Items"]}
+    return {item["run"]["S"]: item["kind"]["S"] == FLEET for item in answer["Items"]}

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 _RETAINED = frozenset({"Retain", "RetainExceptOnCreate"})
-_KINDS = {
+KINDS = {
     "AWS::DynamoDB::Table": "table",
     "AWS::S3::Bucket": "bucket",
     "AWS::SecretsManager::Secret": "secret",
     "AWS::Logs::LogGroup": "log group",
 }
+"""What people call what is retained."""
+
+_PART_OF_ANOTHER = "AWS::S3::BucketPolicy"
+"""Goes with its bucket."""
 
 
 @dataclass(frozen=True)
@@ -34,18 +38,18 @@ def remains(template: Mapping[str, Any], physical_ids: Mapping[str, str], region
     """What stays when a stack goes: tables first, log groups last.
 
     Args:
-        template: the deployed one.
+        template: the deployed one; an empty one before there is any.
         physical_ids: by logical id, as far as the resources exist.
         region: for the commands.
     """
-    order = list(_KINDS)
+    order = list(KINDS)
     found = []
-    for logical_id, resource in template["Resources"].items():
-        if resource.get("DeletionPolicy") in _RETAINED and logical_id in physical_ids:
-            kind = resource["Type"]
+    for logical_id, resource in template.get("Resources", {}).items():
+        kind = resource["Type"]
+        if resource.get("DeletionPolicy") in _RETAINED and logical_id in physical_ids and kind != _PART_OF_ANOTHER:
             commands = removed_by(kind, physical_ids[logical_id], resource.get("Properties", {}), region)
             rank = order.index(kind) if kind in order else len(order)
-            found.append((rank, Remain(_KINDS.get(kind, kind), physical_ids[logical_id], commands)))
+            found.append((rank, Remain(KINDS.get(kind, kind), physical_ids[logical_id], commands)))
     return [remain for _, remain in sorted(found, key=lambda f: (f[0], f[1].physical_id))]
 
 
@@ -53,7 +57,7 @@ def buckets_to_empty(template: Mapping[str, Any], physical_ids: Mapping[str, str
     """Buckets that go with their stack: CloudFormation deletes only empty ones."""
     return [
         physical_ids[logical_id]
-        for logical_id, resource in template["Resources"].items()
+        for logical_id, resource in template.get("Resources", {}).items()
         if resource["Type"] == "AWS::S3::Bucket"
         and resource.get("DeletionPolicy") not in _RETAINED
         and logical_id in physical_ids

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from typing import Any
 
 import boto3
 from botocore.exceptions import ClientError
 
 from cli import aws
+
+_GONE = frozenset({"DELETE_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"})
+"""States of what a stack names, and does not have: the latter is what it could not take over."""
 
 
 @dataclass(frozen=True)
@@ -37,5 +42,13 @@ def resources_of(session: boto3.Session, stack: str) -> dict[str, Resource]:
         r["LogicalResourceId"]: Resource(r["ResourceType"], r["PhysicalResourceId"])
         for page in pages
         for r in page["StackResourceSummaries"]
-        if r.get("PhysicalResourceId") and r["ResourceStatus"] != "DELETE_COMPLETE"
+        if r.get("PhysicalResourceId") and r["ResourceStatus"] not in _GONE
     }
+
+
+def template_of(session: boto3.Session, stack: str) -> dict[str, Any]:
+    """The deployed template of a stack; empty before there is any."""
+    with aws.told():
+        body = aws.client(session, "cloudformation").get_template(StackName=stack).get("TemplateBody") or {}
+    template: dict[str, Any] = json.loads(body) if isinstance(body, str) else body
+    return template

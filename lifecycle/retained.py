@@ -1,30 +1,22 @@
-"""Tables that an earlier deployment has left, and how a new stack takes them over.
-
-CloudFormation can import resources that exist into a stack it makes for that purpose (a change set of type IMPORT,
-which may hold nothing else). Afterwards the stack manages the tables as if it had made them: the deployment that
-follows needs no setting that names them, and neither does any later one.
-"""
+"""Tables that an earlier deployment has left, and which of them a stack may take over."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import boto3
-from botocore.exceptions import WaiterError
 
 from cli import aws
 from cli.errors import CliError, Exit
-from infra.data import DATA_TAG
-from infra.stack import DEPLOYMENT_TAG
+from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
 TABLE = "AWS::DynamoDB::Table"
 _STACK_TAG = "aws:cloudformation:stack-id"
-_CHANGE_SET = "adopt-retained-tables"
-_WAIT = {"Delay": 2, "MaxAttempts": 150}
+WAIT = {"Delay": 2, "MaxAttempts": 150}
+"""How long what CloudFormation or DynamoDB does may take: five minutes."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +90,7 @@ def delete_empty(session: boto3.Session, table: RetainedTable) -> None:
             return
         if table.protected:
             dynamodb.update_table(TableName=table.name, DeletionProtectionEnabled=False)
-            dynamodb.get_waiter("table_exists").wait(TableName=table.name, WaiterConfig=_WAIT)
+            dynamodb.get_waiter("table_exists").wait(TableName=table.name, WaiterConfig=WAIT)
         dynamodb.delete_table(TableName=table.name)
 
 
@@ -130,6 +122,17 @@ def choose(tables: Sequence[RetainedTable], newest: bool) -> dict[str, RetainedT
     return chosen
 
 
+def parts(template: Mapping[str, Any]) -> dict[str, str]:
+    """What the template's tables hold, by logical id."""
+    return {
+        logical_id: tag["Value"]
+        for logical_id, resource in template["Resources"].items()
+        if resource["Type"] == TABLE
+        for tag in resource["Properties"].get("Tags", [])
+        if tag["Key"] == DATA_TAG
+    }
+
+
 def imports(template: Mapping[str, Any], chosen: Mapping[str, RetainedTable]) -> dict[str, RetainedTable]:
     """The chosen tables by their logical id in the template.
 
@@ -138,79 +141,19 @@ def imports(template: Mapping[str, Any], chosen: Mapping[str, RetainedTable]) ->
             would import it and believe it complete.
     """
     found = {}
-    for logical_id, resource in template["Resources"].items():
-        if resource["Type"] != TABLE:
-            continue
-        tags = {tag["Key"]: tag["Value"] for tag in resource["Properties"].get("Tags", [])}
-        table = chosen.get(tags.get(DATA_TAG, ""))
+    for logical_id, part in parts(template).items():
+        table = chosen.get(part)
         if table is None:
             continue
-        expected = _schema(resource["Properties"])
+        expected = _schema(template["Resources"][logical_id]["Properties"])
         if wrong := sorted(i or "its key" for i in expected if table.schema.get(i) != expected[i]):
             raise CliError(
                 Exit.FAILED,
                 f"the retained table {table.name} does not fit this version ({', '.join(wrong)}): make the index as "
-                f"infra/data.py has it, or start with an empty table with ADOPT=none",
+                f"functions/troop/tables.py has it, or start with an empty table with ADOPT=none",
             )
         found[logical_id] = table
     return found
-
-
-def adopt(
-    session: boto3.Session, deployment: str, template: Mapping[str, Any], tables: Mapping[str, RetainedTable]
-) -> None:
-    """Makes the stack, with these tables (by logical id) and nothing else in it.
-
-    Their streams end: those that the deployment makes anew begin with nothing in them. What the last deployment has
-    told others of within a day would otherwise be told again.
-
-    Raises:
-        CliError: FAILED, with CloudFormation's reason; nothing is left of the stack then.
-    """
-    with aws.told():
-        _end_streams(aws.client(session, "dynamodb"), [table.name for table in tables.values() if table.streamed])
-    resources = {key: _as_it_is(template["Resources"][key]) for key in tables}
-    cloudformation = aws.client(session, "cloudformation")
-    with aws.told():
-        cloudformation.create_change_set(
-            StackName=deployment,
-            ChangeSetName=_CHANGE_SET,
-            ChangeSetType="IMPORT",
-            TemplateBody=json.dumps({"Resources": resources}),
-            ResourcesToImport=[
-                {"ResourceType": TABLE, "LogicalResourceId": key, "ResourceIdentifier": {"TableName": table.name}}
-                for key, table in tables.items()
-            ],  # and no tags, which an import must not add: the deployment that follows does
-        )
-        named = {"StackName": deployment, "ChangeSetName": _CHANGE_SET}
-        try:
-            cloudformation.get_waiter("change_set_create_complete").wait(**named, WaiterConfig=_WAIT)
-        except WaiterError:
-            reason = cloudformation.describe_change_set(**named).get("StatusReason", "no reason is given")
-            cloudformation.delete_stack(StackName=deployment)  # in review: there is nothing in it
-            raise CliError(Exit.FAILED, f"CloudFormation cannot take the tables over: {reason}") from None
-        cloudformation.execute_change_set(**named)
-        try:
-            cloudformation.get_waiter("stack_import_complete").wait(StackName=deployment, WaiterConfig=_WAIT)
-        except WaiterError:
-            raise CliError(
-                Exit.FAILED, f"taking the tables over failed: see the events of the stack {deployment}"
-            ) from None
-
-
-def _end_streams(dynamodb: Any, names: Sequence[str]) -> None:
-    for name in names:
-        dynamodb.update_table(TableName=name, StreamSpecification={"StreamEnabled": False})
-    for name in names:
-        dynamodb.get_waiter("table_exists").wait(TableName=name, WaiterConfig=_WAIT)  # active again, that is
-
-
-def _as_it_is(resource: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The resource as the table is, without a stream: CloudFormation believes what it imports, and a stream that it
-    believes to be there would not be made by the deployment that follows.
-    """
-    kept = {key: value for key, value in resource["Properties"].items() if key != "StreamSpecification"}
-    return {**resource, "Properties": kept}
 
 
 def _schema(table: Mapping[str, Any]) -> dict[str, tuple[tuple[str, str], ...]]:

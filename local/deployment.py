@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from cli.invoke_url import served_at
 
 from .process import Progress, tail
 from .project import CDK, ROOT, tool_environment
 
 _ACCOUNT = "000000000000"
 _REGION = "us-east-1"
-_API_URL = re.compile(r"https://(?P<api>\w+)\.execute-api\.[\w-]+\.amazonaws\.com(?:\.cn)?/(?P<stage>\w+)/?")
 
 
 class DeploymentError(RuntimeError):
@@ -59,7 +59,7 @@ class Deployer:
             arguments += ["--app", app]
         self._cdk("deploy", arguments, directory)
         stacks: dict[str, dict[str, str]] = json.loads(outputs.read_text()) if outputs.exists() else {}
-        return {key: self._reachable(value) for stack in stacks.values() for key, value in stack.items()}
+        return {key: served_at(self._endpoint, value) for stack in stacks.values() for key, value in stack.items()}
 
     def _cdk(self, command: str, arguments: list[str], directory: Path) -> None:
         log = self._run / f"cdk-{command}.log"
@@ -75,7 +75,3 @@ class Deployer:
             )
         if done.returncode:
             raise DeploymentError(f"cdk {command} failed ({done.returncode})\n{tail(log)}")
-
-    def _reachable(self, output: str) -> str:
-        """An API's amazonaws.com address as the one at which the local account serves it; other outputs unchanged."""
-        return _API_URL.sub(rf"{self._endpoint}/restapis/\g<api>/\g<stage>/_user_request_/", output)

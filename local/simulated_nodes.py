@@ -28,6 +28,7 @@ from local.launcher import LocalAccount
 from local.simulated_summary import NODE_FORMAT, interrupted, registration, summary
 from troop.bench import names
 from troop.bench.definition import ON_DEMAND, SPOT
+from troop.tags import CELL_TAG, FLEET_TAG, RUN_TAG
 
 _LOOK_SECONDS, _LONGEST_SECONDS = 0.5, 5.0
 """Between two looks at a cell: more and more while nothing happens, for of most runs in a bucket nothing will."""
@@ -286,7 +287,7 @@ class SimulatedNodes:
         (directory / "console.log").write_text(text)
 
     def _instances(self, cell: _Cell) -> dict[str, dict[str, str]]:
-        asked = {f"tag:{names.RUN_TAG}": cell.run, f"tag:{names.CELL_TAG}": cell.cell, "instance-state-name": "running"}
+        asked = {f"tag:{RUN_TAG}": cell.run, f"tag:{CELL_TAG}": cell.cell, "instance-state-name": "running"}
         pages = self._ec2.get_paginator("describe_instances").paginate(
             Filters=[{"Name": name, "Values": [value]} for name, value in asked.items()]
         )
@@ -318,7 +319,7 @@ class SimulatedNodes:
 def _facts(instance: Mapping[str, Any]) -> dict[str, str]:
     tags = {tag["Key"]: tag["Value"] for tag in instance["Tags"]}
     return {
-        "role": tags[names.FLEET_TAG],
+        "role": tags[FLEET_TAG],
         "zone": instance["Placement"]["AvailabilityZone"],
         "address": instance["PrivateIpAddress"],
         "instance_type": instance["InstanceType"],

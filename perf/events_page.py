@@ -62,30 +62,8 @@ def dynalite(folder: Path) -> Iterator[str]:
         process.wait()
 
 
-def create(client: Any) -> None:
-    """The table ``Events``, as infra/data.py describes it."""
-
-    def key(partition: str, sort: str | None = None) -> list[dict[str, str]]:
-        found = [{"AttributeName": partition, "KeyType": "HASH"}]
-        return found + ([{"AttributeName": sort, "KeyType": "RANGE"}] if sort else [])
-
-    client.create_table(
-        TableName="Events",
-        BillingMode="PAY_PER_REQUEST",
-        AttributeDefinitions=[
-            {"AttributeName": name, "AttributeType": "S"} for name in ("event_id", "kind", "unit", "open", "at")
-        ],
-        KeySchema=key("event_id"),
-        GlobalSecondaryIndexes=[
-            {"IndexName": name, "KeySchema": key(partition, "at"), "Projection": {"ProjectionType": "ALL"}}
-            for name, partition in {"by-time": "kind", "by-unit": "unit", "by-open": "open"}.items()
-        ],
-    )
-    client.get_waiter("table_exists").wait(TableName="Events", WaiterConfig={"Delay": 1})
-
-
 def fill(client: Any, begin: int, end: int) -> None:
-    from troop.aws.event_items import to_item
+    from troop.aws.chaos.event_items import to_item
     from troop.chaos.events import Event, Status
 
     for first in range(begin, end, BATCH):
@@ -122,6 +100,7 @@ def ask(path: str, query: dict[str, str]) -> Any:
         function_name, memory_limit_in_mb, aws_request_id = "api", 512, "request"
         invoked_function_arn = "arn:aws:lambda:us-east-1:123456789012:function:api"
 
+    context: Any = Context()
     answer = api.handler(
         {
             "resource": path,
@@ -135,7 +114,7 @@ def ask(path: str, query: dict[str, str]) -> Any:
             "body": None,
             "isBase64Encoded": False,
         },
-        Context(),
+        context,
     )
     if answer["statusCode"] != 200:
         sys.exit(answer["body"])
@@ -176,7 +155,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, dynalite(Path(folder)) as address:
         import boto3
 
+        from tests.tables import create_table
         from tests.unit.edge.account import SETTINGS
+        from troop.tables import EVENTS
 
         settings = Path(folder) / "deployment.json"
         settings.write_text(json.dumps(SETTINGS), encoding="utf-8")
@@ -194,8 +175,8 @@ def main() -> None:
             "POWERTOOLS_LOG_LEVEL": "ERROR",
             "TROOP_DEPLOYMENT": "perf",
         }
+        from troop.aws.chaos.event_queries import EXAMINED
         from troop.aws.clients import client as made_once
-        from troop.aws.event_queries import EXAMINED
 
         seen: list[tuple[int, int]] = []
 
@@ -215,7 +196,8 @@ def main() -> None:
 
         made_once("dynamodb").meta.events.register("after-call.dynamodb.Query", heard)
         client = boto3.client("dynamodb")
-        create(client)
+        create_table(client, EVENTS)
+        client.get_waiter("table_exists").wait(TableName=EVENTS.name, WaiterConfig={"Delay": 1})
         there = 0
         print(f"  {'page':<30}{'events':>7}{'ms':>8}{'queries':>9}{'examined':>10}{'units':>8}")
         for size in sorted(wanted.events):

@@ -6,8 +6,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import botocore.session
 import pytest
 from hypothesis import HealthCheck, settings
 from playwright.sync_api import Browser
@@ -26,6 +29,22 @@ settings.load_profile("troop")
 
 # Half of a synthesis is the CDK validating its template: the one in tests/infra that is made as users do has it.
 os.environ["CDK_VALIDATION"] = "false"
+
+
+@cache
+def _loader(data_path: str | None) -> Any:
+    return _create_loader(data_path)
+
+
+def _shared_loader(data_path: str | None = None) -> Any:
+    """Every session would read and parse the models of its services anew: a tenth of the time of tests of handlers."""
+    loader = _loader(data_path)
+    loader.search_paths[:] = dict.fromkeys(loader.search_paths)  # each session of boto3 adds boto3's own
+    return loader
+
+
+_create_loader = botocore.session.create_loader
+botocore.session.create_loader = _shared_loader  # type: ignore[assignment]
 
 _E2E = Path(__file__).parent / "e2e"
 

@@ -5,16 +5,19 @@ processors; ``timeout_seconds``, which one read may take (default 10); ``address
 works (default 6 h), and ``renew_seconds``, after how many it is looked whether addresses have to be renewed (240).
 
 Recorded as ``read``: its time from the request to the last byte, with a new connection where one was needed. Errors by
-kind: ``timeout``, ``connection``, ``tls``, ``short`` (less than asked for), ``http-503`` and the like.
+kind: ``timeout``, ``connection``, ``tls``, ``short`` (less than asked for), ``http-503`` and the like. Too many open
+files are no fault of S3's: then it ends.
 """
 
 from __future__ import annotations
 
+import errno
 import http.client
 import json
 import multiprocessing
 import os
 import random
+import resource
 import socket
 import ssl
 import sys
@@ -30,6 +33,10 @@ from troop.measure.recorder import Recorder
 
 PAUSE_SECONDS = 0.05
 """After an error, so that one that comes at once is not a storm."""
+
+
+SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE})
+"""Errors of the node itself: there are too many open files."""
 
 
 class ReadError(Exception):
@@ -49,6 +56,7 @@ class Reader:
 
         Raises:
             ReadError: it failed, or took too long.
+            OSError: there are too many open files.
         """
         try:
             return self._read(url, first, count, time.monotonic() + self._timeout)
@@ -61,8 +69,10 @@ class Reader:
         except ssl.SSLError:
             self.close()
             raise ReadError("tls") from None
-        except (OSError, http.client.HTTPException):
+        except (OSError, http.client.HTTPException) as error:
             self.close()
+            if getattr(error, "errno", None) in SHORTAGES:
+                raise
             raise ReadError("connection") from None
 
     def _read(self, url: str, first: int, count: int, until: float) -> int:
@@ -114,34 +124,46 @@ class Reader:
             self._connection = None
 
 
-def work(recorder: Recorder, reader: Reader, addresses: Addresses, parameters: dict[str, Any], seed: str) -> None:
-    """One thread: reads until the measured time is over."""
+def work(
+    recorder: Recorder, reader: Reader, seed: str, addresses: Addresses, parameters: dict[str, Any], shortage: Any
+) -> None:
+    """One thread: reads until the measured time is over, or somebody has told of a shortage."""
     dice = random.Random(seed)
     least, most = int(parameters["min_bytes"]), int(parameters["max_bytes"])
-    while recorder.now() < recorder.measured_until:
-        one, count = dice.choice(addresses.objects()), dice.randint(least, most)
-        first = dice.randint(0, one["size"] - count)
-        started = time.perf_counter()
+    while recorder.now() < recorder.measured_until and not shortage.value:
         try:
+            one, count = dice.choice(addresses.objects()), dice.randint(least, most)
+            first = dice.randint(0, one["size"] - count)
+            started = time.perf_counter()
             moved = reader.read(one["url"], first, count)
         except ReadError as error:
             recorder.error("read", str(error))
             addresses.failed(str(error))
             time.sleep(PAUSE_SECONDS)
+        except OSError as error:
+            if error.errno not in SHORTAGES:
+                raise
+            shortage.value = error.errno
         else:
             recorder.ok("read", time.perf_counter() - started, moved)
     reader.close()
 
 
-def process(number: int, threads: int, addresses: Addresses, parameters: dict[str, Any], told: Any) -> None:
-    """One process with its threads; tells how many reads succeeded and how many did not."""
+def process(
+    number: int, threads: int, addresses: Addresses, parameters: dict[str, Any], shortage: Any, told: Any
+) -> None:
+    """One process with its threads; tells how many reads succeeded and how many did not.
+
+    Args:
+        shortage: a number that all processes share: of the error by which one has too many open files, else 0.
+    """
     trusted = trust()
     limit = float(parameters.get("timeout_seconds", 10))
     seeds = [f"{os.environ['TROOP_NODE']} {number} {n}" for n in range(threads)]
     with Recorder.of_this_phase() as recorder:
+        common = addresses, parameters, shortage
         all_of_them = [
-            threading.Thread(target=work, args=(recorder, Reader(trusted, limit), addresses, parameters, seed))
-            for seed in seeds
+            threading.Thread(target=work, args=(recorder, Reader(trusted, limit), seed, *common)) for seed in seeds
         ]
         for one in all_of_them:
             one.start()
@@ -161,17 +183,27 @@ def shares(threads: int, processors: int) -> list[int]:
     return [threads // processes + (n < threads % processes) for n in range(processes)]
 
 
+def too_many(number: int, threads: int) -> str:
+    """What the error of an open file that could not be had means."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return (
+        f"{os.strerror(number)}: each of the {threads} threads needs one, and a process may have {limit} here: take "
+        "fewer threads, or more nodes"
+    )
+
+
 def main() -> None:
     parameters = json.loads(Path(os.environ["TROOP_PARAMETERS"]).read_text(encoding="utf-8"))
     path = Path(os.environ["TROOP_SHARED"]) / "objects.json"
     edition = multiprocessing.Value("L", 0, lock=False)
+    shortage = multiprocessing.Value("i", 0, lock=False)
     refused, refusals = multiprocessing.Pipe(duplex=False)
     renewal = Renewal(path, parameters, edition, refused)
     processes, results = [], []
     for number, threads in enumerate(shares(int(parameters["threads"]), os.cpu_count() or 1)):
         result, told = multiprocessing.Pipe(duplex=False)
         addresses = Addresses(path, edition, refusals)
-        one = multiprocessing.Process(target=process, args=(number, threads, addresses, parameters, told))
+        one = multiprocessing.Process(target=process, args=(number, threads, addresses, parameters, shortage, told))
         one.start()
         processes.append(one)
         results.append(result)
@@ -180,6 +212,8 @@ def main() -> None:
         one.join()
     refusals.close()  # the last end of the pipe to write into: that wakes the renewal up, and ends it
     renewal.stop()
+    if shortage.value:
+        sys.exit(too_many(shortage.value, int(parameters["threads"])))
     if any(one.exitcode for one in processes):
         sys.exit("a process of readers has failed")
     totals = [result.recv() for result in results]

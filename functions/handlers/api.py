@@ -9,6 +9,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response, content_types
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
+from aws_lambda_powertools.event_handler.middlewares import NextMiddleware
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from aws_lambda_powertools.logging import correlation_paths
 from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -26,8 +27,9 @@ from troop.api import (
     switch,
     terminations,
 )
-from troop.api.requests import body_problem, caller_of
+from troop.api.requests import READS_ITS_OWN, SIGNED, body_problem, caller_of
 from troop.api.wording import problem_of
+from troop.values import spelling
 
 ROUTES = (events, decisions, groups, policies, switch, health, terminations, simian, benchmarks, reports, fleets)
 
@@ -38,6 +40,22 @@ for module in ROUTES:
 
 
 NO_ROUTE = "there is no such path; units and events are spelled in it as the id that GET /groups and GET /events give"
+
+
+def known_parameters(app: APIGatewayRestResolver, proceed: NextMiddleware) -> Response[Any]:
+    """Refuses parameters of the query that the route does not have: an answer without the filter that was meant reads
+    like one with it. The original Chaos Monkey's API takes any as a filter.
+    """
+    given = app.current_event.query_string_parameters or {}
+    known = [str(parameter.alias) for parameter in app.context["_route"].dependant.query_params]
+    for name in given:
+        if name not in known and not name.startswith(SIGNED) and app.current_event.path not in READS_ITS_OWN:
+            allowed = spelling(name, known) if known else "left out: this path takes none"
+            return _refusal([{"where": f"query.{name}", "problem": f"is unknown, must be {allowed}"}])
+    return proceed(app)
+
+
+app.use(middlewares=[known_parameters])
 
 
 class BadAnswerError(Exception):
@@ -51,9 +69,13 @@ def bad_request(error: RequestValidationError) -> Response[Any]:
         {"where": ".".join(str(part) for part in problem["loc"]), "problem": problem_of(problem)}
         for problem in error.errors()
     ]
-    message = "; ".join(f"{p['where']}: {p['problem']}" for p in problems)
     if any(problem["loc"][0] == "response" for problem in error.errors()):
-        raise BadAnswerError(message)
+        raise BadAnswerError(problems)
+    return _refusal(problems)
+
+
+def _refusal(problems: list[dict[str, str]]) -> Response[Any]:
+    message = "; ".join(f"{p['where']}: {p['problem']}" for p in problems)
     return Response(
         status_code=400,
         content_type=content_types.APPLICATION_JSON,

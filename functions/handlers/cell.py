@@ -7,11 +7,11 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop import wiring
 from troop.aws.logs import step
 from troop.bench.verdicts import State
 from troop.errors import TroopError
-from troop.flows.cell import Answer
+from troop.flows.bench.cell import Answer
+from troop.wiring import bench
 
 logger = Logger()
 
@@ -37,7 +37,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     settle     ``error``, ``cause``                    ``status``, ``reason``
     =========  ======================================  ==========================
     """
-    steps, name, run = wiring.cell_steps(), event["step"], event["run"]
+    steps, name, run = bench.cell_steps(), event["step"], event["run"]
     cell, phase_index = event.get("cell", ""), event.get("phase_index", 0)
     error, cause = event.get("error", ""), event.get("cause", "")
     answer, key, parallel, status, reason = Answer(run, cell), "", 1, "", None
@@ -55,7 +55,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         case "fail":
             answer = steps.fail(run, cell, error, cause)
         case "again":
-            attempt = wiring.attempts().again(run, cell)
+            attempt = bench.attempts().again(run, cell)
             answer = Answer(run, attempt or cell, State.AGAIN if attempt else State.DONE)
         case "settle":
             ended, reason = steps.settle(run, error, cause)

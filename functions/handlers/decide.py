@@ -8,12 +8,15 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop import moments, wiring
+from troop import moments
+from troop.aws.chaos.decisions import put_work
 from troop.aws.clients import client
-from troop.aws.decisions import put_work
 from troop.aws.logs import log_decisions, step
 from troop.aws.metrics import emit
-from troop.chaos.metrics import CALENDAR, REASON, Metric
+from troop.chaos.work import work_key
+from troop.environment import Variable
+from troop.metrics import CALENDAR, REASON, Metric
+from troop.wiring import chaos, environment
 
 logger = Logger()
 
@@ -26,26 +29,28 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """
     execution = event["execution"]
     started = moments.parse(event["started"])
-    decisions, work = wiring.tick().run(event["calendar"], execution, started)
-    bucket = wiring.variable("TROOP_WORK_BUCKET")
-    key = f"ticks/{started:%Y/%m/%d/%H-%M}-{execution.rpartition(':')[2]}.json"
+    decisions, work = chaos.tick().run(event["calendar"], execution, started)
+    bucket = environment.variable(Variable.WORK_BUCKET)
+    key = work_key(execution, started)
     if work:
         put_work(client("s3"), bucket, key, work)
     log_decisions(decisions, execution)
     reasons = Counter(d.reason for d in decisions)
     logger.info("decided", calendar=event["calendar"], units=len(decisions), reasons=dict(reasons), execution=execution)
-    deployment = wiring.settings().deployment
+    deployment = environment.settings().deployment
     emit(deployment, {Metric.TICKS: 1})
     for reason, count in reasons.items():
         emit(deployment, {Metric.DECISIONS: count}, **{REASON: reason})
     if decisions:
-        taking_part = sum(bool(d.policy.takes_part.value) for d in decisions)
-        units = {Metric.UNITS_TAKING_PART: taking_part, Metric.UNITS_OPTED_OUT: len(decisions) - taking_part}
+        units = {
+            Metric.UNITS_TAKING_PART: sum(d.takes_part for d in decisions),
+            Metric.UNITS_OPTED_OUT: sum(not d.policy.takes_part.value for d in decisions),
+        }
         emit(deployment, units, **{CALENDAR: event["calendar"]})
     return {
         "count": len(work),
         "bucket": bucket,
         "key": key,
-        "max_in_flight": wiring.settings().max_in_flight,
+        "max_in_flight": environment.settings().max_in_flight,
         "reasons": dict(reasons),
     }

@@ -7,11 +7,11 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop import wiring
 from troop.aws.logs import step
 from troop.bench.verdicts import State
 from troop.errors import TroopError
-from troop.flows.fleet import CELL, Kept
+from troop.flows.bench.fleet import CELL, Kept
+from troop.wiring import bench
 
 logger = Logger()
 
@@ -27,7 +27,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
     Open takes ``execution``, too, and settle ``error`` and ``cause``.
     """
-    steps, name, run = wiring.fleet_steps(), event["step"], event["run"]
+    steps, name, run = bench.fleet_steps(), event["step"], event["run"]
     kept, status, reason = Kept(State.WAITING), "", None
     match name:
         case "open":

@@ -10,12 +10,12 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop import wiring
 from troop.aws.metrics import emit, emit_repairs
 from troop.aws.stream import parse
-from troop.chaos.metrics import Metric, Repair
 from troop.chaos.notifications import Kind, Notification
-from troop.flows.notify import UnreadableRecord
+from troop.flows.chaos.notify import UnreadableRecord
+from troop.metrics import Metric, Repair
+from troop.wiring import environment, notifications
 
 logger = Logger()
 
@@ -30,7 +30,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """
     if "Records" not in event:
         return _redrive()
-    notifier = wiring.notifier()
+    notifier = notifications.notifier()
     failures: list[dict[str, str]] = []
     sent: list[Notification] = []
     failed = 0
@@ -51,9 +51,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 
 def _redrive() -> dict[str, Any]:
-    redriven = wiring.redrive().run()
+    redriven = notifications.redrive().run()
     _count(redriven.told, 0)
-    emit_repairs(wiring.settings().deployment, Repair.NOTIFICATION, redriven.letters)
+    emit_repairs(environment.settings().deployment, Repair.NOTIFICATION, redriven.letters)
     log = logger.warning if redriven.letters or redriven.kept else logger.info
     log("redriven", letters=redriven.letters, told=len(redriven.told), kept=redriven.kept)
     return {"letters": redriven.letters, "kept": redriven.kept}
@@ -71,4 +71,4 @@ def _count(sent: Iterable[Notification], failed: int) -> None:
         Metric.NOTIFICATIONS_FAILED: failed,
         Metric.SLOW_RECOVERIES: sum(news.kind is Kind.SLOW_RECOVERY for news in sent),
     }
-    emit(wiring.settings().deployment, {metric: float(number) for metric, number in told.items() if number})
+    emit(environment.settings().deployment, {metric: float(number) for metric, number in told.items() if number})

@@ -7,11 +7,11 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop import wiring
 from troop.aws.logs import step
 from troop.aws.metrics import emit, emit_by_kind, emit_repairs
-from troop.chaos.metrics import Metric, Repair
 from troop.errors import TroopError
+from troop.metrics import Metric, Repair
+from troop.wiring import bench, environment
 
 logger = Logger()
 
@@ -27,11 +27,11 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     Raises:
         ReapingIncompleteError: after all the rest was done.
     """
-    reaper = wiring.reaper()
+    reaper = bench.reaper()
     heard = event.get("source") == "aws.states"
     reaped = reaper.hear(event["detail"]) if heard else reaper.sweep()
     logger.info("reaped", heard=heard, started=reaped.started, removed=reaped.removed, failed=reaped.failed)
-    deployment = wiring.settings().deployment
+    deployment = environment.settings().deployment
     found = len(reaped.started) + len(reaped.removed)
     # A zero, too: an alarm is over then. But none from a reaper that could not see everything: it is as good as silent,
     # and that is an alarm. What was heard of is the usual way, and nothing that was found.

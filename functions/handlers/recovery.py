@@ -7,11 +7,12 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop import moments, wiring
-from troop.aws.events import StepRefused
+from troop import moments
+from troop.aws.chaos.events import StepRefused
 from troop.aws.logs import step
 from troop.aws.metrics import emit, emit_outcomes, outcomes
-from troop.chaos.metrics import Metric
+from troop.metrics import Metric
+from troop.wiring import chaos, environment
 
 logger = Logger()
 
@@ -24,9 +25,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """
     event_id, entered = event["event_id"], moments.parse(event["entered"])
     try:
-        look = wiring.watcher().watch(event_id, entered)
+        look = chaos.watcher().watch(event_id, entered)
     except StepRefused:
-        look = wiring.watcher().watch(event_id, entered)  # closed between our read and write: take what is there
+        look = chaos.watcher().watch(event_id, entered)  # closed between our read and write: take what is there
     logger.info(
         "look",
         event_id=look.event.event_id,
@@ -39,8 +40,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     measured = outcomes([look.event.status.value])
     if look.event.recovery_seconds is not None:
         measured[Metric.RECOVERY_SECONDS] = look.event.recovery_seconds
-    emit(wiring.settings().deployment, measured)
-    emit_outcomes(wiring.settings().deployment, [look.event.status.value])
+    emit(environment.settings().deployment, measured)
+    emit_outcomes(environment.settings().deployment, [look.event.status.value])
     return {
         "event_id": look.event.event_id,
         "status": look.event.status.value,

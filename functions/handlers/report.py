@@ -7,12 +7,9 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop import wiring
 from troop.aws.logs import step
 from troop.errors import NothingKeptError
-from troop.flows.reports import Reports
-from troop.report.assets import chart_script
-from troop.version import VERSION
+from troop.wiring import reports
 
 logger = Logger()
 
@@ -23,10 +20,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     which nothing is kept any more.
     """
     run = event["run"]
-    # Not in the wiring that all functions share: what makes reports is in layers that only this one and the API have.
-    reports = Reports(wiring.runs(), wiring.kept_runs(), chart_script, wiring.now, VERSION)
     try:
-        made = reports.make(run)
+        made = reports.reports().make(run)
     except NothingKeptError as error:  # and another try finds no more
         logger.warning("no report", run=run, why=str(error))
         made = None

@@ -7,11 +7,12 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop import moments, wiring
+from troop import moments
 from troop.aws.logs import step
 from troop.aws.metrics import emit, emit_outcomes, emit_repairs, outcomes
-from troop.chaos.metrics import Repair
 from troop.errors import TroopError
+from troop.metrics import Repair
+from troop.wiring import chaos, environment
 
 logger = Logger()
 
@@ -27,12 +28,12 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     Raises:
         SweepIncompleteError: after all others were swept, when some event could not be.
     """
-    swept = wiring.sweeper().run(moments.parse(event["started"]))
+    swept = chaos.sweeper().run(moments.parse(event["started"]))
     for one in swept:
         log = logger.error if one.error else logger.info
         log("swept", event_id=one.event_id, status=one.status, error=one.error, execution=event["execution"])
     # Without seconds: when such a group was whole again is known to the tick at best.
-    deployment = wiring.settings().deployment
+    deployment = environment.settings().deployment
     emit(deployment, outcomes(one.status for one in swept))
     emit_outcomes(deployment, [one.status for one in swept])
     emit_repairs(deployment, Repair.EVENT, sum(not one.error for one in swept))

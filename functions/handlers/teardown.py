@@ -7,13 +7,13 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop import wiring
 from troop.aws.logs import step
 from troop.aws.metrics import emit
 from troop.bench.record import Run
 from troop.bench.teardown import Look
-from troop.chaos.metrics import CURRENCY, STATUS, Metric
-from troop.flows.teardown import Work
+from troop.flows.bench.teardown import Work
+from troop.metrics import CURRENCY, STATUS, Metric
+from troop.wiring import bench, environment
 
 logger = Logger()
 
@@ -27,7 +27,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     Over means: it can be concluded; else look again after the wait. Report, of the last step: one is to be made.
     """
     work = Work.parse(event["work"])
-    teardown = wiring.teardown()
+    teardown = bench.teardown()
     look, report = Look(work.looks, work.quiet), False
     if event["step"] == "close":
         teardown.close(work)
@@ -61,7 +61,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 def _count(run: Run) -> None:
     """A run, or a standing fleet, is over: how it ended, and what it has cost as far as prices are known."""
-    deployment = wiring.settings().deployment
+    deployment = environment.settings().deployment
     emit(deployment, {Metric.RUNS_ENDED: 1}, **{STATUS: run.status.value})
     if run.cost is not None:
         emit(deployment, {Metric.RUN_COST: float(run.cost.amount)}, **{CURRENCY: run.cost.currency})

@@ -7,13 +7,13 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop import wiring
 from troop.aws.logs import step
 from troop.aws.metrics import emit
 from troop.chaos.events import Status
-from troop.chaos.metrics import REFUSED, STATUS, Metric
 from troop.chaos.recovery import wait_before
-from troop.flows.terminate import TerminationForbiddenError, Work
+from troop.flows.chaos.terminate import TerminationForbiddenError, Work
+from troop.metrics import REFUSED, STATUS, Metric
+from troop.wiring import chaos, environment
 
 logger = Logger()
 
@@ -26,7 +26,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """
     work = Work.parse(event)
     try:
-        outcome = wiring.termination().run(work)
+        outcome = chaos.termination().run(work)
     except TerminationForbiddenError as forbidden:
         _count(forbidden.status.value)
         raise
@@ -51,6 +51,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 def _count(status: str) -> None:
     if status == Status.TERMINATED:
-        emit(wiring.settings().deployment, {Metric.TERMINATIONS: 1})
+        emit(environment.settings().deployment, {Metric.TERMINATIONS: 1})
     if status != Status.CLAIMED:  # what becomes of that one, a sweep finds out
-        emit(wiring.settings().deployment, {Metric.OUTCOMES: 1}, **{STATUS: status})
+        emit(environment.settings().deployment, {Metric.OUTCOMES: 1}, **{STATUS: status})

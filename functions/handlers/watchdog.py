@@ -9,12 +9,13 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop import moments, wiring
+from troop import moments
 from troop.aws.logs import step
 from troop.aws.metrics import emit, emit_repairs
 from troop.chaos import health
 from troop.chaos.letters import Letter
-from troop.chaos.metrics import Metric, Repair
+from troop.metrics import Metric, Repair
+from troop.wiring import environment, watchdog
 
 logger = Logger()
 
@@ -32,14 +33,14 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     that does not see is as good as silent, and that is an alarm.
     """
     _drop_letters()
-    digest = wiring.health().look()
+    digest = watchdog.health().look()
     for check in digest.checks:
         if check.status is not health.Grade.OK:
             logger.warning("check", check=check.name, status=check.status.value, value=check.value, detail=check.detail)
     found = {metric: value for metric, name in _MEASURED.items() if (value := digest.value(name)) is not None}
     if all(check.value is not None for check in digest.checks):
         found[Metric.FAILING_CHECKS] = digest.failing
-    emit(wiring.settings().deployment, found)
+    emit(environment.settings().deployment, found)
     failing = [check.name for check in digest.checks if check.status is health.Grade.FAIL]
     return {"status": digest.status.value, "failing": failing}
 
@@ -48,11 +49,11 @@ def _drop_letters() -> None:
     """Its own failure must not blind the watchdog: what is not dropped stays, and so does its alarm."""
     dropped = 0
     try:
-        for _ in wiring.dead_letters().drop(_write_down):
+        for _ in watchdog.dead_letters().drop(_write_down):
             dropped += 1
     except Exception:
         logger.exception("dead letters could not be looked at")
-    emit_repairs(wiring.settings().deployment, Repair.DEAD_LETTER, dropped)
+    emit_repairs(environment.settings().deployment, Repair.DEAD_LETTER, dropped)
 
 
 def _write_down(letter: Letter) -> None:

@@ -10,15 +10,16 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from botocore.exceptions import ClientError
 
-from troop import wiring
-from troop.aws import decision_queries, event_queries
-from troop.aws.groups import BadToken
-from troop.aws.runs import BadCursor
+from troop.aws.bench.runs import BadCursor
+from troop.aws.chaos import decision_queries, event_queries
+from troop.aws.chaos.groups import BadToken
+from troop.environment import Variable
 from troop.errors import TroopError
 from troop.widgets import asked, page
 from troop.widgets.commands import Shell
 from troop.widgets.console import Console
 from troop.widgets.describe import describe
+from troop.wiring import dashboards, environment
 
 logger = Logger()
 
@@ -36,11 +37,11 @@ def handler(event: dict[str, Any], context: LambdaContext) -> str:
     try:
         wanted = asked.parse(event)
         console = Console.of(context.invoked_function_arn)
-        shell = Shell(wiring.settings().deployment, console.region)
-        now = wiring.now()
-        results = os.environ.get("TROOP_RESULTS_BUCKET")
+        shell = Shell(environment.settings().deployment, console.region)
+        now = environment.now()
+        results = os.environ.get(Variable.RESULTS_BUCKET)
         frame = page.Frame(context.invoked_function_arn, viewer, console, shell, now, results)
-        html = page.page(wiring.widgets().view(wanted, now), frame)
+        html = page.page(dashboards.widgets().view(wanted, now), frame)
     except asked.BadParameter as bad:
         return page.message(str(bad), viewer)
     except _LOST:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -193,6 +193,12 @@ _NO_ZONES = frozenset({"Factory", "localtime", "posixrules"})
 _FIELDS = ("time_zone", "weekdays", "open", "close", "country", "subdivision", "extra_dates", "freezes")
 
 
+@cache
+def _zones() -> frozenset[str]:
+    """Names of zones; asked of the system once, which reads hundreds of files for it."""
+    return frozenset(available_timezones() - _NO_ZONES)
+
+
 def parse_calendar(key: str, name: str, raw: Any) -> Calendar:
     """A calendar from its settings.
 
@@ -211,7 +217,7 @@ def parse_calendar(key: str, name: str, raw: Any) -> Calendar:
     if unknown := sorted(set(raw) - set(_FIELDS)):
         raise SettingsError(f"{where}.{unknown[0]}", raw[unknown[0]], values.spelling(unknown[0], _FIELDS))
     zone = raw.get("time_zone")
-    if not isinstance(zone, str) or zone not in available_timezones() - _NO_ZONES:
+    if not isinstance(zone, str) or zone not in _zones():
         raise SettingsError(f"{where}.time_zone", zone, "an IANA time zone such as Europe/Vienna")
     open_minute = _field(where, raw, "open", values.minute_of_day)
     close_minute = _field(where, raw, "close", values.minute_of_day)

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,11 @@ from troop.errors import SettingsError
 
 METHODS = ("crash", "drain")
 PARTICIPATION = ("opt-out", "opt-in")
+OLDEST_TICK = timedelta(minutes=15)
+"""A tick that is older does nothing, and is not delivered either: another one has come since, or the day is over."""
+
 TICK_MINUTES = (1, 5, 10, 15)
-"""A tick must divide an hour, for the cron expression, and be no longer than a tick stays fresh (15 minutes)."""
+"""From one tick to the next: what divides an hour, for the cron expression, and is no more than :data:`OLDEST_TICK`."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ def _deployment(value: Any) -> str:
     return value
 
 
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_BUCKET = re.compile(values.BUCKET_NAME)
 _BUCKETS = 'a list of names of buckets, such as ["my-data"]: 3 to 63 lower-case letters, digits, dots and hyphens each'
 
 

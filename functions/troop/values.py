@@ -13,6 +13,9 @@ from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 
+BUCKET_NAME = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
+"""Of S3, as a regular expression of a whole text."""
+
 
 class BadValue(ValueError):
     """A value that cannot be used; the message says what is allowed."""
@@ -36,13 +39,21 @@ def boolean(value: Any) -> bool:
     raise BadValue("true or false")
 
 
+SMALLEST = 1e-100
+"""Less than that, other than 0, is no number: DynamoDB could not keep it."""
+
+
 def number(low: float, high: float) -> Callable[[Any], float]:
-    """A parser of numbers from ``low`` to ``high``, both included; NaN and the infinities are none."""
+    """A parser of numbers from ``low`` to ``high``, both included; NaN and the infinities are none, and neither is what
+    is nearly 0.
+    """
 
     def parse(value: Any) -> float:
         result = _float(value)
         if result is None or not low <= result <= high:  # NaN is between nothing
             raise BadValue(f"a number from {low:.12g} to {high:.12g}")
+        if 0 < abs(result) < SMALLEST:
+            raise BadValue(f"0, or a number of at least {SMALLEST:g}")
         return result
 
     return parse

@@ -56,8 +56,8 @@ def serve(config: Config, host: Host) -> str:
     moto_launch.apply()
     moto_templates.apply()
     moto_weights.apply()
-    moto_spot.apply(interruptions.taken_back)
     moto_termination.apply(config.notice_seconds, lock)
+    moto_spot.apply(interruptions.taken_back)  # after it: it knows better why an instance shuts down
     moto_groups.apply(config.notice_seconds, lock, replacements.terminating)
     moto_lifecycle.apply(host.is_ready, replacements.terminating, replacements.unhealthy)
     moto_replacement.apply(replacements)

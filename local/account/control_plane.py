@@ -14,6 +14,7 @@ from .patches import (
     cloudformation_schedule,
     cloudformation_secret,
     cloudformation_ttl,
+    cloudformation_url,
     decision_log,
     lambda_errors,
     lambda_runtime,
@@ -56,6 +57,7 @@ def patch(config: Config) -> None:
     cloudformation_schedule.apply()
     cloudformation_secret.apply()
     cloudformation_ttl.apply()
+    cloudformation_url.apply()
     cloudformation_queries.apply()
 
 

@@ -19,6 +19,7 @@ import contextlib
 import ctypes
 import json
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -35,8 +36,16 @@ _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
 
-def _die_with_parent() -> None:
+_OPEN_FILES = 1024
+"""That a process may have unless it asks for more, as on EC2, where systemd starts it."""
+
+
+def _begin_as_on_ec2() -> None:
+    """In the new process: it dies with its parent, and begins within systemd's limits."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft > _OPEN_FILES or soft == resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, most))
 
 
 @dataclass
@@ -77,7 +86,7 @@ class Runner:
                     stdout=console,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
-                    preexec_fn=_die_with_parent,
+                    preexec_fn=_begin_as_on_ec2,
                 )
             except OSError as error:
                 # Not a script (cloud-config, MIME parts): say so where its owner looks, and never call it ready.

@@ -20,6 +20,7 @@ from local.simulated_nodes import Fault, FaultKind, SimulatedNodes
 from tests.e2e.conftest import Deployment, eventually
 from troop import moments
 from troop.bench import names
+from troop.tags import DEPLOYMENT_TAG, RUN_TAG
 
 EXHAUSTIVE = bool(os.environ.get("TROOP_EXHAUSTIVE"))
 """Whether runs are stopped in every state and cut off at every call: minutes more, which ``make test-all`` takes."""
@@ -261,7 +262,7 @@ class Bench:
 
     def left(self, run: str) -> dict[str, list[str]]:
         """Whatever carries the run's tag and this deployment's, by kind, asked of EC2 and Auto Scaling themselves."""
-        return left(self.account, {names.RUN_TAG: run, names.DEPLOYMENT_TAG: self.deployment.name})
+        return left(self.account, {RUN_TAG: run, DEPLOYMENT_TAG: self.deployment.name})
 
     def objects(self, run: str, part: str, cell: str = names.cell_id(1)) -> dict[str, bytes]:
         """The objects of a cell of the run below a prefix, by what follows that."""

@@ -95,7 +95,8 @@ class Deployment:
             seen: dict[str, Any] = self.states.describe_execution(executionArn=arn)
             return None if seen["status"] == RUNNING else seen
 
-        return eventually(look, 90)
+        found: dict[str, Any] = eventually(look, 90)
+        return found
 
     def event(self, unit: str) -> dict[str, Any] | None:
         """The unit's latest event, as the API tells it."""

@@ -28,7 +28,7 @@ from infra import ROOT
 from infra.api import ROUTES
 from local.launcher import LocalAccount
 from tests.e2e.conftest import Deployment
-from troop.aws.event_items import to_item
+from troop.aws.chaos.event_items import to_item
 from troop.chaos.events import Event, Status
 
 KNOWN = ("contract-web", "contract-db")
@@ -75,7 +75,9 @@ class Signed(AuthBase):
         assert request.method
         assert request.url
         unsigned = AWSRequest(request.method, request.url, data=request.body or b"")
-        SigV4Auth(self._session.get_credentials(), "execute-api", self._session.region_name).add_auth(unsigned)
+        credentials = self._session.get_credentials()
+        assert credentials
+        SigV4Auth(credentials, "execute-api", self._session.region_name).add_auth(unsigned)
         request.headers.update(dict(unsigned.headers))
         return request
 

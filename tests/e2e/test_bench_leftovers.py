@@ -13,6 +13,7 @@ from tests.e2e.benches import INSTANCE_TYPE, LONG, NOTHING, TAKEN_ONCE, Bench, a
 from tests.e2e.conftest import eventually
 from tests.e2e.roles import UNOBSERVED, allowed, role_of
 from troop.bench import names
+from troop.tags import CELL_TAG, DEPLOYMENT_TAG, RUN_TAG
 
 CELL = "cell#c001"
 SCARCE, SCARCE_ON_SPOT = "c7g.xlarge", "m7g.4xlarge"
@@ -96,10 +97,10 @@ def lookalikes(bench: Bench) -> Iterator[dict[str, Thing]]:
     run, cell, ours = told["run"]["run"], names.cell_id(1), bench.deployment.name
     full = names.of_fleet(names.tags(ours, run, cell, told["run"]["expires_at"]), "drivers")
     kinds = {
-        "of another deployment": full | {names.DEPLOYMENT_TAG: OTHERS},
-        "of a deployment whose name begins like ours": full | {names.DEPLOYMENT_TAG: f"{ours}2"},
-        "without the deployment's tag": {key: value for key, value in full.items() if key != names.DEPLOYMENT_TAG},
-        "without the run's tag": {key: value for key, value in full.items() if key != names.RUN_TAG},
+        "of another deployment": full | {DEPLOYMENT_TAG: OTHERS},
+        "of a deployment whose name begins like ours": full | {DEPLOYMENT_TAG: f"{ours}2"},
+        "without the deployment's tag": {key: value for key, value in full.items() if key != DEPLOYMENT_TAG},
+        "without the run's tag": {key: value for key, value in full.items() if key != RUN_TAG},
         "without any tags": {},
     }
     made = {
@@ -114,7 +115,7 @@ def lookalikes(bench: Bench) -> Iterator[dict[str, Thing]]:
 
 def lone(bench: Bench, tags: dict[str, str]) -> None:
     """A volume and a security group that nothing uses, in the cell after the first."""
-    ec2, tags = bench.account.client("ec2"), tags | {names.CELL_TAG: names.cell_id(2)}
+    ec2, tags = bench.account.client("ec2"), tags | {CELL_TAG: names.cell_id(2)}
     subnet = ec2.describe_subnets()["Subnets"][0]
 
     def tagged(kind: str) -> list[dict[str, Any]]:
@@ -122,7 +123,7 @@ def lone(bench: Bench, tags: dict[str, str]) -> None:
 
     ec2.create_volume(Size=8, AvailabilityZone=subnet["AvailabilityZone"], TagSpecifications=tagged("volume"))
     ec2.create_security_group(
-        GroupName=f"lone-{tags[names.RUN_TAG]}",
+        GroupName=f"lone-{tags[RUN_TAG]}",
         Description="by hand",
         VpcId=subnet["VpcId"],
         TagSpecifications=tagged("security-group"),
@@ -217,7 +218,7 @@ def test_a_group_that_somebody_deletes_while_it_measures(bench: Bench) -> None:
 
 
 def test_nothing_but_the_lookalikes_carries_our_tag(bench: Bench, lookalikes: dict[str, Thing]) -> None:
-    found = left(bench.account, {names.DEPLOYMENT_TAG: bench.deployment.name, names.CELL_TAG: names.cell_id(1)})
+    found = left(bench.account, {DEPLOYMENT_TAG: bench.deployment.name, CELL_TAG: names.cell_id(1)})
     assert found["groups"] == [lookalikes["without the run's tag"].group]
 
 

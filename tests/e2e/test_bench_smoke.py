@@ -23,6 +23,7 @@ from tests.e2e.conftest import Deployment
 from tests.e2e.roles import allowed, role_name, role_of
 from troop.bench import names
 from troop.report.document import Report
+from troop.tags import RUN_TAG
 
 NAME = "Smoke"
 CATALOGUE = ROOT / "benchmarks" / "s3-range-read" / "benchmark.yaml"
@@ -94,7 +95,7 @@ def report(deployment: Deployment, told: dict[str, Any]) -> dict[str, Any]:
 
 def assert_nothing_left(deployment: Deployment, told: dict[str, Any]) -> None:
     run = told["run"]["run"]
-    assert left(deployment.account, {names.RUN_TAG: run}) == NOTHING
+    assert left(deployment.account, {RUN_TAG: run}) == NOTHING
     created = {one["name"] for one in told["resources"] if one["created_at"]}
     assert [one for one in told["resources"] if one["gone_at"] is None] == []
     assert [one for one in deployment.account.instances() if one["id"] in created] == []

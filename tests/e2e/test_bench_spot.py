@@ -12,6 +12,7 @@ import pytest
 from tests.e2e.benches import LONG, TAKEN_ALWAYS, TAKEN_ONCE, Bench, assert_nothing_left
 from tests.e2e.conftest import eventually
 from troop.bench import names
+from troop.tags import CELL_TAG, RUN_TAG
 
 CELL = "c001"
 SLOW, NEVER = "m7g.large", "m7g.2xlarge"
@@ -55,7 +56,7 @@ def _bought(bench: Bench, run: str, cell: str = CELL) -> dict[str, str]:
 
 def _launched(bench: Bench, run: str, cell: str = CELL) -> set[str]:
     """Ids of all instances that a cell has ever had."""
-    filters = [{"Name": f"tag:{names.RUN_TAG}", "Values": [run]}, {"Name": f"tag:{names.CELL_TAG}", "Values": [cell]}]
+    filters = [{"Name": f"tag:{RUN_TAG}", "Values": [run]}, {"Name": f"tag:{CELL_TAG}", "Values": [cell]}]
     found = bench.account.client("ec2").describe_instances(Filters=filters)["Reservations"]
     return {one["InstanceId"] for reservation in found for one in reservation["Instances"]}
 

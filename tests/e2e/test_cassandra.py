@@ -25,6 +25,7 @@ from local.project import ROOT, tool_environment
 from tests.e2e.benches import NOTHING, left
 from tests.e2e.conftest import Deployment, eventually
 from troop.bench import names
+from troop.tags import RUN_TAG
 
 pytestmark = [
     pytest.mark.cassandra,
@@ -101,7 +102,7 @@ def object_of(deployment: Deployment, run: str, cell: str, part: str) -> bytes:
 
 def assert_nothing_left(deployment: Deployment, told: dict[str, Any]) -> None:
     """Neither on record, nor in the account, nor any JVM."""
-    assert left(deployment.account, {names.RUN_TAG: told["run"]["run"]}) == NOTHING
+    assert left(deployment.account, {RUN_TAG: told["run"]["run"]}) == NOTHING
     assert [one for one in told["resources"] if one["gone_at"] is None] == []
     mark = str(deployment.account.run)
     commands = [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"CassandraDaemon" in _read(path)]

@@ -79,7 +79,7 @@ def test_a_fleet_from_up_to_down(bench: Bench) -> None:
     (left,) = _told(bench, fleet)["nodes"]
     assert left["id"] in after
 
-    def is_recorded() -> dict[str, Any] | None:
+    def is_recorded() -> list[Any] | None:
         """The workflow's own look comes within two minutes, which pass faster here."""
         instances = [one for one in _told(bench, fleet)["resources"] if one["kind"] == "instance"]
         there = [one["name"] for one in instances if one["gone_at"] is None]

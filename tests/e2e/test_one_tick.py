@@ -17,7 +17,7 @@ from local.launcher import LocalAccount
 from tests.e2e.conftest import BUSY, Deployment, eventually
 from tests.e2e.hearing import Heard, listen_to_the_bus, listen_to_the_topic
 from tests.e2e.roles import UNOBSERVED, allowed, as_role, role_name, role_of
-from troop.aws.event_items import to_item
+from troop.aws.chaos.event_items import to_item
 from troop.chaos.events import Event, Status
 
 SCHEMA = jsonschema_rs.validator_for(
@@ -62,12 +62,12 @@ def deployment(account: LocalAccount, tmp_path_factory: pytest.TempPathFactory) 
     _policy(deployment, CALM, stop_alarms={"SS": ["tick-good"]})
     _policy(deployment, SMALL, min_healthy={"N": "3"})
     deployment.groups.create(ALARMED, 2)
-    deployment.groups.create(CALM, 2)
+    deployment.groups.create(CALM, 2, TargetGroupARNs=[_target_group(account, "tick-calm")])
     deployment.groups.create(SMALL, 2)
     deployment.groups.create(
         DRAINED,
         2,
-        TargetGroupARNs=[_target_group(account)],
+        TargetGroupARNs=[_target_group(account, "tick-drained")],
         Tags=[{"Key": "troop:method", "Value": "drain", "PropagateAtLaunch": False}],
     )
     deployment.groups.create(LOST, 2, user_data_that_boots_only(2, tmp_path_factory.mktemp("boots")))
@@ -86,9 +86,9 @@ def _policy(deployment: Deployment, unit: str, **attributes: Any) -> None:
     deployment.dynamodb.put_item(TableName=deployment.outputs["GroupTagsTable"], Item=item)
 
 
-def _target_group(account: LocalAccount) -> str:
+def _target_group(account: LocalAccount, name: str) -> str:
     vpc = account.client("ec2").describe_vpcs(Filters=[{"Name": "is-default", "Values": ["true"]}])["Vpcs"][0]["VpcId"]
-    created = account.client("elbv2").create_target_group(Name="tick-web", Protocol="HTTP", Port=8080, VpcId=vpc)
+    created = account.client("elbv2").create_target_group(Name=name, Protocol="HTTP", Port=8080, VpcId=vpc)
     return str(created["TargetGroups"][0]["TargetGroupArn"])
 
 

@@ -12,7 +12,7 @@ import pytest
 from infra import ROOT
 from infra.chaos import DEFINITION
 from tests.infra.cfn import of_type, text
-from troop.chaos.metrics import CHILDREN
+from troop.metrics import CHILDREN
 
 Template = Mapping[str, Any]
 

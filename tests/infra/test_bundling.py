@@ -19,7 +19,6 @@ from agent.pack import pack
 from infra import FUNCTIONS, bundling
 from infra.bundling import LAYERS, SIZE_LIMIT, BundlingError, bundle, layer, size, stage_code
 
-WORKFLOW_HANDLERS = ("decide", "terminate", "recovery", "sweep", "launch", "cell", "teardown", "reaper")
 BROUGHT_BY_LAMBDA = {"boto3", "botocore"}
 
 
@@ -113,8 +112,9 @@ def test_every_import_is_in_a_layer_the_function_has() -> None:
 def test_the_asset_is_the_handlers_the_package_and_the_settings() -> None:
     code = stage_code('{"deployment": "Blue"}')
     files = {str(path.relative_to(code)) for path in code.rglob("*") if path.is_file()}
-    handlers = {f"handlers/{handler}.py" for handler in (*WORKFLOW_HANDLERS, "api", "widgets")}
-    assert handlers | {"troop/settings.py"} <= files
+    handlers = {f"handlers/{path.name}" for path in (FUNCTIONS / "handlers").glob("*.py")}
+    assert {"handlers/api.py", "handlers/decide.py"} <= handlers == {name for name in files if name[:9] == "handlers/"}
+    assert "troop/settings.py" in files
     assert json.loads((code / "deployment.json").read_text()) == {"deployment": "Blue"}
     drawn = {".html", ".css", ".js", ".LICENSE", ".NOTICE"}  # what pages are made with
     pages = {name for name in files if name.startswith(("troop/report/", "troop/widgets/"))}

@@ -13,7 +13,7 @@ import pytest
 from infra.dashboards import CUSTOM, MOST_NAMED, WAITED_FOR, WIDTH
 from tests.infra.cfn import of_type, text
 from tests.infra.conftest import CONTEXT, stack_of
-from troop.chaos.metrics import SECOND, Metric
+from troop.metrics import SECOND, Metric
 
 Template = Mapping[str, Any]
 
@@ -169,4 +169,6 @@ def test_widgets_are_drawn_by_the_function_that_is_given(without_benchmarks: tup
     custom = [widget["properties"] for widget in business["widgets"] if widget["type"] == "custom"]
     assert {one["endpoint"] for one in custom} == {"<Widgets.Arn>"}
     assert [one["params"]["widget"] for one in custom] == [name for name in CUSTOM if name != "runs"]
+    told = {"refresh": True, "resize": True, "timeRange": False}  # they fold when narrow, and know no range of time
+    assert all(one["updateOn"] == told for one in custom)
     assert not [e for e in searches(business) if re.search(r"Run|Nodes", e)], "nothing of benchmarks without them"

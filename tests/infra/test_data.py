@@ -10,7 +10,7 @@ import pytest
 
 from tests.infra.cfn import of_type
 from tests.unit.core.build import FRIDAY, facts
-from troop.aws.decisions import to_item
+from troop.aws.chaos.decisions import to_item
 from troop.chaos.decisions import decide_all
 
 Template = Mapping[str, Any]
@@ -90,12 +90,16 @@ def test_every_table_is_paid_by_request_encrypted_and_restorable(template: Templ
     assert properties["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
 
 
+POLICIES = (("AWS::S3::BucketPolicy", "WorkBucketPolicy"), ("AWS::S3::BucketPolicy", "ResultsPolicy"))
+"""Without them what is left of the buckets could be read without TLS."""
+
 STATEFUL = (
     *(("AWS::DynamoDB::Table", name) for name in TABLES),
     ("AWS::S3::Bucket", "WorkBucket"),
     ("AWS::S3::Bucket", "Results"),
     ("AWS::SecretsManager::Secret", "Salt"),
     ("AWS::Logs::LogGroup", "DecideLogs"),
+    *POLICIES,
 )
 
 

@@ -32,8 +32,8 @@ def table(text: str) -> set[str]:
     return set().union(*(named(first) for first in rows))
 
 
-def test_the_readme_names_every_route() -> None:
-    assert table(section("README.md", "The API")) == ROUTES
+def test_its_own_document_names_every_route() -> None:
+    assert table(section("docs/api.md", "Routes")) == ROUTES
 
 
 def test_the_architecture_says_of_every_route_what_it_reads() -> None:

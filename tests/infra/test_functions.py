@@ -13,73 +13,65 @@ from infra.bundling import PYTHON_VERSION
 from infra.function_factory import RUNTIME
 from perf.cold_start import LAYERS_OF
 from tests.infra.cfn import in_partition, of_type, text
+from tests.infra.wired import OWN_FILES, asked_for
+from troop.environment import Variable
 
 Template = Mapping[str, Any]
 
-TABLES = {"TROOP_EVENTS_TABLE": "<Events>", "TROOP_STATE_TABLE": "<State>"}
-POLICY = {"TROOP_GROUP_TAGS_TABLE": "<GroupTags>", "TROOP_SALT_SECRET": "<Salt>"}
-TICKS = {"TROOP_DECISIONS_TABLE": "<Decisions>", "TROOP_WORK_BUCKET": "<WorkBucket>"}
-HEALTH = {
-    "TROOP_GROUP_TAGS_TABLE": "<GroupTags>",
-    "TROOP_DECISIONS_TABLE": "<Decisions>",
-    "TROOP_CHANGES_TABLE": "<Changes>",
-    "TROOP_CHAOS_MACHINE": "<ChaosMachine>",
-    "TROOP_SCHEDULE_GROUP": "<SchedulesGroup>",
-    "TROOP_UNDELIVERED_QUEUE": "<SchedulesUndelivered>",
-    "TROOP_TICK_MINUTES": "15",
+GIVEN = {
+    Variable.DEPLOYMENT: "<AWS::StackName>",
+    Variable.GROUP_TAGS_TABLE: "<GroupTags>",
+    Variable.EVENTS_TABLE: "<Events>",
+    Variable.STATE_TABLE: "<State>",
+    Variable.DECISIONS_TABLE: "<Decisions>",
+    Variable.CHANGES_TABLE: "<Changes>",
+    Variable.RUNS_TABLE: "<Runs>",
+    Variable.WORK_BUCKET: "<WorkBucket>",
+    Variable.RESULTS_BUCKET: "<Results>",
+    Variable.SALT_SECRET: "<Salt>",
+    Variable.CHAOS_MACHINE: "<ChaosMachine>",
+    Variable.ON_DEMAND_MACHINE: "<OnDemandMachine>",
+    Variable.BENCHMARK_MACHINE: "<BenchmarksBenchmarkMachine>",
+    Variable.FLEET_MACHINE: "<BenchmarksFleetMachine>",
+    Variable.TEARDOWN_MACHINE: "<BenchmarksTeardownMachine>",
+    Variable.FLEET_FUNCTION: "<Fleet.Arn>",
+    Variable.REPORT_FUNCTION: "<Report.Arn>",
+    Variable.SCHEDULE_GROUP: "<SchedulesGroup>",
+    Variable.UNDELIVERED_QUEUE: "<SchedulesUndelivered>",
+    Variable.TICK_MINUTES: "15",
+    Variable.OTHER_SCHEDULES: "4",
+    Variable.EVENT_BUS: "<Bus>",
+    Variable.NEWS_TOPIC: "<NotificationsNews>",
+    Variable.UNTOLD_QUEUE: "<NotificationsUndelivered>",
+    Variable.ACT_NOW_TOPIC: "<AlarmsActNow>",
+    Variable.NETWORK_VPC: "<BenchmarksNetworkVpc>",
+    Variable.NETWORK_SUBNETS: ",".join(f"<BenchmarksNetworkVpcNodesSubnet{zone}Subnet>" for zone in (1, 2, 3)),
+    Variable.NODE_PROFILE: "<BenchmarksNodesProfile.Arn>",
 }
-NEWS = {
-    "TROOP_GROUP_TAGS_TABLE": "<GroupTags>",
-    "TROOP_CHANGES_TABLE": "<Changes>",
-    "TROOP_EVENT_BUS": "<Bus>",
-    "TROOP_NEWS_TOPIC": "<NotificationsNews>",
-    "TROOP_UNTOLD_QUEUE": "<NotificationsUndelivered>",
-}
+"""The same to all functions that are given it."""
 
-SHOWN = {"GROUP_TAGS": "GroupTags", "DECISIONS": "Decisions", "CHANGES": "Changes"}
-RUNS = {"TROOP_RUNS_TABLE": "<Runs>"}
-RESULTS = {"TROOP_RESULTS_BUCKET": "<Results>"}
+BESIDE = {"Api": {Variable.NETWORK_VPC}}
+"""What a function is given and does not ask for: the network's variables come together."""
+
 BENCH_LOGS = ("BenchmarksBenchmarkLogs", "BenchmarksTeardownLogs", "BenchmarksFleetLogs")
-BENCH_MACHINES = {
-    "TROOP_BENCHMARK_MACHINE": "<BenchmarksBenchmarkMachine>",
-    "TROOP_TEARDOWN_MACHINE": "<BenchmarksTeardownMachine>",
-    "TROOP_FLEET_MACHINE": "<BenchmarksFleetMachine>",
-}
-OF_API = BENCH_MACHINES | {
-    "TROOP_ON_DEMAND_MACHINE": "<OnDemandMachine>",
-    "TROOP_FLEET_FUNCTION": "<Fleet.Arn>",
-    "TROOP_REPORT_FUNCTION": "<Report.Arn>",
-}
-NETWORK = {
-    "TROOP_NETWORK_VPC": "<BenchmarksNetworkVpc>",
-    "TROOP_NETWORK_SUBNETS": ",".join(f"<BenchmarksNetworkVpcNodesSubnet{zone}Subnet>" for zone in (1, 2, 3)),
-}
 
-EXPECTED: dict[str, tuple[int, int, dict[str, str]]] = {
-    "Decide": (300, 1024, TABLES | POLICY | TICKS),
-    "Terminate": (60, 256, TABLES | POLICY),
-    "Recovery": (60, 256, TABLES),
-    "Sweep": (120, 256, TABLES),
-    "Notify": (300, 256, TABLES | NEWS),
-    "Api": (
-        29,
-        512,
-        TABLES | HEALTH | OF_API | RUNS | RESULTS | NETWORK,
-    ),
-    "Watchdog": (60, 256, TABLES | HEALTH | RUNS),
-    "Widgets": (
-        29,
-        512,
-        TABLES | RUNS | RESULTS | {f"TROOP_{name}_TABLE": f"<{table}>" for name, table in SHOWN.items()},
-    ),
-    "Launch": (120, 256, RUNS | RESULTS | NETWORK | {"TROOP_NODE_PROFILE": "<BenchmarksNodesProfile.Arn>"}),
-    "Cell": (300, 1769, RUNS | RESULTS),
-    "Fleet": (120, 256, RUNS | RESULTS),
-    "Teardown": (120, 256, RUNS),
-    "Report": (300, 1769, RUNS | RESULTS),
-    "Reaper": (120, 256, RUNS | BENCH_MACHINES),
+EXPECTED = {
+    "Decide": (300, 1024),
+    "Terminate": (60, 256),
+    "Recovery": (60, 256),
+    "Sweep": (120, 256),
+    "Notify": (300, 256),
+    "Api": (29, 512),
+    "Watchdog": (60, 256),
+    "Widgets": (29, 512),
+    "Launch": (120, 256),
+    "Cell": (300, 1769),
+    "Fleet": (120, 256),
+    "Teardown": (120, 256),
+    "Report": (300, 1769),
+    "Reaper": (120, 256),
 }
-"""Seconds, megabytes, environment."""
+"""Seconds, megabytes."""
 
 
 def function(template: Template, name: str) -> dict[str, Any]:
@@ -99,7 +91,7 @@ def test_the_runtime_is_the_newest_the_library_knows() -> None:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_platform_and_size(template: Template, name: str) -> None:
     properties = function(template, name)
-    seconds, megabytes, _ = EXPECTED[name]
+    seconds, megabytes = EXPECTED[name]
     assert properties["Runtime"] == RUNTIME.name
     assert properties["Architectures"] == ["arm64"]
     assert (properties["Timeout"], properties["MemorySize"]) == (seconds, megabytes)
@@ -155,14 +147,27 @@ def test_the_role_is_its_own_and_complete_before_the_function(template: Template
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_the_environment_is_what_the_function_uses(template: Template, name: str) -> None:
+def test_the_environment_is_what_the_function_and_its_wiring_ask_for(template: Template, name: str) -> None:
+    asked = {Variable.DEPLOYMENT, *asked_for(name.lower()), *BESIDE.get(name, ())}
     assert text(function(template, name)["Environment"]["Variables"]) == {
         "POWERTOOLS_SERVICE_NAME": name.lower(),
         "POWERTOOLS_METRICS_NAMESPACE": "Troop",
         "POWERTOOLS_LOG_LEVEL": "INFO",
-        "TROOP_DEPLOYMENT": "<AWS::StackName>",
-        **EXPECTED[name][2],
+        **{variable.value: GIVEN[variable] for variable in asked},
     }
+
+
+def test_who_looks_at_health_knows_how_many_schedules_there_are(template: Template, blue: Template) -> None:
+    for found in (template, blue):
+        schedules = of_type(found, "AWS::Scheduler::Schedule")
+        others = [name for name in schedules if not name.startswith("SchedulesCalendar")]
+        for name in ("Api", "Watchdog"):
+            assert function(found, name)["Environment"]["Variables"][Variable.OTHER_SCHEDULES] == str(len(others))
+
+
+def test_every_variable_that_the_stack_sets_is_asked_for() -> None:
+    asked = {variable for name in EXPECTED for variable in asked_for(name.lower())}
+    assert asked | OWN_FILES | {Variable.DEPLOYMENT} == set(Variable)
 
 
 @pytest.mark.parametrize("name", EXPECTED)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -10,12 +12,14 @@ import boto3
 import pytest
 
 from cli import aws
-from infra.data import DATA_TAG
+from infra import ROOT
 from lifecycle.remains import buckets_to_empty, remains
 from lifecycle.resources import Resource
 from lifecycle.retained import RetainedTable, imports
+from lifecycle.takeover import as_it_is
 from lifecycle.zones import zones_there
 from tests.infra.cfn import of_type
+from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
 Template = Mapping[str, Any]
 TABLE = "AWS::DynamoDB::Table"
@@ -25,9 +29,11 @@ def ids(template: Template) -> dict[str, str]:
     return {logical_id: f"physical-{logical_id}" for logical_id in template["Resources"]}
 
 
-def test_every_table_says_what_it_holds(template: Template) -> None:
+def test_every_table_says_itself_what_it_holds_and_of_which_deployment(template: Template) -> None:
+    """The stack's tags go with a deployment that is rolled back; what takes a table over has to agree with it."""
     for name, table in of_type(template, TABLE).items():
-        assert {"Key": DATA_TAG, "Value": name} in table["Properties"]["Tags"]
+        expected = [{"Key": DATA_TAG, "Value": name}, {"Key": DEPLOYMENT_TAG, "Value": {"Ref": "AWS::StackName"}}]
+        assert table["Properties"]["Tags"] == as_it_is(table)["Properties"]["Tags"] == expected
 
 
 def test_all_data_stays_and_comes_with_the_commands_that_remove_it(template: Template) -> None:
@@ -56,6 +62,13 @@ def test_a_throw_away_deployment_leaves_nothing_and_its_buckets_are_emptied(gree
     work, results = sorted(buckets_to_empty(green, ids(green)), reverse=True)
     assert "WorkBucket" in work
     assert "Results" in results
+
+
+def test_the_document_names_the_table_of_runs_as_the_template_does(template: Template) -> None:
+    text = (ROOT / "docs" / "deploying.md").read_text()
+    (named,) = re.findall(r"--resource-mapping-inline '(.*)'", text)
+    (logical_id,) = json.loads(named)
+    assert template["Resources"][logical_id] == of_type(template, TABLE)["Runs"]
 
 
 def test_tables_fit_their_own_template(template: Template) -> None:

@@ -11,7 +11,7 @@ from infra.queries import QUERIES
 from tests.infra.cfn import of_type
 from tests.infra.test_dashboards import bodies, curves, searches
 from troop.chaos.guards import REASONS
-from troop.chaos.metrics import DIMENSION, NAMESPACE, SECOND, Metric, Repair
+from troop.metrics import DIMENSION, NAMESPACE, SECOND, Metric, Repair
 
 Template = Mapping[str, Any]
 

@@ -16,7 +16,7 @@ from infra.network import Network
 from infra.settings import read_settings
 from tests.infra.cfn import of_type, permissions, text
 from tests.infra.conftest import CONTEXT, stack_of
-from tests.infra.test_permissions import WIDGETS
+from tests.infra.roles import WIDGETS
 
 Template = Mapping[str, Any]
 

@@ -16,11 +16,12 @@ import pytest
 from aws_cdk import assertions
 from cdk_nag import AwsSolutionsChecks
 
-from cli import live_account, settings_files
+from cli import settings_files
 from cli.settings_files import TriedSettings
 from infra.acknowledgements import acknowledgements
 from infra.settings import read_settings
 from tests.infra.conftest import CONTEXT, Synthesised, stack_of
+from troop.outputs import SETTINGS_METADATA
 
 Template = Mapping[str, Any]
 
@@ -116,7 +117,7 @@ def test_outputs_tell_where_things_are(template: Template) -> None:
 
 def test_the_template_tells_the_settings_that_decide(template: Template) -> None:
     """`troop plan` decides by them."""
-    told = json.loads(template["Metadata"][live_account.SETTINGS_METADATA])
+    told = json.loads(template["Metadata"][SETTINGS_METADATA])
     settings = read_settings(CONTEXT)
     assert settings_files.make({**told, "deployment": "Troop"}) == TriedSettings(settings.chaos, settings.tick_minutes)
 

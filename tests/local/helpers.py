@@ -12,6 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+from botocore.exceptions import ClientError
+
 from local.launcher import LocalAccount
 
 ZONE = "Asia/Kathmandu"
@@ -22,8 +25,12 @@ def unique(prefix: str) -> str:
     return f"{prefix}-{uuid.uuid4().hex[:8]}"
 
 
-def allow(action: str | list[str], resource: str = "*", **more: Any) -> dict[str, Any]:
+def allow(action: str | list[str], resource: str | list[str] = "*", **more: Any) -> dict[str, Any]:
     return {"Effect": "Allow", "Action": action, "Resource": resource, **more}
+
+
+def code(error: pytest.ExceptionInfo[ClientError]) -> str:
+    return str(error.value.response["Error"]["Code"])
 
 
 def eventually(look: Callable[[], Any], seconds: float = 60) -> Any:

@@ -8,13 +8,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from .helpers import Fleet, World, eventually, unique
+from .helpers import Fleet, World, code, eventually, unique
 
 TALKS = "#!/bin/sh\necho booted as $INSTANCE_ID\nexec sleep infinity\n"
-
-
-def code(error: pytest.ExceptionInfo[ClientError]) -> str:
-    return str(error.value.response["Error"]["Code"])
 
 
 def image(fleet: Fleet, world: World, architecture: str) -> dict[str, Any]:

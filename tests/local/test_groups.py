@@ -9,14 +9,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from .helpers import Fleet, eventually
+from .helpers import Fleet, code, eventually
 
 SLOW = '#!/bin/sh\nsleep 0.7\ntouch "$READY_FILE"\nexec sleep infinity\n'
 NEVER = "#!/bin/sh\n# READY_FILE is never written\nexec sleep infinity\n"
-
-
-def code(error: pytest.ExceptionInfo[ClientError]) -> str:
-    return str(error.value.response["Error"]["Code"])
 
 
 def test_instances_are_spread_over_the_zones(fleet: Fleet) -> None:

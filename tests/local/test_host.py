@@ -24,6 +24,7 @@ DAEMON = """#!/bin/sh
 setsid sleep 4242 &
 echo $! > daemon
 env > environment
+ulimit -Sn > files
 touch "$READY_FILE"
 """
 
@@ -74,6 +75,7 @@ def test_the_environment_is_minimal(fleet: Fleet) -> None:
     lines = (fleet.directory(instance) / "environment").read_text().splitlines()
     environment = dict(line.split("=", 1) for line in lines)
     assert environment["INSTANCE_ID"] == instance
+    assert int((fleet.directory(instance) / "files").read_text()) <= 1024, "as systemd on EC2 begins"
     assert environment["INSTANCE_IP"] == fleet.instance(instance)["PrivateIpAddress"]
     assert environment["HOME"] == str(fleet.directory(instance))
     assert environment["TROOP_NODE_HOME"] == environment["HOME"]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from troop.aws.price_list import PriceList
-from troop.aws.spot_prices import read_spot_prices
-from troop.aws.vcpu_quotas import read_quotas
+from troop.aws.bench.price_list import PriceList
+from troop.aws.bench.spot_prices import read_spot_prices
+from troop.aws.bench.vcpu_quotas import read_quotas
 from troop.bench.definition import ON_DEMAND, SPOT
 from troop.bench.quotas import quota_of
 

@@ -82,6 +82,18 @@ def following(state: Mapping[str, Any]) -> list[str]:
     return found + ([state["Default"]] if "Default" in state else [])
 
 
+def reached(start: str, states: Mapping[str, Any], without: str = "") -> set[str]:
+    """The states of a level that can be come to from one without passing another."""
+    found: set[str] = set()
+    todo = [start]
+    while todo:
+        name = todo.pop()
+        if name not in found and name != without:
+            found.add(name)
+            todo += following(states[name])
+    return found
+
+
 PASSING = frozenset(
     {
         "Lambda.TooManyRequestsException",

@@ -20,7 +20,7 @@ from troop.bench.verdicts import GRACE, LONGEST_REASON, State
 from troop.bench_file import models
 from troop.bench_file.fields import seconds
 from troop.bench_file.relations import LONGEST_CELL
-from troop.flows.launch import LONGEST
+from troop.flows.bench.launch import LONGEST
 
 PAYLOAD = 256 * 1024
 HISTORY = 25_000
@@ -35,18 +35,6 @@ MOST_PHASES = 50
 START = datetime(2026, 11, 20, tzinfo=UTC)
 
 
-def _reached(level: asl.Level, without: str = "") -> set[str]:
-    """The states that can be come to without passing one."""
-    found: set[str] = set()
-    todo = [level.start]
-    while todo:
-        name = todo.pop()
-        if name not in found and name != without:
-            found.add(name)
-            todo += asl.following(level.states[name])
-    return found
-
-
 def _ends(level: asl.Level) -> set[str]:
     return {name for name, state in level.states.items() if state.get("End") or state["Type"] in ("Succeed", "Fail")}
 
@@ -57,7 +45,7 @@ def _ends(level: asl.Level) -> set[str]:
 @pytest.mark.parametrize(("level", "teardown"), [(CELL, "TearDownCell"), (RUN, "TearDown")])
 def test_no_way_leads_past_teardown(level: asl.Level, teardown: str) -> None:
     assert _ends(level)
-    assert not _ends(level) & _reached(level, without=teardown)
+    assert not _ends(level) & asl.reached(level.start, level.states, without=teardown)
 
 
 def test_whatever_a_step_of_a_cell_fails_of_is_recorded_before_teardown() -> None:

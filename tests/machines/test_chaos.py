@@ -15,8 +15,8 @@ from troop.chaos.claims import LAST_CALL, LONGEST_CLAIM
 from troop.chaos.events import Event, Status
 from troop.chaos.groups import Group, Instance
 from troop.chaos.recovery import assess, wait_before
-from troop.flows.clocks import OLDEST
-from troop.flows.terminate import TRIES, TerminationForbiddenError, Work
+from troop.flows.chaos.terminate import TRIES, TerminationForbiddenError, Work
+from troop.settings import OLDEST_TICK
 
 LONGEST_TIMEOUT = timedelta(minutes=720)
 MOST_IN_FLIGHT = 1000
@@ -73,13 +73,13 @@ def test_the_longest_watch_fits_into_one_execution_history(flapping: bool) -> No
 
 
 def test_the_machine_outlives_the_longest_watch() -> None:
-    last_work = OLDEST + timedelta(minutes=30)  # sweep and decide, retries and all
+    last_work = OLDEST_TICK + timedelta(minutes=30)  # sweep and decide, retries and all
     assert MACHINE["TimeoutSeconds"] > (LONGEST_TIMEOUT + last_work).total_seconds()
 
 
 def test_a_step_that_is_tried_again_is_not_taken_for_a_wrong_clock() -> None:
     """Retries keep the moment the state was entered, against which a look holds its clock."""
-    assert asl.worst(LOOK) - LOOK["TimeoutSeconds"] < OLDEST.total_seconds()
+    assert asl.worst(LOOK) - LOOK["TimeoutSeconds"] < OLDEST_TICK.total_seconds()
 
 
 def test_a_tick_that_waits_for_every_function_is_not_too_old_to_terminate() -> None:
@@ -87,7 +87,7 @@ def test_a_tick_that_waits_for_every_function_is_not_too_old_to_terminate() -> N
     for name in ("Sweep", "Decide", "TerminateAll/Terminate"):
         passing, _ = asl.retriers(STATES[name])
         waited += asl.waits(passing) + passing["MaxAttempts"] * asl.REFUSAL
-    assert waited < OLDEST.total_seconds()
+    assert waited < OLDEST_TICK.total_seconds()
 
 
 @pytest.mark.parametrize("terminate", [TERMINATE, ON_DEMAND["Terminate"]], ids=["tick", "on demand"])
@@ -133,12 +133,12 @@ def test_the_largest_item_fits_into_a_payload() -> None:
 
 
 def test_what_decide_writes_terminate_reads() -> None:
-    tick = ast.parse((asl.ROOT / "functions" / "troop" / "flows" / "tick.py").read_text())
+    tick = ast.parse((asl.ROOT / "functions" / "troop" / "flows" / "chaos" / "tick.py").read_text())
     work = next(n for n in ast.walk(tick) if isinstance(n, ast.FunctionDef) and n.name == "_work")
     (written,) = [n.value for n in ast.walk(work) if isinstance(n, ast.Return)]
     assert isinstance(written, ast.Dict)
     keys = {k.value for k in written.keys if isinstance(k, ast.Constant)}
-    terminate = ast.parse((asl.ROOT / "functions" / "troop" / "flows" / "terminate.py").read_text())
+    terminate = ast.parse((asl.ROOT / "functions" / "troop" / "flows" / "chaos" / "terminate.py").read_text())
     assert keys == asl.subscripts(terminate, "raw") == set(_item(1))
 
 

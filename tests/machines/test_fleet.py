@@ -10,7 +10,7 @@ from troop.bench.reaping import ENDS_WITHIN
 from troop.bench.record import RunStatus
 from troop.bench.standing import FIRST_WAIT, LONGEST_WAIT, wait
 from troop.bench.verdicts import State
-from troop.flows.launch import LONGEST
+from troop.flows.bench.launch import LONGEST
 
 HISTORY = 25_000
 A_DAY = 24 * 3600
@@ -18,18 +18,6 @@ COSTS = (asl.ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
 
 MACHINE = asl.load(asl.ROOT / "statemachines" / "fleet.asl.json")
 STATES = dict(asl.states(MACHINE))
-
-
-def _reached(without: str) -> set[str]:
-    """The states that can be come to without passing one."""
-    found: set[str] = set()
-    todo = [MACHINE["StartAt"]]
-    while todo:
-        name = todo.pop()
-        if name not in found and name != without:
-            found.add(name)
-            todo += asl.following(STATES[name])
-    return found
 
 
 def _looks() -> Iterator[int]:
@@ -44,7 +32,7 @@ def _looks() -> Iterator[int]:
 def test_no_way_leads_past_teardown() -> None:
     ends = {name for name, state in STATES.items() if state["Type"] in ("Succeed", "Fail")}
     assert ends == {"FleetOver", "FleetFailed", "FleetIsLeftOver"}
-    assert not ends & _reached(without="TearDown")
+    assert not ends & asl.reached(MACHINE["StartAt"], STATES, without="TearDown")
     assert {name for name, state in STATES.items() if "TearDown" in asl.following(state)} == {"Settle", "NotSettled"}
 
 

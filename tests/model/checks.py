@@ -30,6 +30,7 @@ LEGAL = {
     "TERMINATED": {"RECOVERED", "UNRECOVERED", "GROUP_DELETED"},
 }
 IN_FLIGHT = ("CLAIMED", "TERMINATED")
+CAME_TO_NOTHING = ("GONE_ELSEWHERE", "ABANDONED")
 FINAL = {"RECOVERED", "UNRECOVERED", "GROUP_DELETED", "GONE_ELSEWHERE", "ABANDONED"}
 
 
@@ -57,6 +58,9 @@ class Checks:
         self.ours: dict[str, str] = {}
         self.given: set[tuple[str, str]] = set()
         self.taken_out: set[str] = set()
+        self.nothing_since: dict[str, float] = {}
+        self.unanswered: set[str] = set()
+        self.first: set[tuple[str, str]] = set()
         self.seen: Counter[str] = Counter()
         self._halted_since: float | None = None
 
@@ -78,11 +82,28 @@ class Checks:
             elif operation in ("describe_instance_refreshes", "describe_alarms"):
                 seen.setdefault(operation, []).append(answer)
 
+    def failed(self, operation: str, request: Mapping[str, Any]) -> None:
+        """A call to which its function gets no answer that it could trust."""
+        if operation.startswith("terminate"):
+            self.unanswered.update(request.get("InstanceIds") or [request["InstanceId"]])
+
+    def asked(self, group: str, key: str, repeated: bool) -> None:
+        """What a request was told: one of its key is the first, and no other."""
+        self.seen["asked again" if repeated else "asked"] += 1
+        if not repeated and (group, key) in self.first:
+            self.fail(f"two requests for {group} of the key {key} were told that they are the first")
+        if not repeated:
+            self.first.add((group, key))
+
     # What happened to the tables
 
     def changed(self, table: str, old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> None:
         if table == "Events":
             self._event(old, new)
+        elif table == "Decisions":
+            self._decision(new)
+        elif table == "State" and new["key"]["S"].startswith("day#") and int(new["count"]["N"]) < 0:
+            self.fail(f"fewer than none on {new['key']['S']}")
         elif table == "State" and new["key"]["S"] == "switch":
             halted = new.get("halted", {"BOOL": False})["BOOL"]
             self._halted_since = (self._halted_since or self._world.stage.now) if halted else None
@@ -101,6 +122,8 @@ class Checks:
                 self._claim(new)
             if after == "UNRECOVERED":
                 self._unrecovered(new)
+            if after in CAME_TO_NOTHING:
+                self.nothing_since[new["event_id"]["S"]] = self._world.stage.now
         elif before in FINAL and {k: v for k, v in (old or {}).items() if k != "open"} != dict(new):
             self.fail(f"{new['event_id']['S']} was changed after its end")
         elif old and old["instance_id"] != new["instance_id"] and after != "LEASHED":
@@ -146,9 +169,28 @@ class Checks:
         others = [e for e in table["Events"].values() if e["event_id"]["S"] != event_id]
         if sum(e["status"]["S"] in IN_FLIGHT for e in others) >= world.settings.max_in_flight:
             self.fail(f"{event_id} is one in flight too many")
-        of_day = [c for c in self.claims.values() if c["day"] == plain["day"]]
+        of_day = [c for c in self.claims.values() if c["day"] == plain["day"] and self._counts(c["event_id"])]
         if len(of_day) > world.settings.max_per_day:
             self.fail(f"{event_id} is one too many for the day")
+        before = [c for c in self.claims.values() if (c["unit"], c["day"]) == (unit, plain["day"]) and c is not plain]
+        for other in () if asked else before:
+            if self._counts(other["event_id"]):
+                self.fail(f"{event_id} is claimed though {other['event_id']} was the unit's termination of the day")
+            if other["instance_id"] in self.unanswered and self._status(other["event_id"]) == "ABANDONED":
+                self.fail(f"{event_id} is claimed though nobody knows what AWS made of {other['event_id']}")
+
+    def _status(self, event_id: str) -> str:
+        return str(self._world.dynamo.item("Events", event_id).get("status", {"S": "CLAIMED"})["S"])
+
+    def _counts(self, event_id: str) -> bool:
+        """Whether a claim is a termination, or may become one."""
+        return self._status(event_id) not in CAME_TO_NOTHING
+
+    def _decision(self, new: Mapping[str, Any]) -> None:
+        event_id = f"{new['day']['S']}#{new['unit']['S']}"
+        spent = self.nothing_since.get(event_id, float("inf"))
+        if new["reason"]["S"] == "terminate" and spent < self._world.notes["began"]:
+            self.fail(f"{event_id} is decided though it was given up before: it cannot be claimed again")
 
     def _unrecovered(self, event: Mapping[str, Any]) -> None:
         patience = timedelta(minutes=self._world.settings.recovery_timeout_minutes)
@@ -234,10 +276,12 @@ class Checks:
         count = int(world.dynamo.item("State", "in-flight").get("count", {"N": "0"})["N"])
         if count != 0:
             self.fail(f"{count} in flight, none open")
-        for day, claims in Counter(c["day"] for c in self.claims.values()).items():
+        for day in {c["day"] for c in self.claims.values()}:
             counted = int(world.dynamo.item("State", f"day#{day}")["count"]["N"])
-            if counted != claims:
-                self.fail(f"{counted} counted on {day}, {claims} claimed")
+            terminated = sum(c["day"] == day and self._counts(c["event_id"]) for c in self.claims.values())
+            if counted != terminated:
+                self.fail(f"{counted} counted on {day}, {terminated} terminated")
+        self._units_at_rest()
         for name, event_id in self.ours.items():
             if events[event_id]["status"]["S"] not in ("RECOVERED", "UNRECOVERED", "GROUP_DELETED"):
                 self.fail(f"{name} was terminated by us, its event says {events[event_id]['status']['S']}")
@@ -253,3 +297,14 @@ class Checks:
         for event_id in self.claims:
             if event_id not in events:
                 self.fail(f"{event_id} is lost")
+
+    def _units_at_rest(self) -> None:
+        """A unit's last termination is the newest that there was, not a claim that came to nothing."""
+        for unit in {c["unit"] for c in self.claims.values()}:
+            counting = [c for c in self.claims.values() if c["unit"] == unit and self._counts(c["event_id"])]
+            item = self._world.dynamo.item("State", f"unit#{unit}")
+            told = tuple(item[name]["S"] if name in item else None for name in ("last_day", "last_event"))
+            # Claims are kept in the order in which they were made.
+            true = (counting[-1]["day"], counting[-1]["event_id"]) if counting else (None, None)
+            if told != true:
+                self.fail(f"the last termination of {unit} is said to be {told}, and was {true}")

@@ -8,13 +8,10 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from tests.model import expressions
+from troop import tables
 
-KEYS = {
-    "Events": ("event_id",),
-    "State": ("key",),
-    "GroupTags": ("unit",),
-    "Decisions": ("unit", "tick"),
-}
+TABLES = (tables.EVENTS, tables.STATE, tables.GROUP_TAGS, tables.DECISIONS)
+KEYS = {table.name: tuple(key for key in (table.partition, table.sort) if key) for table in TABLES}
 INDEX_LAG = 3.0
 """Seconds within which a change may not be seen through an index."""
 

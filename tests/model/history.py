@@ -17,14 +17,14 @@ from tests.model.fleet import Group
 from tests.model.people import People
 from tests.model.world import Aborted, Faults, Violation, World
 from troop import moments
-from troop.aws.decisions import put_work
-from troop.aws.events import StepRefused
+from troop.aws.chaos.decisions import put_work
+from troop.aws.chaos.events import StepRefused
 from troop.chaos.events import Status
 from troop.chaos.recovery import wait_before
 from troop.errors import MissingGroupError
-from troop.flows.on_demand import OtherGroupError, RefusedError
-from troop.flows.terminate import Outcome, Work
-from troop.flows.watch import Look
+from troop.flows.chaos.on_demand import OtherGroupError, RefusedError
+from troop.flows.chaos.terminate import Outcome, Work
+from troop.flows.chaos.watch import Look
 from troop.settings import Settings, parse_settings
 
 DAYS = (
@@ -183,7 +183,7 @@ def _ask(world: World, group: str, key: str) -> None:
     def ask() -> None:
         try:
             asked = world.on_demand.ask(group, key, world.now())
-            world.checks.seen["asked again" if asked.repeated else "asked"] += 1
+            world.checks.asked(group, key, asked.repeated)
         except RefusedError as error:
             world.checks.seen[f"on demand: {error.reason}"] += 1
         except (MissingGroupError, OtherGroupError) as error:

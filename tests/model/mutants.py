@@ -11,12 +11,13 @@ import pytest
 
 from tests.model.people import People
 from tests.model.world import World
-from troop.aws import claim, events, groups, termination
+from troop.aws.chaos import claim, events, given_back, groups, termination
 from troop.chaos import claims
 from troop.chaos.events import Event, Status
 from troop.chaos.guards import candidates, judge
 from troop.chaos.roll import by_rank
-from troop.flows import clocks, sweep, terminate
+from troop.flows import clocks
+from troop.flows.chaos import sweep, terminate
 
 Patch = pytest.MonkeyPatch
 
@@ -46,8 +47,14 @@ def _tidy(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def nothing_says_that_the_day_has_had_its_claim(patch: Patch) -> None:
-    """Two conditions say so, each of which would do: the event's, and the unit's last day."""
-    _without(patch, claim.Claims, "_unit", "attribute_not_exists(last_day)")
+    """Two conditions say so, each of which would do: the event's, and what the unit's item tells."""
+    real = claim.Claims._unit
+
+    def anything(*args: Any) -> dict[str, Any]:
+        body = real(*args)["Update"]
+        return {"Update": _tidy({**body, "ConditionExpression": "attribute_not_exists(unrecovered)"})}
+
+    patch.setattr(claim.Claims, "_unit", anything)
     _without(patch, claim.Claims, "_event", "attribute_not_exists(event_id) OR #status = :leashed")
 
 
@@ -122,7 +129,7 @@ def time_is_checked_only_before_the_attempt(patch: Patch) -> None:
 
 def halt_is_not_looked_at_before_the_call(patch: Patch) -> None:
     def carry_out(self: terminate.Termination, event: Event) -> Event:
-        calm = replace(self, state=_Calm())  # type: ignore[arg-type]
+        calm = replace(self, state=_Calm(self.state))  # type: ignore[arg-type]
         return real(calm, event)
 
     real = terminate.Termination._carry_out
@@ -130,8 +137,11 @@ def halt_is_not_looked_at_before_the_call(patch: Patch) -> None:
 
 
 class _Calm:
+    def __init__(self, state: Any) -> None:
+        self.unit, self.counts = state.unit, state.counts
+
     def switch(self) -> Any:
-        return type("Switch", (), {"halted": False})
+        return type("Switch", (), {"halted": False, "leashed": False})
 
 
 def no_attempt_on_record(patch: Patch) -> None:
@@ -170,6 +180,42 @@ def place_never_given_back(patch: Patch) -> None:
         }
 
     patch.setattr(events.EventTable, "_place_given_back", nothing)
+
+
+def count_of_the_day_never_given_back(patch: Patch) -> None:
+    def nothing(table: str, event: Event) -> dict[str, Any]:
+        return {"Update": real(table, replace(event, day=event.day.replace(year=2000)))["Update"] | _ADD_NOTHING}
+
+    real = given_back._count
+    patch.setattr(given_back, "_count", nothing)
+
+
+_ADD_NOTHING = {"ExpressionAttributeValues": {":back": {"N": "0"}}}
+
+
+def _giving_back(patch: Patch, **always: bool) -> None:
+    def back(table: str, event: Event, spends: bool, restoring: bool) -> list[dict[str, Any]]:
+        return given_back.given_back(table, event, **({"spends": spends, "restoring": restoring} | always))
+
+    patch.setattr(events, "given_back", back)
+
+
+def last_termination_never_put_back(patch: Patch) -> None:
+    _giving_back(patch, restoring=False)
+
+
+def what_was_given_up_uses_up_no_day(patch: Patch) -> None:
+    _giving_back(patch, spends=False)
+
+
+def what_aws_was_asked_for_uses_up_no_day(patch: Patch) -> None:
+    """On demand: the scheduled one has a key for the day."""
+    real = events.EventTable.close
+
+    def close(self: Any, *args: Any, maybe_asked: bool = False, **more: Any) -> Event:
+        return real(self, *args, **more)
+
+    patch.setattr(events.EventTable, "close", close)
 
 
 def closing_needs_no_status(patch: Patch) -> None:
@@ -260,6 +306,18 @@ def _nothing_boots(world: World) -> None:
         group.boots = False
 
 
+def _unanswered(world: World) -> None:
+    """Calls that terminate fail, and no others."""
+    real = world.call
+    world.faults = replace(world.faults, kill=0.0, people=0.0, clock=0.0, abort=0.9)
+
+    def call(backend: Any, operation: str, request: dict[str, Any]) -> Any:
+        world.faults = replace(world.faults, call=0.9 if operation.startswith("terminate") else 0.0)
+        return real(backend, operation, request)
+
+    world.call = call  # type: ignore[method-assign]
+
+
 Mutant = Callable[[Patch], None]
 
 MUTANTS: dict[Mutant, Focus] = {
@@ -281,6 +339,10 @@ MUTANTS: dict[Mutant, Focus] = {
     attempts_do_not_hold_up_an_end: faults(twin=1.0, switch=0.9),
     a_repeated_call_finds_its_own_work_foreign: faults(call=0.15),
     place_never_given_back: faults(),
+    count_of_the_day_never_given_back: faults(),
+    last_termination_never_put_back: faults(),
+    what_was_given_up_uses_up_no_day: only("leash", "unleash"),
+    what_aws_was_asked_for_uses_up_no_day: _unanswered,
     closing_needs_no_status: faults(),
     unit_stays_in_chaos_unrecovered: _nothing_boots,
     sweep_is_hasty: faults(switch=0.9),

@@ -12,9 +12,10 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from tests.model import expressions
-from tests.model.dynamo import KEYS, Dynamo
+from tests.model.dynamo import TABLES, Dynamo
 from tests.model.history import run
 from tests.model.world import World
+from tests.tables import create_table
 
 OPERATIONS = ("get_item", "put_item", "update_item", "transact_write_items", "batch_write_item", "scan", "query")
 SEEDS = (2, 16, 19, 30, 35, 51, 72)
@@ -92,23 +93,6 @@ def _sorted(answer: Any) -> Any:
     return {"Items": sorted(answer["Items"], key=str)} if isinstance(answer, dict) and "Items" in answer else answer
 
 
-def _tables(client: Any) -> None:
-    for name, keys in KEYS.items():
-        attributes = {*keys, *({"open", "at"} if name == "Events" else ())}
-        index = {
-            "IndexName": "by-open",
-            "KeySchema": [{"AttributeName": "open", "KeyType": "HASH"}, {"AttributeName": "at", "KeyType": "RANGE"}],
-            "Projection": {"ProjectionType": "ALL"},
-        }
-        client.create_table(
-            TableName=name,
-            BillingMode="PAY_PER_REQUEST",
-            KeySchema=[{"AttributeName": k, "KeyType": t} for k, t in zip(keys, ("HASH", "RANGE"), strict=False)],
-            AttributeDefinitions=[{"AttributeName": a, "AttributeType": "S"} for a in sorted(attributes)],
-            **({"GlobalSecondaryIndexes": [index]} if name == "Events" else {}),
-        )
-
-
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> Any:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
@@ -121,7 +105,8 @@ def test_requests_of_whole_histories_are_answered_alike(client: Any) -> None:
     for seed in SEEDS:
         records, tables = _recorded(seed)
         with mock_aws():
-            _tables(client)
+            for described in TABLES:
+                create_table(client, described)
             for operation, request, answer in records:
                 theirs = _answered(client, operation, request)
                 where = f"seed {seed}: {operation} {request}"
@@ -166,7 +151,8 @@ def test_conditions_mean_the_same(client: Any, text: str) -> None:
     request = {"TableName": "Events", "Item": ITEM, "ConditionExpression": text}
     request |= {"ExpressionAttributeValues": used} if used else {}
     with mock_aws():
-        _tables(client)
+        for described in TABLES:
+            create_table(client, described)
         ours = Dynamo(lambda: 0.0, lambda: False, lambda table, old, new: None)
         for table in (client, ours):
             table.put_item(TableName="Events", Item=ITEM)

@@ -20,19 +20,19 @@ from tests.model.baton import Actor, Stage, Stopped
 from tests.model.checks import Checks, Violation
 from tests.model.dynamo import Dynamo, refusal
 from tests.model.fleet import Fleet, Instance
-from troop.aws.balancers import Balancers
-from troop.aws.claim import Claims
-from troop.aws.decisions import DecisionTable
-from troop.aws.events import EventTable, StepRefused
-from troop.aws.starts import Starts
-from troop.aws.state import PolicyTable, StateTable
-from troop.aws.termination import Terminator
+from troop.aws.chaos.balancers import Balancers
+from troop.aws.chaos.claim import Claims
+from troop.aws.chaos.decisions import DecisionTable
+from troop.aws.chaos.events import EventTable, StepRefused
+from troop.aws.chaos.starts import Starts
+from troop.aws.chaos.state import PolicyTable, StateTable
+from troop.aws.chaos.termination import Terminator
+from troop.flows.chaos.on_demand import OnDemand
+from troop.flows.chaos.sweep import Sweeper
+from troop.flows.chaos.terminate import Termination
+from troop.flows.chaos.tick import Tick
+from troop.flows.chaos.watch import Watcher
 from troop.flows.clocks import ClockError
-from troop.flows.on_demand import OnDemand
-from troop.flows.sweep import Sweeper
-from troop.flows.terminate import Termination
-from troop.flows.tick import Tick
-from troop.flows.watch import Watcher
 from troop.settings import Settings
 
 SALT = b"model"
@@ -91,11 +91,15 @@ class World:
         events = EventTable(dynamodb, "Events", "State", self.stage_sleep)
         policies = PolicyTable(dynamodb, "GroupTags")
         state = StateTable(dynamodb, "State", self.settings.leashed)
+        balancers = Balancers(lambda service: other)
         seen: dict[str, Any] = {"settings": self.settings, "autoscaling": autoscaling, "cloudwatch": other, "ec2": ec2}
+        seen["balancers"] = balancers
         seen |= {"events": events, "policies": policies, "state": state, "salt": self._salt, "clock": self.clock}
         self.s3, self.events = other, events
-        self.tick = Tick(decisions=DecisionTable(dynamodb, "Decisions", timedelta(days=90), self.stage_sleep), **seen)
+        decisions = DecisionTable(dynamodb, "Decisions", timedelta(days=90), self.stage_sleep)
+        self.tick = Tick(decisions=decisions, **seen)
         self.termination = Termination(
+            decisions=decisions,
             claims=Claims(dynamodb, "Events", "State", "GroupTags", self.settings.leashed, self.stage_sleep),
             terminator=Terminator(ec2, autoscaling),
             **seen,
@@ -105,9 +109,7 @@ class World:
             claims=self.termination.claims, starts=Starts(other, "arn:aws:states:r:1:stateMachine:od"), **seen
         )
         timeout = timedelta(minutes=self.settings.recovery_timeout_minutes)
-        self.watcher = Watcher(
-            autoscaling, Balancers(lambda service: other), events, timeout, self.clock, self.stage_sleep
-        )
+        self.watcher = Watcher(autoscaling, balancers, events, timeout, self.clock, self.stage_sleep)
         self.sweeper = Sweeper(ec2, autoscaling, events, self.watcher, self.clock, self.stage_sleep)
 
     # Time
@@ -185,6 +187,7 @@ class World:
         self._between(operation)
         fault = self._fault()
         if fault == "before":
+            self.checks.failed(operation, request)
             raise self._refusal(operation)
         act = getattr(backend, operation)
         answer = act(**request)
@@ -194,8 +197,10 @@ class World:
             answer["ResponseMetadata"] = {"RetryAttempts": 1}
         if fault == "lost":
             self.say(f"{operation}: answer lost")
+            self.checks.failed(operation, request)
             raise ReadTimeoutError(endpoint_url="https://aws")
         if self.dice.random() < self.faults.kill:
+            self.checks.failed(operation, request)
             raise Killed
         return answer
 

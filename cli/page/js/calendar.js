@@ -89,7 +89,7 @@ function cell(one, today, hits, any) {
     h("h2", {}, h("time", { datetime: one.day }, shortDay(one.day)), one.day === today && h("span", { class: "now" }, " today")),
     one.closed && h("p", { class: "closed", title: one.closed.detail }, state === "weekend" ? "weekend" : [h("strong", {}, state), " ", name(one.closed.detail)]),
     !one.closed && !past && one.ticks === 0 && h("p", { class: "closed" }, "over for today"),
-    any && !one.closed && one.ticks > 0 && !few.length && h("p", { class: "closed muted" }, "none"),
+    any && !one.closed && one.ticks > 0 && !few.length && h("p", { class: "closed muted" }, one.day === today ? "no more today" : "none"),
     few.length > 0 && h("ul", {}, few.map(expected)),
     others.length > 0 && more(others),
   );

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { badge, facts, fill, h, heading, link, loading, name, problem, select, still, table } from "./dom.js";
-import { count, kind, moment, seconds, sentence, share, unitAddress, words } from "./format.js";
+import { clock, count, kind, moment, seconds, sentence, share, unitAddress, words } from "./format.js";
 import { beyond, gap, joined, merged, news, renewed } from "./known.js";
 
 const PAGE = 50;
@@ -185,7 +185,7 @@ export async function show(main, signal) {
 
 function liveAt(at, left) {
   const turns = left > BY_ID ? ` ${count(left)} older ones are under way: they are looked at in turn, ${BY_ID} at a time.` : "";
-  return `Live: looked at ${at.toLocaleTimeString()}.${turns}`;
+  return `Live: looked at ${clock(at)}.${turns}`;
 }
 
 function announce(fresh) {

@@ -2,7 +2,9 @@
 
 const MOMENT = new Intl.DateTimeFormat(undefined, {
   year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit",
+  hourCycle: "h23", timeZoneName: "short",
 });
+const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZoneName: "short" });
 const DAY = new Intl.DateTimeFormat("en", { weekday: "short", day: "numeric", month: "short", timeZone: "UTC" });
 const LONG_DAY = new Intl.DateTimeFormat("en", { weekday: "long", day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
 
@@ -18,9 +20,15 @@ export function moment(text) {
   return element;
 }
 
+/** A time of this day, on this machine's clock: "03:58:10 UTC". */
+export const clock = (at) => CLOCK.format(at);
+
 /** "Mon, Nov 23" of 2026-11-23. */
 export const day = (text) => DAY.format(new Date(`${text}T00:00:00Z`));
 export const longDay = (text) => LONG_DAY.format(new Date(`${text}T00:00:00Z`));
+
+/** The first day that it can still be: on which calendar's clock it ends, the API knows. */
+export const stillToday = () => new Date(Date.now() - 12 * 3_600_000).toISOString().slice(0, 10);
 
 /** A day so many days after another, as YYYY-MM-DD. */
 export function dayAfter(text, days) {
@@ -85,12 +93,21 @@ export const words = (status) => String(status).toLowerCase().replaceAll("_", " 
 
 const PLAIN = /^[A-Za-z0-9_.-]$/;
 
-/** The address of a unit's view: the API's form of a name as one segment of a path, ~ in place of %. */
-export function unitAddress(unit) {
-  const dots = /^\.*$/.test(unit); // a segment of nothing but dots would be a step along the path
-  const bytes = Array.from(new TextEncoder().encode(unit), (byte) => {
+/** The API's form of a name as one segment of a path, ~ in place of %. */
+function segment(text) {
+  const dots = /^\.*$/.test(text); // a segment of nothing but dots would be a step along the path
+  const bytes = Array.from(new TextEncoder().encode(text), (byte) => {
     const char = String.fromCharCode(byte);
     return PLAIN.test(char) && !(dots && char === ".") ? char : `~${byte.toString(16).toUpperCase().padStart(2, "0")}`;
   });
-  return `#/units/${bytes.join("")}`;
+  return bytes.join("");
+}
+
+/** The address of a unit's view. */
+export const unitAddress = (unit) => `#/units/${segment(unit)}`;
+
+/** The address of an event's view. */
+export function eventAddress(eventId) {
+  const [head, ...rest] = eventId.split("#");
+  return `#/events/${head}~${segment(rest.join("#"))}`;
 }

@@ -10,6 +10,7 @@ const VIEWS = [
   [/^#\/units$/, () => import("./units.js"), "#/units"],
   [/^#\/units\/([^/]+)$/, () => import("./unit.js"), "#/units"],
   [/^#\/events$/, () => import("./events.js"), "#/events"],
+  [/^#\/events\/([^/]+)$/, () => import("./event.js"), "#/events"],
   [/^#\/calendar$/, () => import("./calendar.js"), "#/calendar"],
   [/^#\/runs$/, () => import("./runs.js"), "#/runs"],
   [/^#\/runs\/([^/]+)$/, () => import("./run.js"), "#/runs"],

@@ -1,7 +1,8 @@
-// Runs of benchmarks, newest first.
+// Runs of benchmarks, newest first, and below them standing fleets.
 
 import { get } from "./api.js";
 import { badge, fill, h, heading, link, loading, name, problem, table } from "./dom.js";
+import { fleets } from "./fleets.js";
 import { count, duration, kind, moment, money, share, who, words } from "./format.js";
 
 const PAGE = 50;
@@ -33,20 +34,25 @@ const COLUMNS = [
 export async function show(main, signal) {
   let runs = [];
   let cursor = "";
+  const standing = fleets(signal);
   let round = 0; // of loading: answers to earlier rounds are dropped
   const list = h("div", {});
   const more = h("div", { class: "buttons" });
   const summary = h("p", { class: "muted", role: "status" });
-  fill(main, h("div", { class: "headline" }, heading("Benchmarks"), h("button", { type: "button", onclick: () => load(true) }, "Load anew")), summary, list, more);
+  fill(main, h("div", { class: "headline" }, heading("Benchmarks"), h("button", { type: "button", onclick: () => load(true) }, "Load anew")), summary, list, more, standing.element);
 
   async function load(anew = false) {
     const mine = ++round;
-    if (anew) [runs, cursor] = [[], ""];
+    if (anew) {
+      [runs, cursor] = [[], ""];
+      standing.clear(); // they come when runs have: what refuses both is said once
+    }
     if (!runs.length) fill(list, loading("runs"));
     fill(more);
     try {
       const page = await get("benchmarks", { limit: PAGE, cursor }, signal);
       if (mine !== round) return;
+      if (!cursor) standing.load();
       runs = [...runs, ...page.runs];
       cursor = page.cursor;
       fill(summary, runs.length ? share(runs.length, runs.length, "run", cursor) : ["There are no runs. ", h("code", {}, "troop bench run FILE"), " starts one."]);

@@ -3,7 +3,7 @@
 import { change, get } from "./api.js";
 import { ask, once } from "./dialogs.js";
 import { badge, field, fill, flash, h } from "./dom.js";
-import { moment, who } from "./format.js";
+import { clock, moment, who } from "./format.js";
 
 const EVERY = 30_000;
 
@@ -18,9 +18,18 @@ const BRIEFLY = {
   unleashed: "terminates instances",
 };
 const state = (now) => (now.halted ? "halted" : now.leashed ? "leashed" : "unleashed");
+const ALREADY = { true: "It has been halted already.", false: "It has been resumed already." };
 const KIND = { halted: "bad", leashed: "info", unleashed: "good" };
 
 const place = () => document.getElementById("switch");
+
+let known; // the switch as it was read last, and `at`: when
+let turns = 0; // changes from here: what was asked before one says how it was before
+const label = h("span", {});
+const means = h("span", { class: "means muted small" });
+const again = h("button", { type: "button", class: "again", onclick: () => look() }, "Look again");
+// It stays the same element, so that whoever stands on it is not thrown off by a look.
+const button = h("button", { type: "button", onclick: () => once(button.dataset.act === "resume" ? resume : halt) });
 
 /** Shows it, and goes on looking while somebody looks. */
 export async function watch() {
@@ -29,28 +38,40 @@ export async function watch() {
   document.addEventListener("visibilitychange", () => document.hidden || look());
 }
 
-async function look() {
+async function look(then = draw, failed = drawUnknown) {
+  const mine = turns;
   try {
-    draw(await get("switch"));
+    const now = await get("switch");
+    if (mine === turns) then(now);
   } catch (error) {
-    fill(place(), badge("switch unknown", "warn"), h("button", { type: "button", title: error.message, onclick: look }, "Look again"));
+    if (mine === turns) failed(error);
   }
 }
 
 function draw(now) {
-  const label = state(now);
-  // The button stays the same element, so that whoever stands on it is not thrown off by a look.
-  const before = place().querySelector("button[data-act]");
-  const act = now.halted ? "resume" : "halt";
-  if (before?.dataset.act === act && place().dataset.state === label) return;
-  place().dataset.state = label;
-  const about = [BRIEFLY[label], now.halted && now.changed_by && `, by ${who(now.changed_by)}`, now.halted && now.reason && `: ${now.reason}`].filter(Boolean).join("");
-  const button = h(
-    "button",
-    { type: "button", "data-act": act, class: now.halted ? "primary" : "danger", onclick: () => once(now.halted ? resume : halt) },
-    now.halted ? "Resume …" : "Halt …",
-  );
-  fill(place(), badge(label, KIND[label]), h("span", { class: "means muted small" }, about), button);
+  known = { ...now, at: new Date() };
+  const by = [now.changed_by && `, by ${who(now.changed_by)}`, now.reason && `: ${now.reason}`];
+  const said = [BRIEFLY[state(now)], ...(now.halted ? by : [])].filter(Boolean).join("");
+  show(state(now), KIND[state(now)], said, { resume: now.halted, loud: now.halted });
+}
+
+/** Halting needs no look: what cannot be read can still be turned off. */
+function drawUnknown(error) {
+  const said = known ? `as of ${clock(known.at)}: ${BRIEFLY[state(known)]}. It cannot be read now.` : `The switch cannot be read: ${error.message}`;
+  show(known ? state(known) : "unknown", "warn", said, { unread: error.message, loud: true });
+}
+
+function show(text, kind, said, { resume = false, loud = false, unread = "" }) {
+  fill(label, badge(text, kind));
+  fill(means, said);
+  means.title = again.title = unread;
+  again.hidden = !unread;
+  place().classList.toggle("loud", loud);
+  button.dataset.act = resume ? "resume" : "halt";
+  button.className = resume ? "primary" : "danger";
+  const words = resume ? "Resume …" : "Halt …";
+  if (button.textContent !== words) fill(button, words);
+  if (!place().contains(button)) fill(place(), label, means, again, button);
 }
 
 const since = (now) =>
@@ -70,7 +91,7 @@ async function halt() {
     wanted: { halted: true },
     told: (now) => [
       h("p", {}, "At once nothing is rolled and nothing is terminated any more; claims that were made are not carried out. Recoveries are still watched, and benchmarks go on."),
-      since(now),
+      now && since(now),
     ],
     reason,
     done: "Halted: nothing is terminated until somebody resumes.",
@@ -93,34 +114,44 @@ async function resume() {
 }
 
 async function turn({ title, yes, danger, wanted, told, reason, done }) {
-  let now;
-  try {
-    now = await get("switch");
-  } catch (error) {
-    flash(error.message);
-    return;
-  }
-  if (now.halted === wanted.halted) {
+  const said = h("div", {}, told(known));
+  const tell = (now) => {
     draw(now);
-    flash(now.halted ? "It has been halted already." : "It has been resumed already.");
-    return;
+    fill(said, now.halted === wanted.halted ? [h("p", {}, h("strong", {}, ALREADY[String(now.halted)])), since(now)] : told(now));
+  };
+  if (wanted.halted) look(tell); // nobody waits for it
+  else {
+    try {
+      tell(await get("switch")); // into what it is resumed must be known
+    } catch (error) {
+      flash(error.message);
+      return;
+    }
+    if (!known.halted) {
+      flash(ALREADY.false);
+      return;
+    }
   }
-  const content = (seen) => [told(seen), field("Why (goes on record)", reason)];
+  const content = [said, field("Why (goes on record)", reason)];
   let after;
   const was = await ask({
     title,
     yes,
     danger,
-    content: content(now),
+    content,
     act: async () => {
       const text = reason.value.trim();
+      turns += 1;
       after = await change("PATCH", "switch", { ...wanted, ...(text && { reason: text }) });
     },
-    conflict: async () => content(await get("switch")),
+    conflict: async () => {
+      tell(await get("switch"));
+      return content;
+    },
   });
   if (!was) return;
   draw(after);
   flash(done);
-  place().querySelector("button")?.focus();
+  button.focus();
   dispatchEvent(new CustomEvent("troop-switched", { detail: after }));
 }

@@ -3,8 +3,9 @@
 import { change, get } from "./api.js";
 import { ask, once } from "./dialogs.js";
 import { badge, facts, field, fill, flash, h, heading, link, loading, name, problem, table } from "./dom.js";
+import { lapse } from "./event.js";
 import { COLUMNS as EVENT_COLUMNS } from "./events.js";
-import { dayAfter, longDay, moment, plain, whence, who } from "./format.js";
+import { dayAfter, longDay, moment, plain, stillToday, whence, who } from "./format.js";
 import { noted } from "./units.js";
 
 const MEANS = {
@@ -15,7 +16,14 @@ const MEANS = {
 export async function show(main, signal, id) {
   const path = `groups/${id}`;
   fill(main, loading("the unit"));
-  let unit = await get(path, {}, signal);
+  let unit;
+  try {
+    unit = await get(path, {}, signal);
+  } catch (error) {
+    if (error.status !== 404) throw error;
+    nothing(main, id);
+    return;
+  }
   const place = h("div", {});
   const why = whyPanel(unit.unit, signal);
   fill(main, place, why.element);
@@ -64,7 +72,7 @@ export async function show(main, signal, id) {
 
   function optOut() {
     const reason = h("input", { maxlength: "256", name: "reason", autocomplete: "off" });
-    const until = h("input", { type: "date", name: "until", min: new Date().toISOString().slice(0, 10) });
+    const until = h("input", { type: "date", name: "until", min: stillToday() });
     const owner = h("input", { maxlength: "256", name: "owner", autocomplete: "off" });
     return decide(
       `Leave ${unit.unit} alone?`,
@@ -92,13 +100,28 @@ export async function show(main, signal, id) {
       unit.unrecovered ? "Put back" : "Opt in",
       (now) => [
         h("p", {}, `From the next decision on instances of ${groupsOf(now)} can be terminated again. An opt-out, its end and its reason are removed.`),
-        now.unrecovered && h("p", {}, `It has not recovered from ${now.unrecovered}: this puts it back all the same.`),
+        now.unrecovered && h("p", {}, "It has not recovered from ", lapse(now), ": this puts it back all the same."),
         standing(now),
       ],
       (now) => ({ opt_in: true, opt_out: null, until: null, reason: null, ...(now.unrecovered && { unrecovered: false }) }),
       (now) => (now.policy.takes_part?.value ? `${now.unit} takes part.` : `${now.unit} is changed, and still left alone: ${now.policy.takes_part?.source}.`),
     );
   }
+}
+
+function nothing(main, id) {
+  let called = id;
+  try {
+    called = decodeURIComponent(id.replaceAll("~", "%"));
+  } catch {
+    // no spelling of a name
+  }
+  fill(
+    main,
+    h("p", { class: "back" }, link("#/units", "← Units")),
+    heading("There is no unit ", name(called)),
+    h("p", {}, "No group of this account and region belongs to it, and nobody has set a policy for it. Those there are: ", link("#/units", "the list of units"), "."),
+  );
 }
 
 const groupsOf = (unit) => unit.groups.map((group) => group.group).slice(0, 5).join(", ") + (unit.groups.length > 5 ? ` and ${unit.groups.length - 5} more` : "") || unit.unit;
@@ -129,15 +152,15 @@ function head(unit, optOut, optIn) {
       h(
         "div",
         { class: "actions" },
-        (out || unit.unrecovered) && !shield && h("button", { type: "button", class: "primary", onclick: optIn }, unit.unrecovered ? "Put back …" : "Opt in …"),
+        ((out && !malformed) || unit.unrecovered) && !shield && h("button", { type: "button", class: "primary", onclick: optIn }, unit.unrecovered ? "Put back …" : "Opt in …"),
         (!out || shield || malformed) && h("button", { type: "button", onclick: optOut }, "Opt out …"),
       ),
     ),
     !unit.known && h("p", { class: "problem" }, "No group of this unit is known: it is set ahead, or misspelled."),
     shield && h("p", { class: "problem" }, `It is protected by the ${shield} of its groups: nothing terminates their instances, whatever its policy says.`),
-    unit.unrecovered && h("p", { class: "problem" }, "It has not recovered from ", name(unit.unrecovered), ", and is left alone until it is put back."),
+    unit.unrecovered && h("p", { class: "problem" }, "It has not recovered from ", lapse(unit), ", and is left alone until it is put back."),
     (unit.missing_alarms ?? []).map((alarm) => h("p", { class: "problem" }, "There is no alarm ", name(alarm), ": until there is, it is left alone.")),
-    unit.problems.map((text) => h("p", { class: "problem" }, `Malformed, so it is left alone: ${text}`)),
+    unit.problems.map((text) => h("p", { class: "problem" }, `Malformed, so it is left alone until that is mended, whatever else its policy says: ${text}`)),
   ];
 }
 
@@ -147,7 +170,7 @@ function details(unit) {
     h("h2", {}, "Policy"),
     table("What holds, and where each value comes from", [
       { label: "Value", cell: ([key]) => MEANS[key] ?? key },
-      { label: "Holds", cell: ([key, { value }]) => (key === "takes_part" ? badge(value ? "yes" : "no", value ? "good" : "info") : name(plain(value))) },
+      { label: "Holds", cell: ([key, { value }]) => (key === "takes_part" ? takesPart(unit, value) : name(plain(value))) },
       { label: "Comes from", cell: ([, { source }]) => name(whence(source)) },
     ], policy),
     facts([
@@ -173,6 +196,10 @@ function details(unit) {
       : h("p", { class: "muted" }, "None through the API."),
   ];
 }
+
+/** Its policy's word, unless it is left alone all the same. */
+const takesPart = (unit, value) =>
+  value && unit.unrecovered ? [badge("not now", "bad"), h("small", { class: "source" }, "its policy says yes; it has not recovered")] : badge(value ? "yes" : "no", value ? "good" : "info");
 
 /** Why it was left alone on a day, or what became of it: by default on the last day on record. */
 function whyPanel(unit, signal) {
@@ -204,7 +231,7 @@ function whyPanel(unit, signal) {
     try {
       const told = await get("ui/why", { unit, day: wanted }, signal);
       if (mine !== asked) return;
-      day.value = told.day ?? new Date().toISOString().slice(0, 10);
+      day.value = told.day ?? stillToday();
       fill(
         said,
         h("p", { class: "answer" }, told.answer),

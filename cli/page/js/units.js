@@ -2,18 +2,22 @@
 
 import { get } from "./api.js";
 import { badge, fill, h, heading, link, loading, name, problem, select, table } from "./dom.js";
-import { count, share, whence } from "./format.js";
+import { lapse } from "./event.js";
+import { clock, count, share, whence } from "./format.js";
 
 const PAGE = 50; // the longest that the API gives
 const AT_ONCE = 500; // groups that are loaded before somebody asks for more
+const STALE = 60_000; // milliseconds, after which coming back loads the list anew
 const SHOWN = 200; // rows that are shown before somebody asks for more
 
 // Kept while the page is open, so that coming back finds the list as it was left.
-const kept = { rows: [], cursor: undefined, search: "", part: "all", by: "unit", down: false, shown: SHOWN };
+const kept = { rows: [], at: null, cursor: undefined, search: "", part: "all", by: "unit", down: false, shown: SHOWN };
 
 const PARTS = [["all", "All"], ["in", "Taking part"], ["out", "Left alone"], ["wrong", "With problems"]];
 
 const one = (values) => (new Set(values).size === 1 ? values[0] : undefined);
+
+const among = (groups, key) => [...new Set(groups.map((group) => group[key]).filter(Boolean))].join(", ");
 
 /** Groups of the API as units; what its groups differ in is undefined: which of it holds, the unit's own page tells. */
 export function units(rows) {
@@ -34,15 +38,19 @@ export function units(rows) {
     last_day: groups[0].last_day,
     unrecovered: groups[0].unrecovered,
     problems: [...new Set(groups.flatMap((group) => group.problems))],
+    owner: among(groups, "owner"),
+    reason: among(groups.filter((group) => !group.takes_part), "reason"),
+    until: among(groups.filter((group) => !group.takes_part), "until"),
   }));
 }
 
 export async function show(main, signal) {
   const list = h("div", {});
   const summary = h("p", { class: "muted", role: "status" });
+  const age = h("p", { class: "muted" });
   const more = h("div", { class: "buttons" });
   const search = h("input", {
-    type: "search", id: "search", value: kept.search, placeholder: "unit, group, calendar", autocomplete: "off", spellcheck: "false",
+    type: "search", id: "search", value: kept.search, placeholder: "unit, group, owner, reason, calendar", autocomplete: "off", spellcheck: "false",
     oninput: (event) => change({ search: event.target.value, shown: SHOWN }),
   });
   const parts = select(PARTS, kept.part, (part) => change({ part, shown: SHOWN }));
@@ -56,7 +64,7 @@ export async function show(main, signal) {
       h("div", { class: "field grow" }, h("label", { for: "search" }, "Search"), search),
       h("div", { class: "field" }, h("label", { for: "part" }, "Show"), parts),
     ),
-    summary,
+    h("div", { class: "sides" }, summary, age),
     list,
     more,
   );
@@ -75,6 +83,7 @@ export async function show(main, signal) {
     const all = units(kept.rows);
     const found = ordered(all.filter(matches));
     const rows = found.slice(0, kept.shown);
+    fill(age, `Loaded at ${clock(kept.at)}.`);
     fill(summary, all.length || kept.cursor ? share(found.length, all.length, "unit", kept.cursor) : "There are no Auto Scaling groups in this account and region.");
     fill(list, rows.length ? table("Units and what holds for each", COLUMNS, rows, { by: kept.by, down: kept.down, change: sort }) : null);
     fill(
@@ -88,10 +97,10 @@ export async function show(main, signal) {
 
   async function load(anew = false) {
     const mine = ++round;
-    if (anew) Object.assign(kept, { rows: [], cursor: undefined });
+    const until = anew ? Math.max(AT_ONCE, kept.rows.length) : kept.rows.length + AT_ONCE;
+    if (anew) Object.assign(kept, { rows: [], at: new Date(), cursor: undefined });
     if (!kept.rows.length) fill(list, loading("units"));
     fill(more);
-    const until = kept.rows.length + AT_ONCE;
     try {
       do {
         const page = await get("groups", { limit: PAGE, cursor: kept.cursor ?? "" }, signal);
@@ -110,7 +119,7 @@ export async function show(main, signal) {
     }
   }
 
-  if (kept.cursor === undefined) await load(true);
+  if (kept.cursor === undefined || Date.now() - kept.at > STALE) await load(true);
   else draw();
 }
 
@@ -119,16 +128,17 @@ export function noted(unit) {
   kept.rows = kept.rows.map((row) => {
     if (row.unit !== unit.unit || !unit.policy.takes_part) return row;
     const { value, source } = unit.policy.takes_part;
-    return { ...row, takes_part: value, unrecovered: unit.unrecovered, sources: { ...row.sources, takes_part: source } };
+    const [owner, reason, until] = ["owner", "reason", "until"].map((key) => unit.policy[key]?.value);
+    return { ...row, takes_part: value, unrecovered: unit.unrecovered, owner, reason, until, sources: { ...row.sources, takes_part: source } };
   });
 }
 
 function matches(unit) {
   const wrong = unit.problems.length > 0 || Boolean(unit.unrecovered);
   if (kept.part === "in" && !(unit.takes_part && !wrong)) return false;
-  if (kept.part === "out" && unit.takes_part) return false;
+  if (kept.part === "out" && unit.takes_part && !wrong) return false;
   if (kept.part === "wrong" && !wrong) return false;
-  const text = [unit.unit, ...unit.groups, unit.calendar ?? ""].join("\n").toLowerCase();
+  const text = [unit.unit, ...unit.groups, unit.calendar ?? "", unit.owner, unit.reason, unit.until, ...unit.problems].join("\n").toLowerCase();
   return kept.search.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
 
@@ -140,14 +150,20 @@ function ordered(found) {
 }
 const COLLATOR = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 
-const wrongs = (unit) => [unit.unrecovered && ["has not recovered from ", name(unit.unrecovered)], ...unit.problems].filter(Boolean);
+const wrongs = (unit) => [unit.unrecovered && ["has not recovered from ", lapse(unit)], ...unit.problems].filter(Boolean);
+
+function leftAlone(unit) {
+  if (unit.takes_part || unit.protected) return null;
+  if (unit.source("takes_part") === "settings") return "nobody has opted it in";
+  return ["opted out", unit.until && ` until ${unit.until}`, unit.reason && [": ", name(unit.reason)]];
+}
 
 /** A value and, small, where it comes from. */
 const sourced = (shown, source) => [shown, source && h("small", { class: "source" }, name(whence(source)))];
 const differs = () => h("span", { class: "muted" }, "differs");
 
 const COLUMNS = [
-  { label: "Unit", sort: "unit", cell: (unit) => link(`#/units/${encodeURIComponent(unit.id)}`, name(unit.unit)) },
+  { label: "Unit", sort: "unit", cell: (unit) => [link(`#/units/${encodeURIComponent(unit.id)}`, name(unit.unit)), unit.owner && h("small", { class: "source" }, name(unit.owner))] },
   {
     label: "Groups", sort: "groups",
     cell: (unit) => (unit.groups.length === 1 ? (unit.groups[0] === unit.unit ? h("span", { class: "muted" }, "the same") : name(unit.groups[0])) : h("span", { title: unit.groups.join(", ") }, `${unit.groups.length} groups`)),
@@ -161,5 +177,8 @@ const COLUMNS = [
   { label: "In service", sort: "in_service", number: true, cell: (unit) => `${unit.in_service} of ${unit.desired}` },
   { label: "Calendar", sort: "calendar", cell: (unit) => sourced(unit.calendar === undefined ? differs() : name(unit.calendar), unit.source("calendar")) },
   { label: "Last terminated", sort: "last_day", cell: (unit) => unit.last_day },
-  { label: "Problems", sort: "problems", wide: true, cell: (unit) => wrongs(unit).length ? wrongs(unit).map((text) => h("p", { class: "wrong" }, text)) : null },
+  {
+    label: "Why left alone", sort: "problems", wide: true,
+    cell: (unit) => (wrongs(unit).length ? wrongs(unit).map((text) => h("p", { class: "wrong" }, text)) : leftAlone(unit)),
+  },
 ];

@@ -18,7 +18,7 @@ from troop.bench.plan import variant_document
 from troop.bench.problems import Problem
 from troop.bench.record import Cell, CellStatus, Kind, RunStatus
 from troop.bench_file.models import FILE
-from troop.flows.benchmarks import Told
+from troop.flows.bench.benchmarks import Told
 
 
 class RunIn(EstimateIn):

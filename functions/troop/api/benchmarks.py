@@ -11,7 +11,6 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
-from troop import wiring
 from troop.api.bench_models import ArtifactIn, RunIn, RunOut, RunsOut, ToldRunOut, UploadOut, contents
 from troop.api.errors import answers
 from troop.api.money_models import EstimateIn, EstimateOut, estimated
@@ -29,7 +28,8 @@ from troop.api.run_answers import (
 from troop.bench.problems import BadBenchmarkError
 from troop.bench_file.read import read_all
 from troop.errors import MissingRunError
-from troop.flows.benchmarks import Benchmarks, BucketError, OtherRunError
+from troop.flows.bench.benchmarks import Benchmarks, BucketError, OtherRunError
+from troop.wiring import bench_api
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
@@ -82,8 +82,9 @@ def run_benchmark(body: Annotated[RunIn, Body()]) -> Response[Any]:
 )
 def estimate_benchmark(body: Annotated[EstimateIn, Body()]) -> Response[Any]:
     """As POST /benchmarks, but nothing is launched, stored or started, and artifacts need not be there. Costs 3 calls
-    to EC2, 1 of Service Quotas for each family of instance types, a read of the prices that are kept; and of those that
-    are not, 1 call to the Price List for each type, and 1 for spot, once a day, and an hour.
+    to EC2, 1 of Service Quotas for each family of instance types and 1 more where spot is wanted of it, a read of the
+    prices that are kept; and of those that are not, 1 call to the Price List for each type, and 1 for spot, once a
+    day, and an hour.
     """
     found = _benchmarks()
     files, problems = contents(body.files)
@@ -173,7 +174,7 @@ def stop_benchmark(run: RunId) -> Response[Any]:
 
 def _benchmarks() -> Benchmarks:
     check_switched_on()
-    return wiring.benchmarks()
+    return bench_api.benchmarks()
 
 
 def no_run(run: str) -> NotFoundError:

@@ -10,12 +10,13 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from troop import values, wiring
+from troop import values
 from troop.api import cursors
 from troop.api.errors import answers
 from troop.api.models import Moment
-from troop.aws.decision_queries import BadPosition, Decided
+from troop.aws.chaos.decision_queries import BadPosition, Decided
 from troop.chaos.units import LONGEST_UNIT, unit_to_url
+from troop.wiring import chaos_tables, environment
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
@@ -55,7 +56,7 @@ class DecidedOut(BaseModel):
 
     @classmethod
     def of(cls, decided: Decided) -> DecidedOut:
-        calendar = wiring.settings().calendars.get(decided.calendar)
+        calendar = environment.settings().calendars.get(decided.calendar)
         return cls(
             unit=decided.unit,
             id=unit_to_url(decided.unit),
@@ -99,7 +100,7 @@ def list_decisions(
     if unit is None and day is None:
         raise BadRequestError("give unit, day, or both: there is no listing of all decisions")
     listing = ["decisions", unit, day]
-    queries = wiring.decision_queries()
+    queries = chaos_tables.decision_queries()
     with cursors.refused(BadPosition):
         position = cursors.decode(cursor, listing)
         if unit is not None:

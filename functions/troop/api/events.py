@@ -10,12 +10,12 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import AwareDatetime
 
-from troop import wiring
 from troop.api import cursors
 from troop.api.errors import answers
 from troop.api.models import EventOut, EventsOut
-from troop.aws.event_queries import BadPosition, EventFilter
+from troop.aws.chaos.event_queries import BadPosition, EventFilter
 from troop.chaos.events import Status, from_url
+from troop.wiring import chaos_tables
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
@@ -46,7 +46,7 @@ def list_events(
     listing = [unit, group, status, wanted.since, wanted.until]
     with cursors.refused(BadPosition):
         position = cursors.decode(cursor, listing)
-        page = wiring.event_queries().page(wanted, limit, position)
+        page = chaos_tables.event_queries().page(wanted, limit, position)
     return EventsOut(
         events=[EventOut.of(event) for event in page.events],
         cursor=cursors.encode(page.position, listing),
@@ -59,7 +59,7 @@ def list_events(
 def get_event(id: Annotated[str, Path(max_length=1024, description="As GET /events gives it")]) -> EventOut:
     """404 when there is no such event."""
     event_id = from_url(id)
-    event = wiring.events().get(event_id) if len(event_id.encode()) <= LONGEST_KEY else None
+    event = chaos_tables.events().get(event_id) if len(event_id.encode()) <= LONGEST_KEY else None
     if event is None:
         raise NotFoundError(f"there is no event {id!r}: GET /events lists the ids there are")
     return EventOut.of(event)

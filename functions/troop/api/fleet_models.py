@@ -14,7 +14,7 @@ from troop.api.unit_models import refuse_unknown
 from troop.bench.admission import MOST_FILES
 from troop.bench.record import Run
 from troop.bench.standing import MOST_OF_A_ROLE, Counts, GroupSeen, Place, Standing, counted
-from troop.flows.fleets import ToldFleet
+from troop.flows.bench.fleets import ToldFleet
 
 MOST_REFUSALS = 3
 """Of a role, in one answer: the newest ones."""

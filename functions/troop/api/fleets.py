@@ -11,7 +11,6 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
-from troop import wiring
 from troop.api.bench_models import contents
 from troop.api.errors import answers
 from troop.api.fleet_models import EstimateFleetIn, FleetOut, FleetsOut, ScaleIn, StartFleetIn, ToldFleetOut
@@ -23,9 +22,10 @@ from troop.bench.problems import BadBenchmarkError
 from troop.bench.record import Run
 from troop.bench_file.read_fleet import read_fleet
 from troop.errors import MissingRunError
-from troop.flows.benchmarks import BucketError, OtherRunError
-from troop.flows.fleet import standing_of
-from troop.flows.fleets import FleetOverError, ScaledAtOnceError, StandingFleets
+from troop.flows.bench.benchmarks import BucketError, OtherRunError
+from troop.flows.bench.fleet import standing_of
+from troop.flows.bench.fleets import FleetOverError, ScaledAtOnceError, StandingFleets
+from troop.wiring import bench_api
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
@@ -166,7 +166,7 @@ def remove_fleet(fleet: FleetId) -> Response[Any]:
 
 def _fleets() -> StandingFleets:
     check_switched_on()
-    return wiring.fleets()
+    return bench_api.fleets()
 
 
 def _no_fleet(fleet: str) -> NotFoundError:

@@ -9,17 +9,17 @@ from aws_lambda_powertools.event_handler.exceptions import BadRequestError, NotF
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
-from troop import wiring
 from troop.api import cursors
 from troop.api.errors import answers
 from troop.api.requests import author_of
 from troop.api.unit_models import GroupOut, GroupsOut, UnitOut, UnitPatch
+from troop.aws.chaos.groups import BadToken
 from troop.aws.clients import quick_client
-from troop.aws.groups import BadToken
 from troop.chaos.units import LONGEST_UNIT, is_unit, unit_from_url, unit_to_url
-from troop.flows.alarms import missing
-from troop.flows.edits import ConflictError
-from troop.flows.units import UnitView
+from troop.flows.chaos.alarms import missing
+from troop.flows.chaos.edits import ConflictError
+from troop.flows.chaos.units import UnitView
+from troop.wiring import chaos_api, environment
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
@@ -45,7 +45,7 @@ def list_groups(
     """
     with cursors.refused(BadToken, "cursor has expired: start again without it"):
         token = cursors.decode(cursor, LISTING)
-        rows, following = wiring.units().page(limit, token, wiring.now())
+        rows, following = chaos_api.units().page(limit, token, environment.now())
     return GroupsOut(
         groups=[GroupOut.of(row) for row in rows],
         cursor=cursors.encode(following, LISTING),
@@ -60,7 +60,7 @@ def get_unit(unit: _Unit) -> UnitOut:
     more for a unit that has neither group nor item; for the name of a group, twice the former and one call; and one to
     CloudWatch for a unit with stop alarms.
     """
-    name, units, now = _unit(unit), wiring.units(), wiring.now()
+    name, units, now = _unit(unit), chaos_api.units(), environment.now()
     view = units.look(name, now)
     if not view.groups and not view.item:
         owner = units.owner(name)
@@ -85,8 +85,8 @@ def change_unit(unit: _Unit, body: Annotated[UnitPatch, Body()]) -> UnitOut:
     and GET's once more for the name of a group.
     """
     name, event = _unit(unit), router.current_event.raw_event
-    owner = wiring.units().owner(name)
-    if owner is not None and owner != name and not wiring.units().look(name, wiring.now()).groups:
+    owner = chaos_api.units().owner(name)
+    if owner is not None and owner != name and not chaos_api.units().look(name, environment.now()).groups:
         raise BadRequestError(f"{name!r} is a group of unit {owner!r}: change /groups/{unit_to_url(owner)}")
     # By itself, too, ``until`` is the end of an opt-out: only who says that there is none, or is none any more, may.
     opting_out = body.opt_out or "opt_out" not in body.model_fields_set
@@ -96,10 +96,10 @@ def change_unit(unit: _Unit, body: Annotated[UnitPatch, Body()]) -> UnitOut:
             "alone; without until it has no end"
         )
     try:
-        wiring.editor().unit(name, body.wanted, body.put_back, body.version, author_of(event))
+        chaos_api.editor().unit(name, body.wanted, body.put_back, body.version, author_of(event))
     except ConflictError as conflict:
         raise ServiceError(409, str(conflict)) from None
-    return _told(wiring.units().look(name, wiring.now()))
+    return _told(chaos_api.units().look(name, environment.now()))
 
 
 def _told(view: UnitView) -> UnitOut:
@@ -109,7 +109,7 @@ def _told(view: UnitView) -> UnitOut:
 
 def _today(calendar: str | None) -> date:
     """The local day on a calendar; the earliest on any of them for a unit that may be on any."""
-    calendars, now = wiring.settings().calendars, wiring.now()
+    calendars, now = environment.settings().calendars, environment.now()
     return min(one.at(now).day for name, one in calendars.items() if calendar in (None, name))
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import Field
 
-from troop import wiring
 from troop.api.errors import answers
 from troop.api.models import Out
 from troop.chaos.health import Grade
+from troop.wiring import watchdog
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
@@ -36,6 +36,7 @@ class HealthOut(Out):
 )
 def get_health() -> HealthOut:
     """Answers 200 whatever the checks find; what cannot be read is a check that fails. Costs a bounded number of reads:
-    at most 5 pages of schedules, 5 of executions, one call for each table and 5 more.
+    at most 5 pages of schedules, 5 of executions, one call for each table and 5 more; of alarms 5 pages, and one
+    call for who is told of them.
     """
-    return HealthOut.model_validate(wiring.health().look())
+    return HealthOut.model_validate(watchdog.health_and_alarms().look())

@@ -7,8 +7,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
-from troop import moments, wiring
+from troop import moments
 from troop.chaos.events import Event, Status, to_url
+from troop.wiring import environment
 
 Moment = Annotated[datetime, PlainSerializer(moments.iso, return_type=str)]
 
@@ -65,7 +66,7 @@ class EventOut(BaseModel):
             execution=event.execution,
             deadline=event.deadline,
             terminated_at=event.terminated_at,
-            recover_by=event.terminated_at + wiring.recovery_timeout() if event.terminated_at else None,
+            recover_by=event.terminated_at + environment.recovery_timeout() if event.terminated_at else None,
             recovered_at=event.recovered_at,
             recovery_seconds=event.recovery_seconds,
             detail=event.detail,

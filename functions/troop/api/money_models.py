@@ -14,7 +14,7 @@ from troop.api.run_answers import forbidden_file
 from troop.api.unit_models import refuse_unknown
 from troop.bench.admission import MOST_FILES
 from troop.bench.money import rounded
-from troop.flows.estimating import Judged
+from troop.flows.bench.estimating import Judged
 
 Rounded = Annotated[float, BeforeValidator(lambda value: rounded(value) if isinstance(value, Decimal) else value)]
 """To a millionth, as it is on record."""

@@ -8,13 +8,13 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import BaseModel, Field, JsonValue
 
-from troop import wiring
 from troop.api import cursors
 from troop.api.errors import answers
+from troop.aws.chaos.state import BadUnitKey
 from troop.aws.dynamo import jsonable
-from troop.aws.state import BadUnitKey
 from troop.chaos.changes import version_of
 from troop.chaos.units import is_unit, unit_to_url
+from troop.wiring import chaos_tables
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
@@ -57,7 +57,7 @@ def list_policies(
     """
     with cursors.refused(BadUnitKey):
         after = cursors.decode(cursor, LISTING)
-        items, following = wiring.policies().page(limit, after)
+        items, following = chaos_tables.policies().page(limit, after)
     return PoliciesOut(
         policies=[
             PolicyItemOut(

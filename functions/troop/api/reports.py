@@ -10,14 +10,14 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import BaseModel, Field
 
-from troop import wiring
 from troop.api.benchmarks import RunId, no_run
 from troop.api.errors import answers
 from troop.api.models import Moment
 from troop.api.run_answers import FORBIDDEN, check_switched_on, said, told
 from troop.bench import names
 from troop.errors import MissingRunError, NotEndedError, NothingKeptError
-from troop.flows.report_links import NoReportError, ReportLinks
+from troop.flows.bench.report_links import NoReportError, ReportLinks
+from troop.wiring import bench_api
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
@@ -119,7 +119,7 @@ def make_report(run: RunId) -> Response[Any]:
 
 def _links() -> ReportLinks:
     check_switched_on()
-    return wiring.report_links()
+    return bench_api.report_links()
 
 
 def _with(answer: Response[Any], headers: dict[str, str]) -> Response[Any]:

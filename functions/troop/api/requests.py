@@ -17,7 +17,10 @@ LARGEST_BODIES = dict.fromkeys(("/benchmarks", "/benchmarks/estimate", "/fleets"
 """By path, where more is needed: a benchmark comes with its files, and so does a fleet."""
 
 READS_ITS_OWN = frozenset({"/simianarmy/api/v1/chaos"})
-"""Paths whose routes read bodies themselves, of whatever content type."""
+"""Paths whose routes read bodies and queries themselves, of whatever content type and names."""
+
+SIGNED = "X-Amz-"
+"""What the parameters of a signature begin with that is in the query and not in headers."""
 
 
 def caller_of(event: Mapping[str, Any]) -> str:

@@ -9,13 +9,13 @@ from aws_lambda_powertools.event_handler import Response, content_types
 from aws_lambda_powertools.event_handler.exceptions import ServiceError
 from pydantic import BaseModel
 
-from troop import wiring
 from troop.api import cursors
 from troop.api.errors import answers
-from troop.aws.runs import BadCursor
+from troop.aws.bench.runs import BadCursor
 from troop.bench.problems import Place, Problem
 from troop.bench.record import Run
-from troop.flows.benchmarks import Benchmarks, NoBenchmarksError
+from troop.flows.bench.benchmarks import Benchmarks, NoBenchmarksError
+from troop.wiring import environment
 
 LONGEST_PAGE = 100
 
@@ -60,7 +60,7 @@ def check_switched_on() -> None:
     Raises:
         ServiceError: 403, it has none.
     """
-    if not wiring.settings().benchmarks:
+    if not environment.settings().benchmarks:
         raise ServiceError(403, str(NoBenchmarksError()))
 
 

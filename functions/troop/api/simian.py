@@ -14,16 +14,17 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import BaseModel, Field, ValidationError
 
-from troop import wiring
 from troop.api.errors import answers
 from troop.api.requests import LARGEST_BODY, principal_of, received_at
 from troop.api.terminations import LONGEST_KEY
+from troop.aws.chaos.event_walk import Termination
 from troop.aws.clients import client
-from troop.aws.event_walk import Termination
+from troop.chaos.claims import Nothing, came_to_nothing
 from troop.chaos.events import Event
 from troop.errors import MissingGroupError
+from troop.flows.chaos.on_demand import NotAllowedError, OtherGroupError, RefusedError
 from troop.flows.listing import listing
-from troop.flows.on_demand import NotAllowedError, OtherGroupError, RefusedError
+from troop.wiring import chaos_api, chaos_tables, environment
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
@@ -35,6 +36,8 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 _LATEST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
 _MILLISECONDS = re.compile("[+-]?[0-9]+")
 _ASLEEP = frozenset({"leashed", "halted", "switched"})
+_STATUS = {Nothing.ASLEEP: 500, Nothing.GONE: 410, Nothing.REFUSED: 403}
+"""Of a request whose event has come to nothing."""
 
 
 class ChaosEventOut(BaseModel):
@@ -113,13 +116,13 @@ def list_chaos_events(
     wanted = {_ATTRIBUTES[name]: value for name, value in filters.items() if name in _ATTRIBUTES}
     # No field is empty, and what is no field equals nothing: that is known without a look.
     none = moment is _NEVER or not all(name in ChaosEventOut.model_fields and value for name, value in filters.items())
-    stretches = () if none else wiring.event_walk().since(moment, wanted)
+    stretches = () if none else chaos_tables.event_walk().since(moment, wanted)
 
     def tell(termination: Termination) -> str | None:
         told = _told(termination)
         return json.dumps(told) if all(str(told[name]) == value for name, value in filters.items()) else None
 
-    found = listing(stretches, tell, wiring.seconds)
+    found = listing(stretches, tell, environment.seconds)
     headers = {COMPLETE_AFTER: str(_milliseconds(found.stopped_at))} if found.stopped_at else {}
     return Response(status_code=200, content_type=content_types.APPLICATION_JSON, body=found.text, headers=headers)
 
@@ -130,7 +133,7 @@ _NEVER = datetime.max.replace(tzinfo=UTC)
 def _since(text: str | None) -> datetime | None:
     """The first moment that is asked for; None for all there are, ``_NEVER`` when nothing can be that late."""
     if text is None:
-        now: datetime = wiring.now()
+        now: datetime = environment.now()
         return now - timedelta(hours=24)
     if not _MILLISECONDS.fullmatch(text):
         raise BadRequestError(f"since is {text[:40]!r}: give milliseconds since 1970, such as 1795219200000")
@@ -154,7 +157,9 @@ def terminate_as_chaos_monkey() -> Response[Any]:
     """The body is a JSON object, of whatever content type: ``eventType`` (CHAOS_TERMINATION), ``groupType`` (ASG),
     ``groupName`` and, if wanted, ``chaosType`` (ShutdownInstance) and ``idempotencyKey`` (or the header
     Idempotency-Key); other fields are ignored. Without a key, the same body from the same role or user within a minute
-    counts once. Does, and costs, what POST /terminations does, and one or two items more.
+    counts once, unless it has come to nothing: then it is asked for anew. What the caller's own key has led to nothing
+    with is an error, too, and says why. Does, and costs, what POST /terminations does, and one or two items more; anew,
+    twice that.
     """
     raw = _body()
     try:
@@ -163,8 +168,8 @@ def terminate_as_chaos_monkey() -> Response[Any]:
         problems = [f"{'.'.join(map(str, p['loc']))}: {p['msg']}" for p in error.errors()]
         raise BadRequestError("; ".join(problems)) from None
     try:
-        received = received_at(router.current_event.raw_event, wiring.now())
-        asked = wiring.on_demand().ask(wanted.groupName, wanted.idempotencyKey or _key_of(raw), received)
+        received = received_at(router.current_event.raw_event, environment.now())
+        event = _asked(wanted, raw, received)
     except NotAllowedError as error:
         raise ServiceError(403, str(error)) from None
     except MissingGroupError as error:
@@ -173,8 +178,23 @@ def terminate_as_chaos_monkey() -> Response[Any]:
         raise BadRequestError(str(error)) from None
     except RefusedError as error:
         raise ServiceError(410 if error.none_left else 500 if error.reason in _ASLEEP else 403, str(error)) from None
-    body = wanted.model_dump(exclude={"idempotencyKey"}, exclude_none=True) | _told(asked.event)
+    if nothing := came_to_nothing(event):
+        raise ServiceError(_STATUS[nothing], f"{event.event_id} is {event.status}: {event.detail}")
+    body = wanted.model_dump(exclude={"idempotencyKey"}, exclude_none=True) | _told(event)
     return Response(status_code=200, content_type=content_types.APPLICATION_JSON, body=body)
+
+
+def _asked(wanted: ChaosIn, raw: dict[str, Any], received: datetime) -> Event:
+    """The event of a request."""
+    ask = chaos_api.on_demand().ask
+    if wanted.idempotencyKey:
+        return ask(wanted.groupName, wanted.idempotencyKey, received).event
+    digest = _digest_of(raw)
+    key = chaos_api.repeats().key_of(digest, environment.now())
+    event = ask(wanted.groupName, key, received).event
+    if not came_to_nothing(event):
+        return event
+    return ask(wanted.groupName, chaos_api.repeats().another(digest, key, environment.now()), received).event
 
 
 def _body() -> dict[str, Any]:
@@ -197,11 +217,10 @@ def _key_header() -> str | None:
     return headers.get("idempotency-key")
 
 
-def _key_of(raw: dict[str, Any]) -> str:
+def _digest_of(raw: dict[str, Any]) -> str:
     caller = principal_of(router.current_event.raw_event)
     try:
         text = json.dumps([caller, raw], sort_keys=True)
     except RecursionError:  # nested just less deep than what could not be read
         raise _no_object() from None
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    return wiring.repeats().key_of(digest, wiring.now())
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -9,12 +9,12 @@ from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
-from troop import wiring
 from troop.api.errors import answers
 from troop.api.models import Moment
 from troop.api.requests import author_of
 from troop.api.unit_models import refuse_unknown
-from troop.flows.edits import ConflictError, SwitchView
+from troop.flows.chaos.edits import ConflictError, SwitchView
+from troop.wiring import chaos_api
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
@@ -67,7 +67,7 @@ class SwitchPatch(BaseModel):
 )
 def get_switch() -> SwitchOut:
     """Costs one item."""
-    return SwitchOut.of(wiring.editor().switch())
+    return SwitchOut.of(chaos_api.editor().switch())
 
 
 @router.patch(
@@ -82,7 +82,7 @@ def change_switch(body: Annotated[SwitchPatch, Body()]) -> SwitchOut:
     others change it.
     """
     try:
-        wiring.editor().change_switch(body.wanted, author_of(router.current_event.raw_event))
+        chaos_api.editor().change_switch(body.wanted, author_of(router.current_event.raw_event))
     except ConflictError as conflict:
         raise ServiceError(409, str(conflict)) from None
-    return SwitchOut.of(wiring.editor().switch())
+    return SwitchOut.of(chaos_api.editor().switch())

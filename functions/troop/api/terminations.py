@@ -9,15 +9,15 @@ from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from troop import wiring
 from troop.api.errors import ErrorOut, answers
 from troop.api.models import EventOut
 from troop.api.requests import received_at
 from troop.api.unit_models import refuse_unknown
 from troop.chaos.events import to_url
 from troop.errors import MissingGroupError
-from troop.flows.on_demand import NotAllowedError, OtherGroupError, RefusedError
+from troop.flows.chaos.on_demand import NotAllowedError, OtherGroupError, RefusedError
 from troop.settings import METHODS
+from troop.wiring import chaos_api, environment
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
@@ -71,15 +71,16 @@ _ANSWERS = answers("", 400, 404) | {
 )
 def terminate(body: Annotated[TerminationIn, Body()]) -> Response[Any]:
     """Ignores probability and calendar (freezes, too); obeys halt, leash, opt-out, protection, minimum size, health,
-    stop alarms and caps. Counts as the unit's termination of the day. The instance is claimed, and on record, when the
-    answer comes; a workflow carries the claim out and watches the group. The header Location leads to the event. The
-    same key again answers what is on record, and is safe after any failure. Finds the unit's groups in 3 calls,
-    or lists all groups, as a tick does, where a pattern of troop:units names the unit; lists all protected instances;
-    beyond that it costs 3 calls, 8 items and a transaction, these up to 3 times while others change the unit.
+    stop alarms and caps. Counts as the unit's termination of the day, unless it comes to nothing. The instance is
+    claimed, and on record, when the answer comes; a workflow carries the claim out and watches the group. The header
+    Location leads to the event. The same key again answers what is on record, and is safe after any failure. Finds the
+    unit's groups in 3 calls, or lists all groups, as a tick does, where a pattern of troop:units names the unit; lists
+    all protected instances; beyond that it costs 3 calls and one for each load balancer or target group of the group, 8
+    items and a transaction, these up to 3 times while others change the unit.
     """
     try:
-        received = received_at(router.current_event.raw_event, wiring.now())
-        asked = wiring.on_demand().ask(body.group, body.idempotency_key, received, body.method)
+        received = received_at(router.current_event.raw_event, environment.now())
+        asked = chaos_api.on_demand().ask(body.group, body.idempotency_key, received, body.method)
     except NotAllowedError as error:
         return _said(403, str(error))
     except MissingGroupError as error:

@@ -9,16 +9,17 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
-from troop import values, wiring
+from troop import values
 from troop.api.models import EventOut, Moment
 from troop.aws.dynamo import jsonable
-from troop.chaos.changes import LONGEST_NAME, MOST_NAMES, Change, to_store, version_of
+from troop.chaos.changes import MOST_NAMES, Change, to_store, version_of
 from troop.chaos.groups import Group
 from troop.chaos.guards import protecting_tag
-from troop.chaos.policy import PARSERS, Sourced
+from troop.chaos.policy import LONGEST_ALARM, PARSERS, Sourced
 from troop.chaos.units import unit_to_url
-from troop.flows.units import GroupRow, UnitView
+from troop.flows.chaos.units import GroupRow, UnitView
 from troop.settings import METHODS
+from troop.wiring import environment
 
 PROTECTED = Field(
     description="The group's tag on whose account it is never touched, troop:protected or troop:fleet; null when it "
@@ -41,12 +42,17 @@ class GroupOut(BaseModel):
     min_healthy: int
     calendar: str
     method: str
+    owner: str = Field(description="Whose it is; empty when nobody has said")
+    reason: str = Field(description="Why somebody has left it alone; empty when nobody has said")
+    until: date | None = Field(description="The last day of the opt-out in force; null when there is none, or no end")
     sources: dict[str, str] = Field(description=f"Where each value comes from: {SOURCES}")
     problems: list[str] = Field(description="Malformed values; while there are any, the unit is skipped")
     desired: int = Field(description="Desired capacity, in the group's own units")
     in_service: int = Field(description="Capacity in service and healthy, in the same units")
     unrecovered: str | None = Field(description="The event after which the unit did not recover: it is out of chaos")
-    last_day: date | None = Field(description="The local day of the unit's last termination")
+    last_day: date | None = Field(
+        description="The local day of the unit's last termination; a claim that came to nothing is none"
+    )
 
     @classmethod
     def of(cls, row: GroupRow) -> GroupOut:
@@ -57,6 +63,9 @@ class GroupOut(BaseModel):
             "min_healthy": policy.min_healthy,
             "calendar": policy.calendar,
             "method": policy.method,
+            "owner": policy.owner,
+            "reason": policy.reason,
+            "until": policy.until,
         }
         return cls.model_validate(
             {
@@ -151,7 +160,9 @@ class UnitOut(BaseModel):
     version: int = Field(description="Of the item; counts changes through this API, not those by hand")
     item: dict[str, JsonValue] = Field(description="Its item in the table GroupTags; empty when there is none")
     unrecovered: str | None = Field(description="The event after which it did not recover: it is out of chaos")
-    last_day: date | None = Field(description="The local day of its last termination")
+    last_day: date | None = Field(
+        description="The local day of its last termination; a claim that came to nothing is none"
+    )
     next_possible: Moment | None = Field(
         description="From when on neither calendar nor policy stands in the way of a termination; null when somebody "
         "must do something first. Tells nothing of the roll, of the group's health, or of the switch."
@@ -200,7 +211,7 @@ def _as_stored(key: str) -> BeforeValidator:
             return None
         try:
             stored = to_store(key, value)
-            if key == "calendar" and stored not in (known := wiring.settings().calendars):
+            if key == "calendar" and stored not in (known := environment.settings().calendars):
                 raise values.BadValue("one of " + ", ".join(known))
         except values.BadValue as error:
             ctx = {"value": repr(value)[:80], "allowed": str(error)}
@@ -211,7 +222,7 @@ def _as_stored(key: str) -> BeforeValidator:
 
 
 _Text = Annotated[str, Field(min_length=1, max_length=256, pattern=r"\S")]
-_Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=r"\S")]
+_Name = Annotated[str, Field(min_length=1, max_length=LONGEST_ALARM, pattern=r"\S")]
 
 
 class UnitPatch(BaseModel):

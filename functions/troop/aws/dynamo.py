@@ -8,10 +8,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from boto3.dynamodb.types import Binary, TypeDeserializer, TypeSerializer
+from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
+
+
+class _Deserializer(TypeDeserializer):
+    """Gives bytes, alone and in sets, as bytes: boto3's own type for them cannot be told as text."""
+
+    def _deserialize_b(self, value: Any) -> Any:
+        return bytes(value)
+
 
 _serialize = TypeSerializer().serialize
-_deserialize = TypeDeserializer().deserialize
+_deserialize = _Deserializer().deserialize
 
 BATCH_TRIES = 5
 """Most calls that :func:`batch_get` makes."""
@@ -73,9 +81,8 @@ def jsonable(value: Any) -> Any:
         return sorted(map(jsonable, value))  # of one type, as DynamoDB keeps them
     if isinstance(value, (list, tuple)):
         return [jsonable(inner) for inner in value]
-    if isinstance(value, Binary):
-        held: Any = value  # its stubs know nothing of what it holds
-        return base64.b64encode(held.value).decode()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
     return value
 
 

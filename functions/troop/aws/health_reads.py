@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from troop.aws.alarm_reads import AlarmReads
 from troop.aws.dynamo import plain
-from troop.aws.state import UNIT, UNRECOVERED
-from troop.chaos.metrics import CHILDREN
 from troop.chaos.observed import FAILURES_OF, Children, Observed, Runs, Schedule, Unread
+from troop.metrics import CHILDREN
+from troop.state_keys import UNIT, UNRECOVERED
 
 ENDED_BADLY = ("FAILED", "TIMED_OUT", "ABORTED")
 SCHEDULES_READ = 500
@@ -40,6 +41,7 @@ class HealthReads:
         queue: URL of the queue of what could not be delivered.
         tables: names of all tables.
         state: name of the table State.
+        alarms: reads the alarms; None for the watchdog, whose metrics must not make alarms of alarms.
     """
 
     scheduler: Any
@@ -52,12 +54,15 @@ class HealthReads:
     queue: str
     tables: Sequence[str]
     state: str
+    alarms: AlarmReads | None = None
 
     def observe(self, now: datetime) -> Observed:
         """Everything; what AWS refuses or does not answer is told apart, and does not stop the rest.
 
-        At most 5 pages of schedules, 5 pages of executions, 1 call for each table, 5 more.
+        At most 5 pages of schedules, 5 pages of executions, 1 call for each table, 5 more; of alarms 5 pages
+        and 1 call.
         """
+        alarms = self.alarms
         return Observed(
             schedules=_read(self._schedules),
             runs=_read(lambda: self._runs(now)),
@@ -65,6 +70,8 @@ class HealthReads:
             dead_letters=_read(self._dead_letters),
             tables=_read(lambda: {name: self._table(name) for name in self.tables}),
             unrecovered=_read(self._unrecovered),
+            alarms=_read(alarms.on) if alarms else None,
+            subscribers=_read(alarms.subscribers) if alarms else None,
         )
 
     def _schedules(self) -> tuple[Schedule, ...]:

@@ -12,8 +12,9 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop.aws.metrics import emit
 from troop.chaos.decisions import Decision
-from troop.chaos.metrics import VARIABLE, Metric
+from troop.environment import Variable
 from troop.errors import RunClosedError
+from troop.metrics import Metric
 
 Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
 
@@ -47,7 +48,7 @@ def step(logger: Logger, correlation: str) -> Callable[[Handler], Handler]:
             except Exception as error:
                 logger.exception("the step failed")
                 # That a run was closed meanwhile is how steps end when somebody stops it: no failure of theirs.
-                if not isinstance(error, RunClosedError) and (deployment := os.environ.get(VARIABLE)):
+                if not isinstance(error, RunClosedError) and (deployment := os.environ.get(Variable.DEPLOYMENT)):
                     emit(deployment, {Metric.STEPS_FAILED: 1})
                 raise
 

@@ -9,7 +9,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from troop.chaos.events import OPEN, Status
-from troop.chaos.metrics import DIMENSION, KIND, NAMESPACE, STATUS, Metric, Repair
+from troop.metrics import DIMENSION, KIND, NAMESPACE, STATUS, Metric, Repair
 
 _OF_STATUS = {Status.RECOVERED.value: Metric.RECOVERIES, Status.UNRECOVERED.value: Metric.UNRECOVERED}
 _OPEN = frozenset(status.value for status in OPEN)

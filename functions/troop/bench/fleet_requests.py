@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from troop.bench import names
 from troop.bench.definition import Fleet, Volume
 from troop.bench.user_data import LONGEST
 from troop.errors import TroopError
+from troop.tags import CELL_TAG, DEPLOYMENT_TAG, RUN_TAG
 
 HTTPS = 443
 
@@ -190,4 +190,4 @@ def _bought(fleet: Fleet, template: dict[str, str]) -> dict[str, Any]:
 
 def is_ours(tags: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
     """Whether something of a name that we would give carries our run's tags: then an earlier try has made it."""
-    return all(tags.get(key) == wanted[key] for key in (names.DEPLOYMENT_TAG, names.RUN_TAG, names.CELL_TAG))
+    return all(tags.get(key) == wanted[key] for key in (DEPLOYMENT_TAG, RUN_TAG, CELL_TAG))

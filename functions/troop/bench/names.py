@@ -11,12 +11,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-DEPLOYMENT_TAG = "troop:deployment"
-RUN_TAG = "troop:run"
-CELL_TAG = "troop:cell"
-FLEET_TAG = "troop:fleet"
-"""The role of a node. Chaos never touches what carries it."""
-EXPIRES_TAG = "troop:expires-at"
+from troop.tags import CELL_TAG, DEPLOYMENT_TAG, EXPIRES_TAG, FLEET_TAG, RUN_TAG
 
 RUNS_PREFIX = "runs/"
 ARTIFACTS_PREFIX = "artifacts/"
@@ -170,6 +165,11 @@ def console_key(run: str, cell: str, instance_id: str) -> str:
 def interruptions_prefix(run: str, cell: str) -> str:
     """The notice that spot takes a node back is ``<instance id>.json`` below it; the node writes it."""
     return f"{cell_prefix(run, cell)}interruptions/"
+
+
+def doubt_key(run: str, cell: str) -> str:
+    """Since when it is not known why a spot node shuts down."""
+    return f"{cell_prefix(run, cell)}doubt.txt"
 
 
 def results_key(run: str, cell: str) -> str:

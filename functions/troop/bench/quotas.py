@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from troop.bench.definition import SPOT, Benchmark
+from troop.bench.definition import ON_DEMAND, SPOT, Benchmark
 from troop.bench.plan import Plan
 from troop.bench.problems import Problem
 
@@ -92,9 +92,10 @@ def needed(benchmark: Benchmark, vcpus: Mapping[str, int]) -> Counter[Quota]:
 
 
 def quotas_of(plan: Plan) -> set[Quota]:
-    """All that a run's nodes count against."""
+    """All that a run's nodes count against, or would where spot does not give them."""
     fleets = (fleet for planned in plan.cells for fleet in planned.benchmark.fleets)
-    return {quota for fleet in fleets if (quota := quota_of(fleet.instance_type, fleet.purchase))}
+    each = [(fleet.instance_type, purchase) for fleet in fleets for purchase in {fleet.purchase, ON_DEMAND}]
+    return {quota for instance_type, purchase in each if (quota := quota_of(instance_type, purchase))}
 
 
 def too_small(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) -> Iterator[Problem]:
@@ -117,8 +118,10 @@ def too_small(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float])
 
 
 def warnings(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) -> list[str]:
-    """Quotas into which each cell fits, but not all that are under way at a time."""
-    said = []
+    """Quotas into which each cell fits, but not all that are under way at a time; and those into which one does not fit
+    once what it wants of spot has to be launched on demand: it may never have to.
+    """
+    said = list(_fallback(plan, vcpus, values))
     each = [needed(planned.benchmark, vcpus) for planned in plan.cells]
     for quota in sorted(quotas_of(plan), key=lambda one: one.code):
         value = values.get(quota.code)
@@ -127,3 +130,21 @@ def warnings(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) 
             side = f"{plan.parallel} cells side by side can need {most} vCPUs of {quota.what}"
             said.append(f"{side}: the account's quota {quota.code} is {value:g}")
     return said
+
+
+def _fallback(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) -> Iterator[str]:
+    most: Counter[Quota] = Counter()
+    for planned in plan.cells:
+        benchmark = planned.benchmark
+        spot = [fleet for fleet in benchmark.fleets if fleet.is_spot]
+        instead = replace(benchmark, fleets=tuple(replace(fleet, purchase=ON_DEMAND) for fleet in benchmark.fleets))
+        falls_back = {quota_of(fleet.instance_type, ON_DEMAND) for fleet in spot}
+        now = needed(benchmark, vcpus)
+        for quota, wanted in needed(instead, vcpus).items():
+            fits_now = quota in falls_back and now[quota] <= values.get(quota.code, 0)
+            most[quota] = max(most[quota], wanted if fits_now else 0)
+    for quota, wanted in sorted(most.items(), key=lambda pair: pair[0].code):
+        value = values.get(quota.code)
+        if value is not None and wanted > value:
+            side = f"what spot does not give is launched on demand, and a cell can need {wanted} vCPUs of {quota.what}"
+            yield f"{side} then: the account's quota {quota.code} is {value:g}"

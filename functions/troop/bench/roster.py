@@ -70,6 +70,10 @@ class Roster:
         wanted = None if roles is None else frozenset(roles)
         return frozenset(m.id for m in self.members if wanted is None or m.role in wanted)
 
+    def spot(self) -> frozenset[str]:
+        """Ids of all that are spot instances."""
+        return frozenset(m.id for m in self.members if m.purchase == SPOT)
+
 
 def parse_node(instance_id: str, document: Any) -> Node:
     """A node's registration; one that cannot be read is a node with an error.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 NOT_ALLOWED = "not_allowed"
@@ -42,6 +42,11 @@ class Checked:
             return self.parse(value)
         except ValueError:
             raise PydanticCustomError(NOT_ALLOWED, "not allowed", {"allowed": self.allowed}) from None
+
+
+def described(checked: Checked, text: str, **more: Any) -> Any:
+    """A field's description ends with what it takes: it is all that an editor shows."""
+    return Field(description=f"{text}: {checked.allowed}", **more)
 
 
 def _whole(value: Any) -> int:

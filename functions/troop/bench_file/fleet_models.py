@@ -11,8 +11,8 @@ from troop.bench.definition import Benchmark, Phase
 from troop.bench.money import ZERO, Price
 from troop.bench.standing import SETUP
 from troop.bench_file import money
-from troop.bench_file.fields import BOOLEAN, PARAMETER, duration, seconds, text
-from troop.bench_file.models import BENCHMARK, BUCKET, FILE, KEY, ROLE, ArtifactIn, FleetIn, _described
+from troop.bench_file.fields import BOOLEAN, PARAMETER, described, duration, seconds, text
+from troop.bench_file.models import BENCHMARK, BUCKET, FILE, KEY, ROLE, ArtifactIn, FleetIn
 
 _DESCRIPTION = text(1000)
 _EXPIRES, _TIMEOUT = duration("10m", "24h"), duration("1s", "2h")
@@ -34,16 +34,16 @@ class FleetFileIn(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: Annotated[str, BENCHMARK] = _described(BENCHMARK, "What it is called")
-    description: Annotated[str, _DESCRIPTION] = _described(_DESCRIPTION, "What it is for", default="")
-    expires_after: Annotated[int, _EXPIRES] = _described(_EXPIRES, "When whatever exists of it is removed")
+    name: Annotated[str, BENCHMARK] = described(BENCHMARK, "What it is called")
+    description: Annotated[str, _DESCRIPTION] = described(_DESCRIPTION, "What it is for", default="")
+    expires_after: Annotated[int, _EXPIRES] = described(_EXPIRES, "When whatever exists of it is removed")
     fleets: dict[Annotated[str, ROLE], StandingIn] = Field(
         min_length=1, max_length=10, description="The nodes it begins with: a mapping of at most 10 roles to fleets"
     )
-    setup: Annotated[str | None, FILE] = _described(
+    setup: Annotated[str | None, FILE] = described(
         FILE, "A file beside this one that each node runs once after its boot, as phases run scripts", default=None
     )
-    setup_timeout: Annotated[int, _TIMEOUT] = _described(
+    setup_timeout: Annotated[int, _TIMEOUT] = described(
         _TIMEOUT, "After which that is killed, and the node has failed", default=seconds("10m")
     )
     parameters: dict[Annotated[str, KEY], Annotated[Any, PARAMETER]] = Field(
@@ -55,7 +55,7 @@ class FleetFileIn(BaseModel):
         max_length=20,
         description="S3 buckets that nodes may read, if the deployment allows it, too: a list of names",
     )
-    budget: Annotated[Decimal | None, money.BUDGET] = _described(
+    budget: Annotated[Decimal | None, money.BUDGET] = described(
         money.BUDGET, "USD; a fleet that is expected to cost more until it expires is refused", default=None
     )
     prices: dict[Annotated[str, money.PRICED_IN_FLEETS], Annotated[Price, money.PRICE]] = Field(
@@ -64,7 +64,7 @@ class FleetFileIn(BaseModel):
         description=f"By hand, before those of AWS: a mapping of instance types to {money.PRICE.allowed}; and of gp3 "
         "and io2 (a GiB-month) to a number",
     )
-    accept_unknown_prices: Annotated[bool, BOOLEAN] = _described(
+    accept_unknown_prices: Annotated[bool, BOOLEAN] = described(
         BOOLEAN, "It may begin though what its nodes cost is not known", default=False
     )
 

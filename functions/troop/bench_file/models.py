@@ -14,6 +14,7 @@ from troop.bench_file.fields import (
     BOOLEAN,
     PARAMETER,
     Checked,
+    described,
     duration,
     matching,
     one_of,
@@ -22,6 +23,7 @@ from troop.bench_file.fields import (
     values,
     whole,
 )
+from troop.values import BUCKET_NAME
 
 TYPES = ("gp3", "io2")
 
@@ -34,11 +36,6 @@ def _name(longest: int) -> Checked:
     return matching(rf"[a-z][a-z0-9-]{{0,{longest - 1}}}", allowed)
 
 
-def _described(checked: Checked, text: str, **more: Any) -> Any:
-    """A field's description ends with what it takes: it is all that an editor shows."""
-    return Field(description=f"{text}: {checked.allowed}", **more)
-
-
 ROLE, PHASE, BENCHMARK, SIZE = _name(21), _name(41), _name(41), _name(21)
 FILE = matching(
     r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}",
@@ -46,10 +43,10 @@ FILE = matching(
 )
 """Of what lies beside the benchmark's file; no folders."""
 KEY = matching(r"[a-z][a-z0-9_]{0,63}", "a lower-case letter, then letters, digits and underscores, at most 64 in all")
-BUCKET = matching(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", "an S3 bucket's name, without s3://")
+BUCKET = matching(BUCKET_NAME, "an S3 bucket's name, without s3://")
 SHA256 = matching(r"[0-9a-f]{64}", "64 lower-case hexadecimal digits, as sha256sum prints them")
 SOURCE = matching(
-    r"(https://|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/)[^\x00-\x20]{1,1000}|(?!https?://|s3://)[^\x00-\x1f]{1,1000}",
+    rf"(https://|s3://{BUCKET_NAME}/)[^\x00-\x20]{{1,1000}}|(?!https?://|s3://)[^\x00-\x1f]{{1,1000}}",
     "https://..., s3://BUCKET/KEY, or a path from the file's folder",
 )
 INSTANCE_TYPE = money.INSTANCE_TYPE
@@ -82,11 +79,11 @@ class VolumeIn(_Part):
     node.
     """
 
-    device: Annotated[str, DEVICE] = _described(DEVICE, "Where it is attached")
-    size_gib: Annotated[int, _GIB] = _described(_GIB, "GiB")
-    type: Annotated[str, _TYPE] = _described(_TYPE, "EBS volume type", default="gp3")
-    iops: Annotated[int | None, _IOPS] = _described(_IOPS, "Provisioned IOPS; io2 must say", default=None)
-    throughput_mib: Annotated[int | None, _THROUGHPUT] = _described(_THROUGHPUT, "MiB a second; gp3 only", default=None)
+    device: Annotated[str, DEVICE] = described(DEVICE, "Where it is attached")
+    size_gib: Annotated[int, _GIB] = described(_GIB, "GiB")
+    type: Annotated[str, _TYPE] = described(_TYPE, "EBS volume type", default="gp3")
+    iops: Annotated[int | None, _IOPS] = described(_IOPS, "Provisioned IOPS; io2 must say", default=None)
+    throughput_mib: Annotated[int | None, _THROUGHPUT] = described(_THROUGHPUT, "MiB a second; gp3 only", default=None)
 
     def made(self) -> Volume:
         return Volume(self.device, self.size_gib, self.type, self.iops, self.throughput_mib)
@@ -95,19 +92,19 @@ class VolumeIn(_Part):
 class FleetIn(_Part):
     """The nodes of one role: instances of one type, in subnets without a way to the internet."""
 
-    count: Annotated[int, _COUNT] = _described(_COUNT, "How many nodes")
-    instance_type: Annotated[str, INSTANCE_TYPE] = _described(INSTANCE_TYPE, "What they are; x86-64 or arm64")
-    zones: Annotated[int, _ZONES] = _described(_ZONES, "Availability zones it is spread over", default=1)
-    boot_timeout: Annotated[int, _BOOT] = _described(
+    count: Annotated[int, _COUNT] = described(_COUNT, "How many nodes")
+    instance_type: Annotated[str, INSTANCE_TYPE] = described(INSTANCE_TYPE, "What they are; x86-64 or arm64")
+    zones: Annotated[int, _ZONES] = described(_ZONES, "Availability zones it is spread over", default=1)
+    boot_timeout: Annotated[int, _BOOT] = described(
         _BOOT, "Until all nodes are up and their agent runs", default=seconds("10m")
     )
-    purchase: Annotated[str, _PURCHASE] = _described(_PURCHASE, "How its nodes are bought", default=ON_DEMAND)
-    spot_timeout: Annotated[int | None, _SPOT_TIMEOUT] = _described(
+    purchase: Annotated[str, _PURCHASE] = described(_PURCHASE, "How its nodes are bought", default=ON_DEMAND)
+    spot_timeout: Annotated[int | None, _SPOT_TIMEOUT] = described(
         _SPOT_TIMEOUT,
         "After which nodes that spot has not given are launched on demand; spot only, 5m by default",
         default=None,
     )
-    root_volume_gib: Annotated[int, _ROOT] = _described(_ROOT, "GiB of the volume it boots from", default=8)
+    root_volume_gib: Annotated[int, _ROOT] = described(_ROOT, "GiB of the volume it boots from", default=8)
     volumes: list[VolumeIn] = Field([], max_length=11, description="More volumes of each node: a list of at most 11")
 
     def made(self, role: str) -> Fleet:
@@ -127,20 +124,20 @@ class FleetIn(_Part):
 class PhaseIn(_Part):
     """One script, run once on each node of some roles. No node starts before all are through with the phase before."""
 
-    name: Annotated[str, PHASE] = _described(PHASE, "What it is called")
+    name: Annotated[str, PHASE] = described(PHASE, "What it is called")
     roles: list[Annotated[str, ROLE]] = Field(
         min_length=1, max_length=10, description="Whose nodes do it: a list of roles"
     )
-    script: Annotated[str, FILE] = _described(
+    script: Annotated[str, FILE] = described(
         FILE, "A file beside this one. *.py runs by python3, others by their #! line"
     )
-    timeout: Annotated[int, _TIMEOUT] = _described(_TIMEOUT, "After which the script is killed and the run has failed")
-    start_together: Annotated[bool, BOOLEAN] = _described(
+    timeout: Annotated[int, _TIMEOUT] = described(_TIMEOUT, "After which the script is killed and the run has failed")
+    start_together: Annotated[bool, BOOLEAN] = described(
         BOOLEAN, "All nodes start at one instant of the clock", default=False
     )
-    warm_up: Annotated[int, _MEASURED] = _described(_MEASURED, "Not counted, before what is measured", default=0)
-    measured: Annotated[int, _MEASURED] = _described(_MEASURED, "What is counted; 0s measures nothing", default=0)
-    expected: Annotated[int | None, _MEASURED] = _described(
+    warm_up: Annotated[int, _MEASURED] = described(_MEASURED, "Not counted, before what is measured", default=0)
+    measured: Annotated[int, _MEASURED] = described(_MEASURED, "What is counted; 0s measures nothing", default=0)
+    expected: Annotated[int | None, _MEASURED] = described(
         _MEASURED, "How long it will take, for the estimate of what a run costs", default=None
     )
 
@@ -160,9 +157,9 @@ class PhaseIn(_Part):
 class ArtifactIn(_Part):
     """A file that every node gets; staged to the deployment's bucket once, however often it is used."""
 
-    name: Annotated[str, FILE] = _described(FILE, "What it is called on the nodes")
-    source: Annotated[str, SOURCE] = _described(SOURCE, "Where the command gets it; at most 5 GB")
-    sha256: Annotated[str, SHA256] = _described(SHA256, "What it must be")
+    name: Annotated[str, FILE] = described(FILE, "What it is called on the nodes")
+    source: Annotated[str, SOURCE] = described(SOURCE, "Where the command gets it; at most 5 GB")
+    sha256: Annotated[str, SHA256] = described(SHA256, "What it must be")
 
     def made(self) -> Artifact:
         return Artifact(self.name, self.sha256, self.source)
@@ -171,7 +168,7 @@ class ArtifactIn(_Part):
 class TrafficIn(_Part):
     """What goes between availability zones, which nothing measures: as the author knows, or has seen on a bill."""
 
-    cross_zone_gb: Annotated[Decimal, money.GIGABYTES] = _described(
+    cross_zone_gb: Annotated[Decimal, money.GIGABYTES] = described(
         money.GIGABYTES, "GB that go from zone to zone in one cell", default=0
     )
 
@@ -179,16 +176,16 @@ class TrafficIn(_Part):
 class BenchmarkIn(_Part):
     """A benchmark: fleets of nodes, the phases they go through together, and what the scripts are told."""
 
-    name: Annotated[str, BENCHMARK] = _described(BENCHMARK, "What it is called")
-    description: Annotated[str, _DESCRIPTION] = _described(_DESCRIPTION, "What it measures, for people", default="")
-    expires_after: Annotated[int, _EXPIRES] = _described(_EXPIRES, "After which whatever is left of a run is removed")
+    name: Annotated[str, BENCHMARK] = described(BENCHMARK, "What it is called")
+    description: Annotated[str, _DESCRIPTION] = described(_DESCRIPTION, "What it measures, for people", default="")
+    expires_after: Annotated[int, _EXPIRES] = described(_EXPIRES, "After which whatever is left of a run is removed")
     fleets: dict[Annotated[str, ROLE], FleetIn] = Field(
         min_length=1, max_length=10, description="Nodes by role: a mapping of at most 10 roles to their fleets"
     )
     phases: list[PhaseIn] = Field(
         min_length=1, max_length=50, description="What is done, in this order: a list of at most 50 phases"
     )
-    attempts: Annotated[int, _ATTEMPTS] = _described(
+    attempts: Annotated[int, _ATTEMPTS] = described(
         _ATTEMPTS, "How often a cell is run at most when a lost node makes it INVALID", default=3
     )
     parameters: dict[Annotated[str, KEY], Annotated[Any, PARAMETER]] = Field(
@@ -200,10 +197,10 @@ class BenchmarkIn(_Part):
         max_length=20,
         description="S3 buckets that nodes may read, if the deployment allows it, too: a list of names",
     )
-    budget: Annotated[Decimal | None, money.BUDGET] = _described(
+    budget: Annotated[Decimal | None, money.BUDGET] = described(
         money.BUDGET, "USD; a run that is expected to cost more is refused", default=None
     )
-    billing: Annotated[str, money.BILLING] = _described(
+    billing: Annotated[str, money.BILLING] = described(
         money.BILLING, "How a node's time is counted, hourly as in older studies", default=money.DEFAULT_BILLING
     )
     prices: dict[Annotated[str, money.PRICED], Annotated[Price, money.PRICE]] = Field(
@@ -212,7 +209,7 @@ class BenchmarkIn(_Part):
         description=f"By hand, before those of AWS: a mapping of instance types to {money.PRICE.allowed}; and of gp3, "
         "io2 (a GiB-month) and cross_zone_gb to a number",
     )
-    accept_unknown_prices: Annotated[bool, BOOLEAN] = _described(
+    accept_unknown_prices: Annotated[bool, BOOLEAN] = described(
         BOOLEAN, "A run may begin though what its nodes cost is not known", default=False
     )
     traffic: TrafficIn = Field(TrafficIn(), description="What goes between zones: a mapping")
@@ -230,8 +227,8 @@ class BenchmarkIn(_Part):
         description="Combinations, of which each scale step has all: lists of values by keys such as "
         "parameters.threads, the last of which varies fastest",
     )
-    repetitions: Annotated[int, _REPETITIONS] = _described(_REPETITIONS, "How often each combination is run", default=1)
-    parallel: Annotated[int, _PARALLEL] = _described(_PARALLEL, "Cells that are under way at a time", default=1)
+    repetitions: Annotated[int, _REPETITIONS] = described(_REPETITIONS, "How often each combination is run", default=1)
+    parallel: Annotated[int, _PARALLEL] = described(_PARALLEL, "Cells that are under way at a time", default=1)
 
     def made(self, size: str | None = None, files: tuple[str, ...] = ()) -> Benchmark:
         return Benchmark(

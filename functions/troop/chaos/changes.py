@@ -11,11 +11,7 @@ from troop.chaos.policy import PARSERS
 from troop.values import BadValue
 
 MOST_NAMES = 50
-LONGEST_NAME = 255
-"""Of stop alarms: what CloudWatch allows for a name."""
-
-SMALLEST = 1e-100
-"""Less than that, other than 0, is no number to DynamoDB."""
+"""Of stop alarms in an item."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +52,9 @@ def to_store(key: str, value: Any) -> Any:
     if isinstance(parsed, date):
         return parsed.isoformat()
     if isinstance(parsed, tuple):
-        if len(parsed) > MOST_NAMES or any(len(name) > LONGEST_NAME for name in parsed):
-            raise BadValue(f"at most {MOST_NAMES} names of at most {LONGEST_NAME} characters each")
+        if len(parsed) > MOST_NAMES:
+            raise BadValue(f"at most {MOST_NAMES} names")
         return list(parsed)
-    if isinstance(parsed, float) and 0 < parsed < SMALLEST:
-        raise BadValue(f"0, or at least {SMALLEST:g}")
     return parsed
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from enum import Enum, auto
 
 from troop.calendars import Calendar
-from troop.chaos.events import Event, Status
+from troop.chaos.events import CAME_TO_NOTHING, Event, Status
+from troop.chaos.facts import Switch
 
 LONGEST_CLAIM = timedelta(minutes=10)
 
@@ -14,6 +16,17 @@ LAST_CALL = timedelta(seconds=30)
 
 GRACE = timedelta(seconds=60)
 """How long after its deadline a claim is left alone before it is reconciled: clocks differ."""
+
+
+_SWITCHED = "chaos was {} first"
+
+
+class Nothing(Enum):
+    """What a claim has come to nothing of: chaos was put to sleep; its instance is gone; anything else."""
+
+    ASLEEP = auto()
+    GONE = auto()
+    REFUSED = auto()
 
 
 def deadline(now: datetime, calendar: Calendar | None) -> datetime:
@@ -55,3 +68,17 @@ def reconciled(event: Event, instance_gone: bool) -> tuple[Status, str]:
     if event.attempted_at is None:
         return Status.GONE_ELSEWHERE, "the instance was terminated by somebody else"
     return Status.TERMINATED, "found terminated after the deadline"
+
+
+def switched_off(switch: Switch) -> str:
+    """Why a claim is given up that the switch was faster than."""
+    return _SWITCHED.format("halted" if switch.halted else "leashed")
+
+
+def came_to_nothing(event: Event) -> Nothing | None:
+    """Of what an event has come to nothing; None when it has not."""
+    if event.status not in CAME_TO_NOTHING:
+        return None
+    if event.detail in (_SWITCHED.format("halted"), _SWITCHED.format("leashed")):
+        return Nothing.ASLEEP
+    return Nothing.GONE if event.status is Status.GONE_ELSEWHERE else Nothing.REFUSED

@@ -11,6 +11,7 @@ from typing import Any
 from troop.chaos.facts import Counts, Facts, Switch, UnitState
 from troop.chaos.groups import Group
 from troop.chaos.guards import BEFORE_CAPS, CAPS, SCHEDULED, Refusal, Target, judge, pass_guards
+from troop.chaos.participation import told
 from troop.chaos.policy import Policy, effective_policy, says_anything
 from troop.chaos.units import by_unit
 from troop.records import record
@@ -43,6 +44,8 @@ class Decision:
         detail: a sentence with the numbers.
         groups: names of the unit's groups.
         rolled: the day's roll, 0..1; None without a day.
+        takes_part: whether chaos may choose from it at all: neither opted out nor protected, malformed, or out of chaos
+            because it has not recovered.
         target: what is to be terminated (or would be, were the deployment not leashed).
     """
 
@@ -54,6 +57,7 @@ class Decision:
     groups: tuple[str, ...]
     rolled: float | None
     policy: Policy
+    takes_part: bool
     target: Target | None = None
 
     @property
@@ -129,6 +133,7 @@ def _decision(facts: Facts, verdict: Refusal | Target) -> Decision:
         groups=tuple([group.name for group in facts.groups]),
         rolled=facts.rolled if on_a_day else None,
         policy=facts.policy,
+        takes_part=facts.state.unrecovered is None and bool(told(facts.groups, facts.policy).takes_part.value),
         target=target,
     )
 

@@ -37,6 +37,9 @@ STEPS: dict[Status, frozenset[Status]] = {
 OPEN = frozenset({Status.CLAIMED, Status.TERMINATED})
 """Statuses of events in flight: they count against ``max_in_flight``, and every sweep looks at them."""
 
+CAME_TO_NOTHING = frozenset({Status.ABANDONED, Status.GONE_ELSEWHERE})
+"""Statuses of claims that terminated nothing: they count neither against ``max_per_day`` nor as the unit's last one."""
+
 
 @dataclass(frozen=True)
 class Watch:
@@ -55,6 +58,14 @@ class Watch:
     looked_at: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Last:
+    """What a unit's item says of its last termination: the local day, and the event; None when there was none."""
+
+    day: date | None = None
+    event_id: str | None = None
+
+
 @dataclass(frozen=True)
 class Event:
     """A termination on record. Moments are aware and in UTC.
@@ -70,6 +81,8 @@ class Event:
         terminated_at: when AWS said it was being terminated.
         recovered_at: when the group was first seen whole again (and then seen so once more).
         detail: a sentence about how it ended, "" while there is nothing to say.
+        before: the unit's last termination before this claim, which is its last again should the claim come to nothing;
+            None when that is not on record.
     """
 
     event_id: str
@@ -92,6 +105,7 @@ class Event:
     recovered_at: datetime | None = None
     watch: Watch = Watch()
     detail: str = ""
+    before: Last | None = None
 
     @property
     def recovery_seconds(self) -> float | None:
@@ -111,6 +125,15 @@ def on_demand_id(unit: str, key: str) -> str:
 
 def is_on_demand(event_id: str) -> bool:
     return event_id.startswith(_ON_DEMAND)
+
+
+def in_words(event_id: str) -> str:
+    """Which termination of a unit it is, as far as its id tells.
+
+    >>> in_words("2026-11-20#web")
+    'its termination of 2026-11-20'
+    """
+    return "a termination on demand" if is_on_demand(event_id) else f"its termination of {event_id.partition('#')[0]}"
 
 
 def to_url(event_id: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 
 from troop.calendars import Calendar, Reading
+from troop.chaos.events import Last
 from troop.chaos.groups import Group
 from troop.chaos.policy import Policy
 from troop.chaos.roll import roll
@@ -23,20 +24,42 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenUp:
+    """A claim that has used up its unit's day although it came to nothing: the scheduled one, of which there is one a
+    day, or one after which AWS may have been asked.
+
+    Attributes:
+        why: a sentence, as the event has it.
+    """
+
+    day: date
+    event_id: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class UnitState:
     """What is remembered of a unit.
 
     Attributes:
-        last_day: the local day of its last claim, scheduled or on demand.
+        last_day: the local day of its last termination, scheduled or on demand, from its claim on. A claim that came to
+            nothing is none.
         unrecovered: the event after which it did not come back; None while it takes part.
         leashed_day: the last local day for which is on record what would have been terminated, but for the leash.
-        last_event: of its last claim.
+        last_event: of its last termination.
+        given_up: the last claim that came to nothing and used up its day.
     """
 
     last_day: date | None = None
     unrecovered: str | None = None
     leashed_day: date | None = None
     last_event: str | None = None
+    given_up: GivenUp | None = None
+
+    @property
+    def last(self) -> Last:
+        """What a claim that comes to nothing puts back."""
+        return Last(self.last_day, self.last_event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +84,9 @@ class Facts:
         protected_instances: ids of instances that carry the tag ``troop:protected``.
         refreshing: names of groups with an instance refresh under way; None when nobody has looked yet.
         alarms: state by alarm name; an alarm that does not exist is absent; None when nobody has looked yet.
+        balanced: ids of healthy instances by what the groups get traffic from, see :attr:`Group.sources`; None when
+            nobody has looked yet.
+        unread: why it could not be told who is healthy there; "" when it could, or nobody has looked.
     """
 
     unit: str
@@ -75,6 +101,8 @@ class Facts:
     protected_instances: frozenset[str] = frozenset()
     refreshing: frozenset[str] | None = None
     alarms: Mapping[str, str] | None = None
+    balanced: Mapping[str, frozenset[str]] | None = None
+    unread: str = ""
     _today: Reading | None = field(init=False, repr=False, compare=False)
     _rolled: float | None = field(init=False, repr=False, compare=False)
 

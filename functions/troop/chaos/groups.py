@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from troop.tags import FLEET_TAG, RUN_TAG
+
 IN_SERVICE = "InService"
 HEALTHY = "Healthy"
-
-FLEET_TAG, RUN_TAG = "troop:fleet", "troop:run"
-"""What benchmarks and standing fleets tag their groups with; the first alone is enough for chaos never to touch one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +70,10 @@ class Group:
     @property
     def serving(self) -> tuple[Instance, ...]:
         return tuple([i for i in self.instances if i.lifecycle == IN_SERVICE and i.health == HEALTHY])
+
+    def served(self, healthy: Mapping[str, frozenset[str]]) -> tuple[Instance, ...]:
+        """Those in service that are healthy, too, in all that the group gets traffic from: ids by source."""
+        return tuple(i for i in self.serving if all(i.instance_id in healthy[source] for source in self.sources))
 
     @property
     def capacity_in_service(self) -> int:

@@ -12,11 +12,12 @@ from datetime import datetime
 from functools import lru_cache, wraps
 
 from troop.calendars import MARGIN_MINUTES, Calendar, clock
+from troop.chaos.events import in_words
 from troop.chaos.facts import Facts
-from troop.chaos.groups import FLEET_TAG, Group, Instance
+from troop.chaos.groups import Group, Instance
 from troop.chaos.roll import by_rank, due_at, last_due
+from troop.tags import FLEET_TAG, UNTOUCHABLE_TAGS
 
-PROTECTED_TAG = "troop:protected"
 NEEDED_PROCESSES = frozenset({"Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy", "AddToLoadBalancer"})
 """Auto Scaling processes without which a terminated instance is not noticed or not replaced."""
 
@@ -62,7 +63,8 @@ def each_group(reason: str) -> Callable[[GroupGuard], Guard]:
 
 def protecting_tag(group: Group) -> str | None:
     """The tag on whose account nothing ever touches a group, whatever the tag's value says."""
-    return next((tag for tag in (FLEET_TAG, PROTECTED_TAG) if tag in group.tags), None)
+    # A fleet's own first, whatever else somebody has put beside it.
+    return next((tag for tag in reversed(UNTOUCHABLE_TAGS) if tag in group.tags), None)
 
 
 @each_group("protected")
@@ -96,8 +98,9 @@ def opted_out(facts: Facts) -> Refusal | None:
 
 
 def unrecovered(facts: Facts) -> Refusal | None:
-    event = facts.state.unrecovered
-    return Refusal("unrecovered", f"did not recover from {event}: put it back when it is well") if event else None
+    if not (event := facts.state.unrecovered):
+        return None
+    return Refusal("unrecovered", f"did not recover from {in_words(event)}: put it back when it is well")
 
 
 @each_group("suspended")
@@ -124,11 +127,16 @@ def too_small(facts: Facts, group: Group) -> str | None:
 
 @each_group("unhealthy")
 def unhealthy(facts: Facts, group: Group) -> str | None:
-    minimum, weights = facts.policy.min_healthy.value, [i.weight for i in group.serving]
+    if facts.unread and group.sources:
+        return f"gets traffic from what could not be read: {facts.unread}"
+    minimum, weights, where = facts.policy.min_healthy.value, [i.weight for i in group.serving], "in service"
+    if facts.balanced is not None and len(served := group.served(facts.balanced)) < len(weights):
+        # Those that get no traffic count as little here as they do once the group has to recover.
+        weights, where = [i.weight for i in served], "in service and healthy in all it gets traffic from"
     if len(weights) < minimum:
-        return f"has {_many(len(weights), 'healthy instance')} in service, fewer than min_healthy {minimum}"
+        return f"has {_many(len(weights), 'healthy instance')} {where}, fewer than min_healthy {minimum}"
     capacity = sum(weights)
-    return f"has a capacity of {capacity} in service, desired {group.desired}" if capacity < group.desired else None
+    return f"has a capacity of {capacity} {where}, desired {group.desired}" if capacity < group.desired else None
 
 
 @each_group("protected-instances")
@@ -184,6 +192,9 @@ def _later_than(now: datetime, calendar: Calendar) -> Refusal:
 def already_today(facts: Facts) -> Refusal | None:
     if facts.state.last_day is not None and facts.state.last_day >= facts.day:
         return Refusal("already-today", f"has had its termination of {facts.state.last_day}")
+    spent = facts.state.given_up
+    if spent is not None and spent.day >= facts.day:
+        return Refusal("already-today", f"had its claim of {spent.day}, which was given up: {spent.why}")
     return None
 
 

@@ -10,10 +10,11 @@ from enum import StrEnum
 from troop import moments
 from troop.calendars import Calendar
 from troop.chaos.expected import expected_ticks
-from troop.chaos.observed import FAILURES_OF, Observed, Unread
+from troop.chaos.observed import FAILURES_OF, Alarm, Observed, Unread
+from troop.settings import OLDEST_TICK
 
-GRACE = timedelta(minutes=16)
-"""A tick is missing only after this: its schedule may try to deliver it for 15 minutes, and is precise to one."""
+GRACE = OLDEST_TICK + timedelta(minutes=1)
+"""A tick is missing only after this: so long may its schedule try to deliver it, and it is precise to a minute."""
 
 LONGEST_GAP = timedelta(days=7)
 """Ticks are counted back no further."""
@@ -24,6 +25,9 @@ AHEAD_DAYS = 21
 
 NAMED = 10
 """How many units or schedules a check names."""
+
+_DEPLOY_BACK = "make deploy REPAIR=1; docs/runbook.md#deploying-back"
+"""A plain deployment does nothing where the template is the same, whatever was changed by hand."""
 
 
 class Grade(StrEnum):
@@ -75,7 +79,7 @@ class Digest:
 def digest(
     observed: Observed, calendars: Mapping[str, Calendar], tick_minutes: int, now: datetime, others: int
 ) -> Digest:
-    """Every check.
+    """Every check; those of alarms and of who is told of them only where these were looked at.
 
     Args:
         observed: as of ``now``.
@@ -92,6 +96,8 @@ def digest(
             _tables(observed),
             _units(observed),
             _calendars(calendars, now),
+            *([] if observed.alarms is None else [_alarms(observed.alarms)]),
+            *([] if observed.subscribers is None else [_subscribers(observed.subscribers)]),
         )
     )
 
@@ -99,10 +105,11 @@ def digest(
 SCHEDULES, TICKS_MISSING, TICKS_FAILED = "schedules", "ticks-missing", "ticks-failed"
 TERMINATIONS_FAILED = "terminations-failed"
 DEAD_LETTERS, TABLES, UNITS_UNRECOVERED, CALENDARS = "dead-letters", "tables", "units-unrecovered", "calendars"
+ALARMS, SUBSCRIBERS = "alarms", "subscribers"
 
 
 def _unread(name: str, threshold: int, unread: Unread) -> Check:
-    todo = "try again in a minute; if it stays so, deploy again: what may read it may have been changed by hand"
+    todo = f"try again in a minute; if it stays so, what may read it may have been changed by hand: {_DEPLOY_BACK}"
     return Check(name, Grade.FAIL, None, threshold, f"could not be read: {unread.why}", todo)
 
 
@@ -118,7 +125,7 @@ def _schedules(observed: Observed, wanted: int) -> Check:
         detail += f"; {missing} not there"
     if enabled >= wanted:
         return Check(SCHEDULES, Grade.OK, enabled, wanted, detail)
-    todo = "enable them in EventBridge Scheduler, or deploy again; to stop chaos, halt it: that is on record"
+    todo = f"{_DEPLOY_BACK}; to stop chaos, halt it: that is on record"
     return Check(SCHEDULES, Grade.FAIL, enabled, wanted, detail, todo)
 
 
@@ -235,6 +242,31 @@ def _closed_ahead(calendar: Calendar, now: datetime) -> tuple[Grade, str] | None
         return None
     freeze = calendar.frozen(business[0])
     return Grade.WARN, f"frozen: {freeze.detail if freeze else ''}"
+
+
+def _alarms(alarms: tuple[Alarm, ...] | Unread) -> Check:
+    """Those to act on fail it; the others warn."""
+    if isinstance(alarms, Unread):
+        return _unread(ALARMS, 0, alarms)
+    if not alarms:
+        return Check(ALARMS, Grade.OK, 0, 0, "no alarm is on")
+    first = sorted(alarms, key=lambda alarm: not alarm.act_now)
+    now, soon = ([alarm.name for alarm in alarms if alarm.act_now is which] for which in (True, False))
+    told = [f"act now: {_names(now)}"] if now else []
+    told += [f"look when you can: {_names(soon)}"] if soon else []
+    todo = _names([*dict.fromkeys(alarm.todo for alarm in first if alarm.todo)])
+    return Check(ALARMS, Grade.FAIL if now else Grade.WARN, len(alarms), 0, "; ".join(told), todo)
+
+
+def _subscribers(subscribers: int | Unread) -> Check:
+    if isinstance(subscribers, Unread):
+        return _unread(SUBSCRIBERS, 1, subscribers)
+    if subscribers:
+        detail = f"{subscribers} are told when somebody has to act"
+        return Check(SUBSCRIBERS, Grade.OK, subscribers, 1, detail)
+    detail = "nobody is told when somebody has to act"
+    todo = "subscribe to the stack's output ActNowTopicArn, and confirm what comes by mail; docs/runbook.md#who-is-told"
+    return Check(SUBSCRIBERS, Grade.WARN, 0, 1, detail, todo)
 
 
 def _names(names: list[str]) -> str:

@@ -16,6 +16,7 @@ from troop import moments
 from troop.chaos.changes import Change
 from troop.chaos.events import Event, Status
 from troop.chaos.slowness import is_slow
+from troop.state_keys import SWITCH, UNIT
 
 SCHEMA = 1
 """Version of the documents. Fields may be added within a version; none is removed or changes its meaning."""
@@ -26,8 +27,6 @@ MOST_KEYS = 20
 LONGEST_VALUE = 200
 """Of what was changed. An item edited by hand can hold 400 KB, and neither the bus nor a topic takes that much."""
 
-UNIT_SUBJECT = "unit#"
-SWITCH_SUBJECT = "switch"
 _NO_POLICY = frozenset({"unit", "key", "version", "changed_at", "changed_by", "schema"})
 
 
@@ -154,8 +153,8 @@ def of_change(
         "by_hand": by_hand,
     }
     by = "by hand" if by_hand else f"by {change.caller}"
-    if change.subject.startswith(UNIT_SUBJECT):
-        unit = change.subject.removeprefix(UNIT_SUBJECT)
+    if change.subject.startswith(UNIT):
+        unit = change.subject.removeprefix(UNIT)
         if not change.values:
             return
         keys = sorted(change.values)
@@ -163,7 +162,7 @@ def of_change(
         detail = {**who, "unit": unit, "changes": told, "keys_changed": len(keys)}
         summary = f"The policy of {unit} was changed {by}: {', '.join(key[:LONGEST_VALUE] for key in keys[:MOST_KEYS])}"
         yield _notification(deployment, Kind.POLICY_CHANGED, change_id, summary, detail)
-    elif change.subject == SWITCH_SUBJECT:
+    elif change.subject == SWITCH:
         reason = change.values.get("reason", (None, None))[1]
         for key, default in defaults.items():
             old, new = (default if value is None else bool(value) for value in change.values.get(key, (None, None)))

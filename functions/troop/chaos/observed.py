@@ -62,8 +62,28 @@ class Children:
 
 
 @dataclass(frozen=True)
+class Alarm:
+    """An alarm that is on.
+
+    Attributes:
+        name: without the deployment's.
+        act_now: whether it is of the class that somebody has to act on.
+        todo: where it is written what to do.
+    """
+
+    name: str
+    act_now: bool
+    todo: str
+
+
+@dataclass(frozen=True)
 class Observed:
-    """All that was read. ``tables``: status by name. ``unrecovered``: units that have left chaos."""
+    """All that was read. ``tables``: status by name. ``unrecovered``: units that have left chaos.
+
+    Attributes:
+        alarms: those that are on; None when they were not looked at.
+        subscribers: how many are told of alarms to act on; None when nobody looked.
+    """
 
     schedules: tuple[Schedule, ...] | Unread
     runs: Runs | Unread
@@ -71,3 +91,5 @@ class Observed:
     dead_letters: int | Unread
     tables: Mapping[str, str] | Unread
     unrecovered: tuple[str, ...] | Unread
+    alarms: tuple[Alarm, ...] | Unread | None = None
+    subscribers: int | Unread | None = None

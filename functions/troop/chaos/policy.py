@@ -17,6 +17,17 @@ from troop.settings import METHODS, Settings
 
 TAG_PREFIX = "troop:"
 
+LONGEST_ALARM = 255
+"""Characters; CloudWatch refuses to look for a longer name, and for all that are asked about with it."""
+
+
+def _alarms(value: Any) -> tuple[str, ...]:
+    found = values.names(value)
+    if any(len(name) > LONGEST_ALARM for name in found):
+        raise values.BadValue(f"names parted by commas, of at most {LONGEST_ALARM} characters each")
+    return found
+
+
 PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "opt_out": values.boolean,
     "opt_in": values.boolean,
@@ -26,7 +37,7 @@ PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "until": values.day,
     "reason": values.text(),
     "owner": values.text(),
-    "stop_alarms": values.names,
+    "stop_alarms": _alarms,
     "calendar": values.text(),
     "method": values.one_of(*METHODS),
 }

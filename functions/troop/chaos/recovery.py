@@ -65,7 +65,7 @@ def assess(
     if group is None:
         return Assessment(Status.GROUP_DELETED, not_whole, f"group {event.group} was deleted")
     needed = min(event.desired, group.desired)
-    serving = [i for i in group.serving if all(i.instance_id in healthy[s] for s in group.sources)]
+    serving = group.served(healthy)
     capacity = sum(i.weight for i in serving)
     victim_serves = any(i.instance_id == event.instance_id for i in serving)
     detail = f"capacity {capacity} of {needed} in service" + (", the victim among it" if victim_serves else "")

@@ -13,8 +13,7 @@ from operator import attrgetter
 from urllib.parse import quote, unquote
 
 from troop.chaos.groups import Group
-
-UNIT_TAG = "troop:unit"
+from troop.tags import UNIT_TAG
 
 LONGEST_UNIT = 256
 """Characters; what a tag can hold."""

@@ -6,9 +6,7 @@ from datetime import datetime, timedelta
 
 from troop import moments
 from troop.errors import TroopError
-
-OLDEST = timedelta(minutes=15)
-"""A tick that is older does nothing: another one has come since, or the day is over."""
+from troop.settings import OLDEST_TICK
 
 SKEW = timedelta(minutes=1)
 """How far a function's clock may be behind the workflow's."""
@@ -22,7 +20,7 @@ def is_stale(stamped: datetime, now: datetime) -> bool:
     """Whether what the workflow has stamped is too old, or one of the two clocks is wrong: in both cases nothing is to
     be done.
     """
-    return not -SKEW <= now - stamped <= OLDEST
+    return not -SKEW <= now - stamped <= OLDEST_TICK
 
 
 def check(stamped: datetime, now: datetime) -> None:

@@ -10,21 +10,22 @@ from troop.aws.health_reads import HealthReads
 from troop.chaos.health import Digest, digest
 from troop.settings import Settings
 
-OTHERS = 3
-"""Schedules besides those of calendars: the watchdog's, the sweep's and the redrive's; the reaper's comes on top."""
-
 
 @dataclass(frozen=True)
 class Health:
-    """Looks, and judges what it sees."""
+    """Looks, and judges what it sees.
+
+    Attributes:
+        others: how many schedules there are besides those of calendars.
+    """
 
     settings: Settings
     tick_minutes: int
+    others: int
     reads: HealthReads
     clock: Callable[[], datetime]
 
     def look(self) -> Digest:
         """Every check, as of now."""
         now = self.clock()
-        others = OTHERS + self.settings.benchmarks
-        return digest(self.reads.observe(now), self.settings.calendars, self.tick_minutes, now, others)
+        return digest(self.reads.observe(now), self.settings.calendars, self.tick_minutes, now, self.others)

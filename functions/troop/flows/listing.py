@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from troop.aws.event_walk import Stretch, Termination
+from troop.aws.chaos.event_walk import Stretch, Termination
 
 LONGEST = 15.0
 """Seconds after which no further query starts: API Gateway waits for 29, a cold start and the last query included."""

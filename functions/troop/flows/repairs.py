@@ -11,7 +11,7 @@ from troop.aws.queue import Queue
 from troop.aws.stream import Streams
 from troop.chaos.letters import TRIED_FOR, Letter, batch_of, is_given_up, is_obsolete
 from troop.chaos.notifications import Notification
-from troop.flows.notify import Notifier, UnreadableRecord
+from troop.flows.chaos.notify import Notifier, UnreadableRecord
 
 MOST_LETTERS = 100
 """Looked at by one call; those beyond wait for the next."""

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
 
-from troop.aws.decision_queries import Decided, DecisionQueries
-from troop.aws.event_queries import EventFilter, EventQueries
-from troop.aws.run_items import BENCHMARK, FLEET
-from troop.aws.runs import RunTable
-from troop.aws.state import StateTable
+from troop.aws.bench.runs import RunTable
+from troop.aws.chaos.decision_queries import Decided, DecisionQueries
+from troop.aws.chaos.event_queries import EventFilter, EventQueries
+from troop.aws.chaos.state import StateTable
 from troop.bench.record import Kind, Run
 from troop.chaos.outlook import policy_at
 from troop.chaos.participation import told
-from troop.flows.units import GroupRow, Units
+from troop.flows.chaos.units import GroupRow, Units
 from troop.settings import Settings
+from troop.tables import BENCHMARK, FLEET
 from troop.widgets.asked import Asked, Widget
 from troop.widgets.views import (
     DecisionRow,

@@ -15,7 +15,6 @@ import argparse
 import base64
 import binascii
 import itertools
-import json
 import math
 import os
 import re
@@ -26,9 +25,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from troop.measure.histogram import Histogram
+from troop.measure import this_phase
+from troop.measure.histogram import HIGHEST, Histogram
 from troop.measure.operations import LONGEST_SECONDS, NAME, Operation, PerSecond
 from troop.measure.recorder import FORMAT
+from troop.measure.whole_file import write_whole
 from troop.measure.windows import Windows, step_for
 
 NANOSECONDS = 1000
@@ -165,7 +166,10 @@ def _buckets(encoded: bytes, lowest: int, digits: int) -> Iterator[Bucket]:
             if value:
                 shift = max((index >> half_bits) - 1, 0)
                 smallest = (index - (shift << half_bits)) << (shift + unit)
-                yield smallest, smallest + (1 << (shift + unit)) - 1, value
+                largest = smallest + (1 << (shift + unit)) - 1
+                if _rounded((smallest + largest) // 2, NANOSECONDS) > HIGHEST:
+                    raise HdrLogError("values of its histogram are too large: from 2^53 microseconds on")
+                yield smallest, largest, value
             index += 1
         if index >> half_bits > 64:
             raise HdrLogError("its histogram is damaged: it has values that are too large")
@@ -273,9 +277,7 @@ def write(operations: Mapping[str, Operation], results: str | os.PathLike[str]) 
     """Writes a document for the agent, as :class:`~troop.measure.recorder.Recorder` does, whole or not at all."""
     target = Path(results) / f"operations-hdr-{os.getpid()}-{next(_files)}.json"
     document = {"format": FORMAT, "operations": {name: one.document() for name, one in operations.items()}}
-    partial = target.with_suffix(".part")
-    partial.write_text(json.dumps(document, separators=(",", ":")), encoding="utf-8")
-    return partial.replace(target)
+    return write_whole(target, document)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -288,13 +290,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not NAME.fullmatch(given.operation):
         parser.error(f"--operation is {given.operation!r}: must match {NAME.pattern}")
     problems: list[str] = []
-    begin, length = float(os.environ["TROOP_MEASURED_FROM"]), float(os.environ["TROOP_MEASURED_SECONDS"])
-    warm_up = float(os.environ.get("TROOP_WARM_UP_SECONDS", 0))
+    begin, length, warm_up = this_phase.measured()
     try:
         found = operation(chosen(given.logs, given.tag, problems), begin, length, warm_up_seconds=warm_up)
     except (OSError, HdrLogError) as error:
         return _refused([str(error)])
-    write({given.operation: found}, os.environ["TROOP_RESULTS"])
+    write({given.operation: found}, this_phase.results())
     sys.stdout.write(f"{given.operation}: {found.times.count} in the measured time\n")
     return _refused(problems) if problems else 0
 

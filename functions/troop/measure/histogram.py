@@ -12,34 +12,16 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from troop.measure.buckets import buckets
+
 DIGITS = 3
 UNIT = "us"
 
-_HALF_BITS = 10
-_HALF = 1 << _HALF_BITS
-"""Values below twice this have a bucket each; every doubling above has this many buckets."""
-_MASK = 2 * _HALF - 1
+index_of, lowest_in, highest_in = buckets(10)
+"""Three digits take 1,024 of them for every doubling."""
 
 HIGHEST = 2**53 - 1
 """The largest value: what JSON's numbers hold exactly, everywhere; in microseconds, 285 years."""
-
-
-def index_of(value: int) -> int:
-    """The bucket that ``value``, from 0, belongs to."""
-    shift = (value | _MASK).bit_length() - _HALF_BITS - 1
-    return (shift << _HALF_BITS) + (value >> shift)
-
-
-def lowest_in(index: int) -> int:
-    """The smallest value of a bucket."""
-    shift = max((index >> _HALF_BITS) - 1, 0)
-    return (index - (shift << _HALF_BITS)) << shift
-
-
-def highest_in(index: int) -> int:
-    """The largest value of a bucket."""
-    return lowest_in(index + 1) - 1
-
 
 _BUCKETS = index_of(HIGHEST) + 1
 

@@ -1,7 +1,8 @@
 """The summaries of all nodes of one phase, put together.
 
 Histograms add up bucket by bucket and counts second by second, so percentiles are those of all operations together;
-no average of percentiles is taken anywhere. Everything is whole numbers, so neither order nor grouping changes
+no average of percentiles is taken anywhere. What a node did by a clock that is certainly wrong is moved to where the
+others' clocks would have had it, by whole seconds. Everything is whole numbers, so neither order nor grouping changes
 anything, and memory depends on neither the number of operations nor, but for a line each, on that of nodes. What only
 single nodes can tell is put beside each other, and never together.
 """
@@ -15,8 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from troop.measure import operations as ops
-from troop.measure.operations import LONGEST_SECONDS, Operation, Operations, OperationsError, aligned_sum
-from troop.measure.recorder import OTHER
+from troop.measure.operations import LONGEST_SECONDS, OTHER, Operation, Operations, OperationsError, aligned_sum
 from troop.measure.summary import LEVELS, SERIES, Clock, Samples, Summary, SummaryError
 
 PERCENTILES = {"p50_ms": 50, "p90_ms": 90, "p95_ms": 95, "p99_ms": 99, "p99_9_ms": 99.9}
@@ -138,7 +138,8 @@ class Merger:
             SummaryError: it is of another phase, of a node that was added before, or of another interval of samples.
         """
         self._check(summary.phase, summary.samples.interval_seconds if summary.samples else 0, {summary.node})
-        role = self._role(summary.role)
+        role, line = self._role(summary.role), _line(summary)
+        summary = summary.by_the_common_clock()
         try:
             ops.add_all(role.operations, summary.operations)
         except OperationsError as error:
@@ -146,7 +147,7 @@ class Merger:
         if summary.samples:
             role.series.interval = self._interval
             role.series.add(summary.samples)
-        role.nodes[summary.node] = _line(summary)
+        role.nodes[summary.node] = line
         self._separate.add(summary)
         self.measured_seconds = max(self.measured_seconds, summary.measured_seconds)
         self.warm_up_seconds = max(self.warm_up_seconds, summary.warm_up_seconds)
@@ -179,7 +180,7 @@ class Merger:
     @property
     def measured_from(self) -> float | None:
         """When the measured time began, in seconds since 1970; None when nothing was measured. It is the middle one of
-        what the nodes say, so that a clock which is wrong moves nothing.
+        what the nodes say, so that a clock moves nothing that is wrong without anybody knowing it.
         """
         return statistics.median_low(self._measured_from) if self._measured_from else None
 

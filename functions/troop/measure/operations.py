@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from troop.measure import histogram
@@ -18,7 +18,9 @@ from troop.measure.windows import Windows, WindowsError
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
 """Of an operation, and of a kind of error."""
 MOST_NAMES = 64
-"""Of operations, and of an operation's kinds of errors: what a script makes up must not grow without bound."""
+"""Of a node's operations, and of an operation's kinds of errors: what a script makes up must not grow without bound."""
+OTHER = "other"
+"""What those beyond :data:`MOST_NAMES` are counted as, together."""
 LONGEST_SECONDS = 2 * 24 * 3600
 """Of counts by second."""
 MOST_OVER_TIME = 300_000
@@ -54,13 +56,24 @@ class PerSecond:
         if not self.count:
             self.start, self.count, self.errors = other.start, list(other.count), list(other.errors)
             return
+        start, length = self.span(other)
+        self.count = aligned_sum(start, length, (self.start, self.count), (other.start, other.count))
+        self.errors = aligned_sum(start, length, (self.start, self.errors), (other.start, other.errors))
+        self.start = start
+
+    def span(self, other: PerSecond) -> tuple[int, int]:
+        """The first second of both together, and how many there are from then on; 0 where one of them has none.
+
+        Raises:
+            OperationsError: as :meth:`add`.
+        """
+        if not self.count or not other.count:
+            return 0, 0
         start = min(self.start, other.start)
         length = max(self.start + len(self.count), other.start + len(other.count)) - start
         if length > LONGEST_SECONDS:
             raise OperationsError(f"per_second of two nodes is {length} seconds apart: check their clocks")
-        self.count = aligned_sum(start, length, (self.start, self.count), (other.start, other.count))
-        self.errors = aligned_sum(start, length, (self.start, self.errors), (other.start, other.errors))
-        self.start = start
+        return start, length
 
     def document(self) -> dict[str, Any]:
         return {"from": self.start, "count": list(self.count), "errors": list(self.errors)}
@@ -96,8 +109,9 @@ class Operation:
         """Where only one of them knows the times over time, it keeps those.
 
         Raises:
-            OperationsError: they are too far apart, or their steps over time are not the same.
+            OperationsError: as :meth:`check`; nothing of it was added then.
         """
+        self.check(other)
         self.times.add(other.times)
         for kind, count in other.errors.items():
             self.errors[kind] = self.errors.get(kind, 0) + count
@@ -107,11 +121,28 @@ class Operation:
             return
         if self.over_time is None:
             self.over_time = other.over_time.copy()
-            return
-        try:
+        else:
             self.over_time.add(other.over_time)
-        except WindowsError as error:
-            raise OperationsError(f"over_time: {error}") from None
+
+    def check(self, other: Operation) -> None:
+        """Whether they can be added up.
+
+        Raises:
+            OperationsError: they are too far apart, or their steps over time are not the same.
+        """
+        self.per_second.span(other.per_second)
+        if self.over_time is not None and other.over_time is not None:
+            try:
+                self.over_time.span(other.over_time)
+            except WindowsError as error:
+                raise OperationsError(f"over_time: {error}") from None
+
+    def earlier(self, seconds: float) -> Operation:
+        """The same, by about so much, as by another clock: by whole seconds and steps, and never before 1970. It shares
+        what it counts with this one.
+        """
+        per_second = replace(self.per_second, start=max(0, self.per_second.start - round(seconds)))
+        return replace(self, per_second=per_second, over_time=self.over_time and self.over_time.earlier(seconds))
 
     def document(self) -> dict[str, Any]:
         return {
@@ -127,9 +158,40 @@ Operations = dict[str, Operation]
 
 
 def add_all(totals: Operations, more: Mapping[str, Operation]) -> None:
-    """Adds each operation of ``more`` to the one of its name, which is made when there is none."""
+    """Adds each operation of ``more`` to the one of its name, which is made when there is none. Nothing is bounded,
+    so neither order nor grouping of nodes changes anything.
+    """
     for name, operation in more.items():
         totals.setdefault(name, Operation()).add(operation)
+
+
+def add_bounded(totals: Operations, more: Mapping[str, Operation]) -> None:
+    """Adds up what is of one node. Of more than :data:`MOST_NAMES` names of operations, or of an operation's errors,
+    the first ones keep theirs, and the others are counted together as :data:`OTHER`.
+
+    Raises:
+        OperationsError: they do not fit together; nothing of ``more`` was added then.
+    """
+    last = _last({**totals, **more})
+    moved = [name for name in totals if name in last]
+    parts: Operations = {}
+    for name, operation in [*((name, totals[name]) for name in moved), *more.items()]:
+        parts.setdefault(OTHER if name in last else name, Operation()).add(operation)
+    for name, part in parts.items():
+        if name in totals:
+            totals[name].check(part)
+    for name in moved:
+        del totals[name]
+    add_all(totals, parts)
+    for name in parts:
+        errors = totals[name].errors
+        for kind in _last(errors):
+            errors[OTHER] = errors.get(OTHER, 0) + errors.pop(kind)
+
+
+def _last(names: Mapping[str, Any]) -> set[str]:
+    """The names beyond the first ones, if there are too many; one of those that are kept is :data:`OTHER`."""
+    return set([name for name in names if name != OTHER][MOST_NAMES - 1 :]) if len(names) > MOST_NAMES else set()
 
 
 def bound_over_time(operations: Mapping[str, Operation], most: int = MOST_OVER_TIME) -> list[str]:

@@ -11,7 +11,6 @@ On leaving, it writes ``operations-<process>-<number>.json`` where the agent loo
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import os
 import threading
@@ -20,13 +19,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable
 
+from troop.measure import this_phase
 from troop.measure.histogram import Histogram
-from troop.measure.operations import MOST_NAMES, NAME, Operation, PerSecond, document_of
+from troop.measure.operations import MOST_NAMES, NAME, OTHER, Operation, PerSecond, document_of
+from troop.measure.whole_file import write_whole
 from troop.measure.windows import Windows, step_for
 
 FORMAT = "troop.operations/1"
-OTHER = "other"
-"""The kind of errors that come after the first :data:`~troop.measure.operations.MOST_NAMES` kinds."""
 
 _numbers = itertools.count()
 
@@ -91,10 +90,8 @@ class Recorder:
     @classmethod
     def of_this_phase(cls) -> Recorder:
         """As the agent says in the environment of the script that it runs."""
-        env = os.environ
-        warm_up = float(env.get("TROOP_WARM_UP_SECONDS", 0))
-        begin, length = float(env["TROOP_MEASURED_FROM"]), float(env["TROOP_MEASURED_SECONDS"])
-        return cls(env["TROOP_RESULTS"], begin, length, warm_up_seconds=warm_up)
+        begin, length, warm_up = this_phase.measured()
+        return cls(this_phase.results(), begin, length, warm_up_seconds=warm_up)
 
     def ok(self, operation: str, seconds: float, moved: int = 0) -> None:
         """An operation has ended just now; it took so many seconds and moved so many bytes."""
@@ -157,9 +154,7 @@ class Recorder:
 
     def write(self) -> Path:
         """Writes the file, whole or not at all."""
-        partial = self._path.with_suffix(".part")
-        partial.write_text(json.dumps(self.document(), separators=(",", ":")), encoding="utf-8")
-        return partial.replace(self._path)
+        return write_whole(self._path, self.document())
 
     def __enter__(self) -> Recorder:
         return self

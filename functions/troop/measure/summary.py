@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from troop.measure import operations as ops
@@ -37,6 +37,9 @@ AMOUNTS = (
 SERIES = (*LEVELS, *AMOUNTS)
 MOST_SAMPLES = 20_000
 
+MOST_BYTES = 16 << 20
+"""Of a summary as JSON: a larger one is not read."""
+
 
 class SummaryError(ValueError):
     """A document that is no summary, or summaries that do not belong together; the message says why."""
@@ -48,6 +51,11 @@ class Clock:
 
     offset_seconds: float
     uncertainty_seconds: float
+
+    @property
+    def ahead(self) -> float:
+        """The offset when the clock is certainly wrong. Else 0: what keeps it right is better than what measures it."""
+        return self.offset_seconds if abs(self.offset_seconds) > self.uncertainty_seconds else 0.0
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,11 @@ class Samples:
     start: int
     interval_seconds: int
     series: Mapping[str, list[int | None]]
+
+    def earlier(self, seconds: float) -> Samples:
+        """The same, by about so much: by whole intervals, and never before 1970."""
+        moved = round(seconds / self.interval_seconds) * self.interval_seconds
+        return replace(self, start=max(0, self.start - moved))
 
 
 @dataclass(frozen=True)
@@ -99,6 +112,20 @@ class Summary:
     rebalance_recommended_at: str | None = None
     warm_up_seconds: float = 0.0
     separate: tuple[Separate, ...] = ()
+
+    def by_the_common_clock(self) -> Summary:
+        """As it would be, had the node's clock been right: where it was certainly wrong, what was measured is moved by
+        as much, what is told by seconds, steps or intervals by whole ones. Its start and end stay as they were told.
+        """
+        ahead = self.clock.ahead if self.clock else 0.0
+        if not ahead:
+            return self
+        return replace(
+            self,
+            measured_from=None if self.measured_from is None else max(0.0, self.measured_from - ahead),
+            operations={name: operation.earlier(ahead) for name, operation in self.operations.items()},
+            samples=self.samples and self.samples.earlier(ahead),
+        )
 
     def document(self) -> dict[str, Any]:
         """As it is on S3."""

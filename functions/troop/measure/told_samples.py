@@ -7,6 +7,8 @@ from typing import Optional
 
 from troop.measure.summary import LEVELS, SERIES, Samples
 
+FORMAT = "troop.samples/1"
+
 Values = Sequence[Optional[int]]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from troop.measure import histogram
+from troop.measure.buckets import buckets
 from troop.measure.histogram import HIGHEST, Histogram, buckets_at
 
 MOST_STEPS = 2 * 24 * 3600
@@ -21,28 +22,7 @@ Those of one node are as few as :func:`step_for` makes them.
 WANTED = 300
 _STEPS = (1, 2, 5, 10, 30, 60, 120, 300, 600)
 
-_HALF_BITS = 4
-_HALF = 1 << _HALF_BITS
-"""Values below twice this have a bucket each; every doubling above has this many buckets."""
-_MASK = 2 * _HALF - 1
-
-
-def index_of(value: int) -> int:
-    """The bucket that ``value``, from 0, belongs to."""
-    shift = (value | _MASK).bit_length() - _HALF_BITS - 1
-    return (shift << _HALF_BITS) + (value >> shift)
-
-
-def lowest_in(index: int) -> int:
-    """The smallest value of a bucket."""
-    shift = max((index >> _HALF_BITS) - 1, 0)
-    return (index - (shift << _HALF_BITS)) << shift
-
-
-def highest_in(index: int) -> int:
-    """The largest value of a bucket."""
-    return lowest_in(index + 1) - 1
-
+index_of, lowest_in, highest_in = buckets(4)
 
 BUCKETS = index_of(HIGHEST) + 1
 
@@ -132,15 +112,8 @@ class Windows:
         """
         if not other._counts:
             return
-        if other.step_seconds != self.step_seconds:
-            raise WindowsError(f"steps of {other.step_seconds} seconds among those of {self.step_seconds}")
-        if not self._counts:
-            self._first = other._first
-        first = min(self._first, other._first)
-        length = max(self._first + len(self._counts), other._first + len(other._counts)) - first
-        if length > MOST_STEPS:
-            raise WindowsError(f"of two nodes it is {length * self.step_seconds} seconds apart: check their clocks")
-        before = self._first - first
+        first, length = self.span(other)
+        before = self._first - first if self._counts else 0
         self._counts = [{} for _ in range(before)] + self._counts
         self._counts.extend({} for _ in range(length - len(self._counts)))
         self._first = first
@@ -151,10 +124,34 @@ class Windows:
             for index, count in more.items():
                 mine[index] = mine.get(index, 0) + count
 
+    def span(self, other: Windows) -> tuple[int, int]:
+        """The number of the first step of both together, counted from 1970 on, and how many there are from then on.
+
+        Raises:
+            WindowsError: as :meth:`add`.
+        """
+        if not other._counts:
+            return self._first, len(self._counts)
+        if other.step_seconds != self.step_seconds:
+            raise WindowsError(f"steps of {other.step_seconds} seconds among those of {self.step_seconds}")
+        mine = self._first if self._counts else other._first
+        first = min(mine, other._first)
+        length = max(mine + len(self._counts), other._first + len(other._counts)) - first
+        if length > MOST_STEPS:
+            raise WindowsError(f"of two nodes it is {length * self.step_seconds} seconds apart: check their clocks")
+        return first, length
+
     def copy(self) -> Windows:
         """Of its own: what is added to it does not change this one."""
         result = Windows(self.start, self.step_seconds)
         result.add(self)
+        return result
+
+    def earlier(self, seconds: float) -> Windows:
+        """The same, by about so much: by whole steps, and never before 1970. It shares its counts with this one."""
+        first = max(0, self._first - round(seconds / self.step_seconds))
+        result = Windows(first * self.step_seconds, self.step_seconds)
+        result._counts = self._counts
         return result
 
     def count(self, step: int) -> int:

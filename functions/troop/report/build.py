@@ -13,6 +13,7 @@ from typing import Any
 from troop.bench.record import CellStatus, RunStatus
 from troop.bench.verdicts import name_some
 from troop.report import cells as reading
+from troop.report import trust
 from troop.report.document import Cell, Finding, Report, Run
 from troop.report.kept import Kept
 from troop.report.money import money
@@ -43,7 +44,7 @@ def build(kept: Kept, now: datetime, version: str, run: str = "") -> Report:
         made, found = reading.cell(kept, wanted, attempts(kept, sources, wanted), prices)
         cells.append(made)
         findings += found
-    order = _roles(sources.definition)
+    growth = scaling(cells, _roles(sources.definition))
     return Report(
         made_at=now,
         made_by=version,
@@ -52,8 +53,8 @@ def build(kept: Kept, now: datetime, version: str, run: str = "") -> Report:
         definition=sources.definition,
         versions=versions(kept, sources, cells),
         cells=cells,
-        scaling=scaling(cells, order),
-        findings=_ordered(findings),
+        scaling=growth,
+        findings=_ordered([*findings, *trust.of_growth(growth, cells)]),
     )
 
 
@@ -112,7 +113,7 @@ def _text(value: Any) -> str:
 
 
 def _ordered(findings: Sequence[Finding]) -> list[Finding]:
-    """Errors first; else as they were found: of the run, then cell by cell."""
+    """Errors first; else as they were found: of the run, then cell by cell, then of how it grows."""
     ordered = sorted(findings, key=lambda finding: finding.severity != "error")
     if len(ordered) <= MOST_FINDINGS:
         return ordered

@@ -13,6 +13,7 @@ from troop.bench.record import Cell as Recorded
 from troop.bench.record import CellStatus
 from troop.bench.roster import Roster
 from troop.bench.roster import from_document as roster_of
+from troop.bench.verdicts import name_some
 from troop.measure.summary import CPU
 from troop.report import fleets, money, trust
 from troop.report import kept as files
@@ -20,7 +21,7 @@ from troop.report.document import Attempt, Cell, Finding, Interruption, Node, Ph
 from troop.report.fleets import Place
 from troop.report.kept import DamagedError, Kept
 from troop.report.operations import operations
-from troop.report.series import series, use
+from troop.report.series import series, told_in_part, use
 from troop.report.sources import Wanted, of_attempt
 
 UNKNOWN = "UNKNOWN"
@@ -141,6 +142,12 @@ class _Reading:
             )
             if left_out := found.get("separate_left_out"):
                 text = f"{name}: {left_out} more lines of single nodes were not kept here; their summaries have them."
+                self._findings.append(Finding(severity="warning", cell=self._id, text=text))
+            if lacking := told_in_part(found):
+                text = (
+                    f"{name}: throughput over time of {name_some(lacking)} is told in part: of some nodes it was not "
+                    "kept, as so many operations over so many hours would be too much, or their tool does not tell it."
+                )
                 self._findings.append(Finding(severity="warning", cell=self._id, text=text))
             return phase
         except _DAMAGE as error:

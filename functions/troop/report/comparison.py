@@ -19,16 +19,22 @@ class Side(Part):
     run: str
     benchmark: str
     cells: int
-    fleets: str = Field("", description="In words: 6 servers (i4i.large), 2 drivers (c7g.large)")
+    fleets: str = Field(default="", description="In words: 6 servers (i4i.large), 2 drivers (c7g.large)")
 
 
 class Spread(Part):
     """One figure over the repetitions of a side."""
 
     median: float
+    geometric_mean: float | None = Field(default=None, description="Of rates, whose ratio is told; null of times")
     low: float
     high: float
     repetitions: int
+
+    @property
+    def middle(self) -> float:
+        """What is told of it: that of which a ratio beside it is."""
+        return self.median if self.geometric_mean is None else self.geometric_mean
 
 
 class Figure(Part):
@@ -41,12 +47,16 @@ class Figure(Part):
 
 
 class Need(Part):
-    """What a side needs to do as much as the faster side does."""
+    """What a side needs to do as much as the faster side does; or what it has, where they are known to do the same."""
 
     nodes: dict[str, int] = Field(description="By role, whole nodes of all of its fleets")
     hourly: float | None = Field(description="Of all of them; null without all prices")
-    scaled: Literal["measured", "interpolated", "extrapolated"] = Field(
-        description="Whether that many nodes were measured, lie between two measured steps, or beyond them"
+    scaled: Literal["measured", "interpolated", "extrapolated", "alike"] = Field(
+        description="Whether that many nodes were measured to do it, lie between two measured steps, or beyond them; "
+        "alike: the side's own, for all of the interval is within 0.9 to 1.1, and 1 is in it"
+    )
+    per_second: float | None = Field(
+        default=None, description="What they do: where alike, what the side did; else as much as the other side"
     )
 
 
@@ -58,11 +68,19 @@ class Equal(Part):
     b: Need
     hourly_ratio: float | None
 
+    def doubt(self, row: Row) -> str:
+        """Why what follows of its row for nodes and cost may be chance, in a few words; "" where it is not."""
+        if row.exceeds_noise is None:
+            return "noise unknown"
+        if row.exceeds_noise or self.a.scaled == "alike" or row.low is None or row.high is None:
+            return ""
+        return f"within the noise, {row.low:.3f} to {row.high:.3f}"
+
 
 class Row(Part):
     """One operation of one variant, on both sides."""
 
-    label: str = Field("", description="Of the variant, repetitions aside; empty when there is one")
+    label: str = Field(default="", description="Of the variant, repetitions aside; empty when there is one")
     phase: str
     role: str
     operation: str
@@ -72,9 +90,11 @@ class Row(Part):
     low: float | None = Field(description="Of the confidence interval; null with fewer than two repetitions on a side")
     high: float | None
     exceeds_noise: bool | None = Field(description="Whether 1 is outside of the interval; null without one")
-    regression: bool | None = Field(None, description="Whether it fails --fail-below; null when that was not asked")
-    times: list[Figure] = Field([])
-    errors_a: float = Field(0, description="Errors for each success, all repetitions together")
+    regression: bool | None = Field(
+        default=None, description="Whether it fails --fail-below; null when that was not asked"
+    )
+    times: list[Figure] = Field(default=[])
+    errors_a: float = Field(default=0, description="Errors for each success, all repetitions together")
     errors_b: float = 0
     equal: Equal | None = None
 
@@ -92,7 +112,7 @@ class Comparison(Part):
     b: Side
     rows: list[Row]
     lost: list[str] = Field(
-        [], description="Operations that A has measured and a variant of B has not; fail --fail-below"
+        default=[], description="Operations that A has measured and a variant of B has not; fail --fail-below"
     )
-    unmatched: list[str] = Field([], description="What only one side has, in words")
-    warnings: list[str] = Field([])
+    unmatched: list[str] = Field(default=[], description="What only one side has, in words")
+    warnings: list[str] = Field(default=[])

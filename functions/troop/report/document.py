@@ -35,7 +35,7 @@ class Bill(Part):
 
     amount: float
     lines: list[Line] = []
-    unknown: list[str] = Field([], description="What has no price, and is not in the amount")
+    unknown: list[str] = Field(default=[], description="What has no price, and is not in the amount")
 
 
 class Money(Part):
@@ -43,9 +43,11 @@ class Money(Part):
 
     currency: str = "USD"
     expected: float | None = None
-    most: float | None = Field(None, description="With all time-outs and attempts, and no spot capacity")
+    most: float | None = Field(default=None, description="With all time-outs and attempts, and no spot capacity")
     budget: float | None = None
-    actual: Bill | None = Field(None, description="All cells and attempts; null while anything of the run is left")
+    actual: Bill | None = Field(
+        default=None, description="All cells and attempts; null while anything of the run is left"
+    )
 
 
 class Run(Part):
@@ -75,9 +77,9 @@ class Fleet(Part):
     role: str
     nodes: int
     instance_type: str
-    zones: dict[str, int] = Field({}, description="How many of its nodes are in each")
-    purchase: dict[str, int] = Field({}, description="How many were bought as spot, and on-demand")
-    hourly: float | None = Field(None, description="What an hour of all of them costs; null without all prices")
+    zones: dict[str, int] = Field(default={}, description="How many of its nodes are in each")
+    purchase: dict[str, int] = Field(default={}, description="How many were bought as spot, and on-demand")
+    hourly: float | None = Field(default=None, description="What an hour of all of them costs; null without all prices")
 
 
 class Interruption(Part):
@@ -85,7 +87,9 @@ class Interruption(Part):
 
     node: str
     role: str = ""
-    action: str = Field("", description="What EC2 did with it: terminate, stop, hibernate; or rebalance-recommended")
+    action: str = Field(
+        default="", description="What EC2 did with it: terminate, stop, hibernate; or rebalance-recommended"
+    )
     time: str = ""
 
 
@@ -113,10 +117,10 @@ class Operation(Part):
     p99_9_ms: float | None = None
     max_ms: float | None = None
     cost_per_million: float | None = Field(
-        None, description="What all fleets of the cell cost for as long as a million of these take"
+        default=None, description="What all fleets of the cell cost for as long as a million of these take"
     )
     distribution: list[tuple[float, float]] = Field(
-        [], description="Percentiles and their times, ascending, from the merged histogram; the last is 100"
+        default=[], description="Percentiles and their times, ascending, from the merged histogram; the last is 100"
     )
 
 
@@ -134,7 +138,9 @@ class Separate(Part):
     bytes_per_second: float | None = None
     mean_ms: float | None = None
     max_ms: float | None = None
-    percentiles: dict[str, float] = Field({}, description="Times in milliseconds, such as {'50': 1.2, '99': 8.0}")
+    percentiles: dict[str, float] = Field(
+        default={}, description="Times in milliseconds, such as {'50': 1.2, '99': 8.0}"
+    )
 
 
 class Use(Part):
@@ -145,13 +151,13 @@ class Use(Part):
     role: str
     nodes: int
     cpu: float | None = Field(
-        None, description="The sum of user, system, iowait and steal, which are parts of all time"
+        default=None, description="The sum of user, system, iowait and steal, which are parts of all time"
     )
     user: float | None = None
     system: float | None = None
     iowait: float | None = None
     steal: float | None = None
-    memory_bytes: float | None = Field(None, description="Of a node")
+    memory_bytes: float | None = Field(default=None, description="Of a node")
     disk_reads: float | None = None
     disk_writes: float | None = None
     disk_read_bytes: float | None = None
@@ -183,7 +189,7 @@ class Series(Part):
     """Values over time, in equal steps; at most a few hundred."""
 
     role: str
-    operation: str | None = Field(None, description="null: of the nodes, not of an operation")
+    operation: str | None = Field(default=None, description="null: of the nodes, not of an operation")
     name: SeriesName
     start: float = Field(description="Of the first step: seconds after the measured time begins, or before if negative")
     step_seconds: int
@@ -236,7 +242,7 @@ class Cell(Part):
     """A cell, as its last attempt came out."""
 
     cell: str
-    label: str = Field("", description="What sets it apart from the run's other cells; empty for the only one")
+    label: str = Field(default="", description="What sets it apart from the run's other cells; empty for the only one")
     scale: str | None = None
     values: dict[str, JsonValue] = {}
     repetition: int = 1
@@ -248,7 +254,9 @@ class Cell(Part):
     fleets: list[Fleet] = []
     interruptions: list[Interruption] = []
     cost: Bill | None = None
-    hourly: float | None = Field(None, description="What an hour of all of its fleets costs; null without all prices")
+    hourly: float | None = Field(
+        default=None, description="What an hour of all of its fleets costs; null without all prices"
+    )
     phases: list[Phase] = []
 
 
@@ -259,7 +267,7 @@ class Point(Part):
     nodes: int
     per_second: float
     efficiency: float | None = Field(
-        None,
+        default=None,
         description="Throughput a node, as a part of that of the smallest (the mean of its repetitions)",
     )
 
@@ -267,13 +275,13 @@ class Point(Part):
 class Scaling(Part):
     """How throughput grows with nodes, for one combination of the matrix and one operation."""
 
-    label: str = Field("", description="Of the combination of the matrix")
+    label: str = Field(default="", description="Of the combination of the matrix")
     phase: str
     role: str
     operation: str
     counted: str = Field(description="The role whose nodes are counted: the first one in the file whose number changes")
     points: list[Point]
-    slope: float | None = Field(None, description="Operations a second for each further node, by least squares")
+    slope: float | None = Field(default=None, description="Operations a second for each further node, by least squares")
     intercept: float | None = None
     r_squared: float | None = None
 

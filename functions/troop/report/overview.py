@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, geometric_mean, median
 
 from troop.report import wording
 from troop.report.charts import measured
 from troop.report.document import Cell, Fleet, Operation, Phase, Report, Step
+from troop.report.scaling import combination
 
 GOOD = "SUCCEEDED"
 
@@ -61,15 +63,15 @@ def cost(report: Report) -> str:
 def keys(report: Report) -> list[Key]:
     """At most six, of what the report knows."""
     found = [_succeeded(report)] if report.cells else []
-    best = max(_rows(report), key=lambda row: row[2].per_second or 0, default=None)
-    if best is not None and best[2].per_second:
-        cell, _, operation = best
-        found.append(Key("Most throughput", f"{wording.short(operation.per_second)}/s", _of(operation, cell)))
-        if operation.p99_ms is not None:
-            found.append(Key("p99 at that", f"{wording.plain(operation.p99_ms)} ms", _of(operation, cell)))
+    variants = _variants(report)
+    best = max(variants, key=lambda one: one.per_second, default=None)
+    if best is not None and best.per_second:
+        found.append(Key("Most throughput", f"{wording.short(best.per_second)}/s", best.name))
+        if best.p99_ms is not None:
+            found.append(Key("p99 at that", f"{wording.plain(best.p99_ms)} ms", best.name))
     found += _errors(report)
     found += _growth(report)
-    found += _price(report)
+    found += _price(report, variants)
     return found
 
 
@@ -102,12 +104,60 @@ def _growth(report: Report) -> Iterator[Key]:
         yield Key(f"Efficiency at {nodes:,} {most.counted}", wording.share(fmean(known)), note)
 
 
-def _price(report: Report) -> Iterator[Key]:
-    priced = [(op.cost_per_million, cell, op) for cell, _, op in _rows(report) if op.cost_per_million is not None]
-    least = min(priced, key=lambda item: item[0], default=None)
-    if least is not None:
-        amount, cell, operation = least
-        yield Key("Cheapest million", wording.money(amount, report.money.currency), _of(operation, cell))
+def _price(report: Report, variants: Sequence[_Variant]) -> Iterator[Key]:
+    priced = [(one.cost_per_million, one.name) for one in variants if one.cost_per_million is not None]
+    if priced:
+        amount, name = min(priced)
+        yield Key("Cheapest million", wording.money(amount, report.money.currency), name)
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """What all repetitions of a variant have done: the best of them alone is the luckiest.
+
+    Attributes:
+        name: of the operation and the variant.
+        per_second: the geometric mean.
+        p99_ms, cost_per_million: medians; None where not known.
+    """
+
+    name: str
+    per_second: float
+    p99_ms: float | None
+    cost_per_million: float | None
+
+
+def _variants(report: Report) -> list[_Variant]:
+    """Of the operation that most is done of: what one of another kind does, or costs, says nothing beside it."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for _, phase, one in _rows(report):
+        counts[phase.phase, one.role, one.operation] += one.count
+    if not counts:
+        return []
+    most = counts.most_common(1)[0][0]
+    found: dict[str, list[tuple[Cell, Operation]]] = {}
+    for cell, phase, one in _rows(report):
+        if (phase.phase, one.role, one.operation) == most:
+            found.setdefault(_variant_of(cell), []).append((cell, one))
+    return [_variant(most[2], label, each) for label, each in found.items()]
+
+
+def _variant(operation: str, label: str, each: Sequence[tuple[Cell, Operation]]) -> _Variant:
+    rates = [one.per_second for _, one in each if one.per_second is not None]
+    times = [one.p99_ms for _, one in each if one.p99_ms is not None]
+    costs = [one.cost_per_million for _, one in each if one.cost_per_million is not None]
+    what = label or (each[0][0].cell if len(each) == 1 else "")
+    return _Variant(
+        f"{operation}, {what}" if what else operation,
+        geometric_mean(rates) if rates and min(rates) > 0 else 0.0,
+        median(times) if times else None,
+        median(costs) if costs else None,
+    )
+
+
+def _variant_of(cell: Cell) -> str:
+    """A cell's label without its repetition."""
+    return ", ".join(part for part in (cell.scale, combination(cell.values, None)) if part)
 
 
 def fleets(report: Report) -> list[tuple[list[str], list[Fleet]]]:
@@ -128,10 +178,6 @@ def course(cell: Cell) -> list[tuple[Step, float | None]]:
         (step, None if end is None else (end.at - step.at).total_seconds())
         for step, end in zip(cell.steps, ends, strict=True)
     ]
-
-
-def _of(operation: Operation, cell: Cell) -> str:
-    return f"{operation.operation}, {cell.label or cell.cell}"
 
 
 def _rows(report: Report) -> Iterator[tuple[Cell, Phase, Operation]]:

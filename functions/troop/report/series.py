@@ -81,6 +81,20 @@ def series(phase: Mapping[str, Any]) -> list[Series]:
     return found
 
 
+def told_in_part(phase: Mapping[str, Any]) -> list[str]:
+    """The operations whose counts by second lack some of them; not those that have none at all.
+
+    Raises:
+        AttributeError, KeyError, TypeError, ValueError: the phase is damaged.
+    """
+    return [
+        f"{name} {operation}"
+        for name, role in phase["roles"].items()
+        for operation, document in role["operations"].items()
+        if 0 < sum(document["per_second"]["count"]) < document["histogram"]["count"]
+    ]
+
+
 def _counts(role: str, operation: str, document: Mapping[str, Any], times: Times) -> Iterator[Series]:
     counts = document["per_second"]
     if not counts["count"]:

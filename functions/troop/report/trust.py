@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from statistics import median
+from statistics import fmean, median
 from typing import Literal
 
 from troop.bench.record import CellStatus
 from troop.bench.verdicts import name_some
 from troop.measure.summary import OK
-from troop.report.document import Cell, Finding, Node, Operation, Phase
+from troop.report.document import Cell, Finding, Node, Operation, Phase, Scaling
 from troop.report.fleets import REBALANCE
 
 UNEQUAL = 0.2
@@ -24,8 +24,14 @@ WAITING = 5.0
 CLOCK_SECONDS, CLOCK_SHARE = 0.1, 0.01
 """By which clocks may be wrong: seconds, and as a part of the measured time."""
 
+MOVED_SECONDS = 0.5
+"""By which a clock is wrong from where on a second is not the same second."""
+
 BEYOND = 10
 """Operations beyond a percentile, with fewer of which it says little."""
+
+GROWN = 0.7
+"""Efficiency at the most nodes, below which a reader will ask why."""
 
 _PERCENTILES = (("p99_9_ms", "p99.9", 0.001), ("p99_ms", "p99", 0.01), ("p95_ms", "p95", 0.05), ("p90_ms", "p90", 0.1))
 
@@ -51,6 +57,52 @@ def findings(cell: Cell) -> list[Finding]:
         for judge in of_phase:
             found += judge(cell, phase)
     return found
+
+
+def of_growth(scaling: Sequence[Scaling], cells: Sequence[Cell]) -> Iterator[Finding]:
+    """Where throughput grows much less than nodes do, and whether anything that was measured explains it: of each phase
+    and role the operation that most is done of, and of it the combination that grows least.
+    """
+    most: dict[tuple[str, str, str], Scaling] = {}
+    for one in scaling:
+        key = one.phase, one.role, one.counted
+        if key not in most or _rate(one) > _rate(most[key]):
+            most[key] = one
+    for (phase, role, counted), main in most.items():
+        alike = [one for one in scaling if (one.phase, one.role, one.counted) == (phase, role, counted)]
+        judged = [(*at_most, one) for one in alike if one.operation == main.operation and (at_most := _at_most(one))]
+        efficiency, nodes, one = min(judged, key=lambda each: each[0], default=(1.0, 0, main))
+        if efficiency < GROWN:
+            there = {point.cell for point in one.points if point.nodes == nodes}
+            label = f" ({one.label})" if one.label else ""
+            why = _explained(phase, [cell for cell in cells if cell.cell in there])
+            growth = f"at {nodes:,} {counted} {100 * efficiency:.0f} % of perfect growth"
+            text = f"{phase}, {one.operation} of {role}{label}: {growth}: {why}."
+            yield Finding(severity="warning", text=text)
+
+
+def _rate(one: Scaling) -> float:
+    return sum(point.per_second for point in one.points)
+
+
+def _at_most(one: Scaling) -> tuple[float, int] | None:
+    """Efficiency at the most nodes, the mean of the repetitions, and how many nodes these are."""
+    nodes = max(point.nodes for point in one.points)
+    known = [point.efficiency for point in one.points if point.nodes == nodes and point.efficiency is not None]
+    return (fmean(known), nodes) if known else None
+
+
+def _explained(phase: str, cells: Sequence[Cell]) -> str:
+    busiest: dict[str, float] = {}
+    for use in (use for cell in cells for one in cell.phases if one.phase == phase for use in one.use):
+        if use.cpu is not None:
+            busiest[use.role] = max(busiest.get(use.role, 0.0), use.cpu)
+    if not busiest:
+        return "how busy nodes were was not measured; look at what they load, and at what they share"
+    if full := [f"{role} for {cpu:.0f} % of the time" for role, cpu in busiest.items() if cpu > BUSY]:
+        return f"processors were busy, of {' and of '.join(full)}"
+    told = ", ".join(f"{role} {cpu:.0f} %" for role, cpu in busiest.items())
+    return f"no processors explain it ({told}); look at what the nodes load, and at what they share"
 
 
 def _finding(cell: Cell, text: str, severity: Literal["error", "warning"] = "warning") -> Finding:
@@ -167,6 +219,13 @@ def _clocks(cell: Cell, phase: Phase) -> Iterator[Finding]:
     if unknown and len(phase.members) > 1:
         text = f"{phase.phase}: the clock of {name_some(unknown)} could not be compared; it may be wrong by any time."
         yield _finding(cell, text)
+    if len(phase.members) > 1 and (wrong := {node.node: off for node in phase.members if (off := _wrong_by(node))}):
+        text = (
+            f"{phase.phase}: the clock of {name_some(wrong)} was wrong, by {max(wrong.values()):.1f} s at most: what "
+            "they did over time was moved by as much, in whole seconds and steps, so it may be a little too early or "
+            "late. Look at what keeps their time."
+        )
+        yield _finding(cell, text)
     worst = max((node.clock_uncertainty_seconds or 0 for node in phase.members), default=0.0)
     allowed = min(CLOCK_SECONDS, CLOCK_SHARE * phase.measured_seconds)
     if len(phase.members) > 1 and worst > allowed:
@@ -176,6 +235,12 @@ def _clocks(cell: Cell, phase: Phase) -> Iterator[Finding]:
             "did in the same second may be told of two."
         )
         yield _finding(cell, text)
+
+
+def _wrong_by(node: Node) -> float:
+    """Seconds, where its clock was so certainly wrong that its times were moved; else 0."""
+    off = abs(node.clock_offset_seconds or 0)
+    return off if off > max(node.clock_uncertainty_seconds or 0, MOVED_SECONDS) else 0.0
 
 
 def _few(cell: Cell, phase: Phase) -> Iterator[Finding]:

@@ -23,6 +23,7 @@ SCALED = {
     "measured": "measured",
     "interpolated": "between two measured steps",
     "extrapolated": "beyond what was measured",
+    "alike": "what it has: they do the same",
 }
 
 
@@ -89,10 +90,10 @@ def ratio(value: float | None) -> str:
 
 
 def spread(values: Spread | None) -> str:
-    """``1,204 (1,180 to 1,233)``: the median, and how far repetitions are apart if there are several."""
+    """``1,204 (1,180 to 1,233)``: the middle, and how far repetitions are apart if there are several."""
     if values is None:
         return wording.NOTHING
-    text = wording.plain(values.median)
+    text = wording.plain(values.middle)
     if values.repetitions < 2:
         return text
     return f"{text} ({wording.plain(values.low)} to {wording.plain(values.high)})"

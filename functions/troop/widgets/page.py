@@ -19,7 +19,7 @@ from troop.bench.money import shown
 from troop.bench.names import report_key
 from troop.bench.record import RunStatus
 from troop.chaos.decisions import TERMINATE
-from troop.chaos.events import OPEN, Event, Status, is_on_demand
+from troop.chaos.events import OPEN, Event, Status, in_words, is_on_demand
 from troop.chaos.policy import PARSERS, Policy
 from troop.errors import TroopError
 from troop.widgets.asked import KINDS, SHOWS, Viewer
@@ -37,12 +37,12 @@ LONGEST = 300
 TEMPLATES = Path(__file__).parent / "templates"
 
 _TEMPLATES: Mapping[type[Any], tuple[str, int]] = {
-    EventsView: ("events.html", 800),
-    DecisionsView: ("decisions.html", 600),
+    EventsView: ("events.html", 900),
+    DecisionsView: ("decisions.html", 640),
     UnitDecisionsView: ("unit_decisions.html", 480),
     UnitsView: ("units.html", 960),
     UnitView: ("unit.html", 720),
-    RunsView: ("runs.html", 640),
+    RunsView: ("runs.html", 810),
 }
 """Name, and the pixels that its table needs: in less, rows are shown as blocks below one another."""
 
@@ -143,6 +143,7 @@ def _templates() -> Environment:
         "SHOWS": SHOWS,
         "KINDS": KINDS,
         "STATUSES": [status.value for status in Status],
+        "in_words": in_words,
         "is_on_demand": is_on_demand,
         "settable": _settable,
     }

@@ -28,7 +28,7 @@ class EventsView:
 
 @dataclass(frozen=True)
 class DecisionRow:
-    """What a tick decided about a unit; attributes as :class:`troop.aws.decision_queries.Decided` has them."""
+    """What a tick decided about a unit; attributes as :class:`troop.aws.chaos.decision_queries.Decided` has them."""
 
     unit: str
     tick: datetime
@@ -109,7 +109,7 @@ class UnitsView:
 
 @dataclass(frozen=True)
 class UnitView:
-    """One unit from all sides; attributes as :class:`troop.flows.units.UnitView` has them.
+    """One unit from all sides; attributes as :class:`troop.flows.chaos.units.UnitView` has them.
 
     Attributes:
         known: False when nothing is known of it but what was asked for.

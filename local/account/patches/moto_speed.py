@@ -11,14 +11,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from copy import copy, deepcopy
-from functools import cache, wraps
+from functools import cache, lru_cache, wraps
 from types import SimpleNamespace
 from typing import Any
 
+import botocore.useragent
 import moto.core.responses
 import moto.dynamodb.models
 import moto.kms.models
 from moto import backend_index
+from moto.core.base_backend import BaseBackend
 from moto.core.serialize import MISSING, AttributePickerContext, ResponseSerializer, XFormedAttributePicker, get_value
 from moto.dynamodb.models import DynamoDBBackend
 from moto.dynamodb.models.table import Table
@@ -37,6 +39,8 @@ def apply() -> None:
     _tables_of_a_transaction()
     _keys_that_sign_nothing()
     _addresses_of_what_is_called_most()
+    _addresses_of_a_service()
+    _names_of_the_caller()
 
 
 def _methods_of_a_class() -> None:
@@ -153,3 +157,23 @@ def _addresses_of_what_is_called_most() -> None:
     """moto tries the addresses of all services in turn, hundreds, until one is that of a call."""
     most = ("dynamodb", "ec2", "autoscaling")
     backend_index.backend_url_patterns.sort(key=lambda known: known[0] not in most)
+
+
+def _addresses_of_a_service() -> None:
+    """moto makes them anew for each call; those of S3 by loading a module again."""
+    known: dict[type, dict[str, Any]] = {}
+    make = BaseBackend.urls.fget
+
+    def urls(self: Any) -> dict[str, Any]:
+        kind = self.__class__
+        if kind not in known:
+            known[kind] = make(self)
+        return known[kind]
+
+    BaseBackend.urls = property(urls)
+
+
+def _names_of_the_caller() -> None:
+    """botocore spells what it is and runs on for each call, character by character, and twice."""
+    plain = botocore.useragent.sanitize_user_agent_string_component
+    botocore.useragent.sanitize_user_agent_string_component = lru_cache(maxsize=1024)(plain)

@@ -11,10 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 from moto.ec2.exceptions import DependencyViolationError
-from moto.ec2.models.instances import Instance, InstanceState
+from moto.ec2.models.instances import Instance, InstanceState, StateReason
 from moto.ec2.models.security_groups import SecurityGroupBackend
 
 from ._wrap import wrap
+
+ASKED_FOR = "Client.UserInitiatedShutdown"
+"""What EC2 gives as the reason of an instance that a caller has terminated."""
 
 
 def apply(seconds: float, lock: threading.RLock) -> None:
@@ -25,10 +28,14 @@ def apply(seconds: float, lock: threading.RLock) -> None:
         previous = copy.copy(self._state)
         if previous.name not in ("shutting-down", "terminated"):
             self._state = InstanceState("shutting-down", 32)
+            # From the start, as with EC2; whoever knows a better one sets it once this returns.
+            self.state_reason = StateReason(f"{ASKED_FOR}: User initiated shutdown", ASKED_FOR)
 
             def finish() -> None:
                 with lock:
+                    reason = self.state_reason
                     original(self)
+                    self.state_reason = reason
 
             timer = threading.Timer(seconds, finish)
             timer.daemon = True

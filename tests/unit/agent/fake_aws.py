@@ -4,6 +4,8 @@
 Python 3.9, no packages.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import os
@@ -12,7 +14,7 @@ import urllib.request
 from pathlib import Path
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("words", nargs="+")
     parser.add_argument("--only-show-errors", action="store_true")
@@ -36,15 +38,15 @@ def main():
         sys.exit(f"the fake knows nothing of {words}")
 
 
-def key(address):
+def key(address: str) -> str:
     return address[len("s3://") :]
 
 
-def ask(method, path, body=None):
+def ask(method: str, path: str, body: bytes | None = None) -> bytes:
     url, headers = f"{os.environ['AWS_ENDPOINT_URL']}/{path}", {"Authorization": "the fake CLI"}
     try:
         with urllib.request.urlopen(urllib.request.Request(url, body, headers, method=method), timeout=20) as answer:
-            return answer.read()
+            return bytes(answer.read())
     except OSError as error:
         sys.exit(f"fatal error: {error}")
 

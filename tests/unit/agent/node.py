@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -40,6 +41,11 @@ def alive(pid: int) -> bool:
     """Whether it runs; one that has ended and is not waited for does not."""
     state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
     return bool(state) and not state.startswith("Z")
+
+
+def _as_systemd() -> None:
+    """Its units begin with so few open files, and may have more."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 
 
 class Node:
@@ -118,6 +124,7 @@ class Node:
                 stdout=console,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=_as_systemd,
             )
 
     def registration(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def test_an_address_that_is_refused_is_made_anew(account: FakeAccount) -> None:
 
 def test_an_address_is_made_anew_before_it_expires(account: FakeAccount, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr(barrier.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     store = Presigned(account)
     address = Address(store, "a")
     first = address.url()
@@ -90,7 +91,8 @@ def test_it_goes_on_when_s3_is_busy_or_has_nothing(account: FakeAccount) -> None
 
 def test_it_goes_on_when_s3_does_not_answer(account: FakeAccount, monkeypatch: pytest.MonkeyPatch) -> None:
     account.put(KEY, document())
-    store, pauses = Presigned(account), []
+    pauses: list[float] = []
+    store = Presigned(account)
     good = store.presign("barriers/prepare.json", 1)
     addresses = iter(["http://127.0.0.1:9/closed", good])
     monkeypatch.setattr(Address, "url", lambda self: next(addresses))

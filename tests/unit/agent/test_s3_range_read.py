@@ -48,8 +48,10 @@ class Scripts:
         aws.write_text(f'#!/bin/sh\nexec {sys.executable} {Path(__file__).parent / "fake_aws.py"} "$@"\n')
         aws.chmod(0o755)
 
-    def run(self, script: str, seconds: float = 1.5, **parameters: Any) -> subprocess.CompletedProcess[str]:
-        """With so many measured seconds, after a second of warm-up."""
+    def run(
+        self, script: str, seconds: float = 1.5, files: int | None = None, **parameters: Any
+    ) -> subprocess.CompletedProcess[str]:
+        """With so many measured seconds, after a second of warm-up; and with so many open files in a process."""
         (self.folder / "parameters.json").write_text(json.dumps({**PARAMETERS, **parameters}))
         told = {
             "NODE": "i-1",
@@ -66,6 +68,8 @@ class Scripts:
             **{f"TROOP_{name}": str(value) for name, value in told.items()},
         }
         line = [sys.executable, str(FOLDER / script)]
+        if files is not None:
+            line = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *line]
         return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
     def prepared(self, **parameters: Any) -> list[dict[str, Any]]:
@@ -79,7 +83,7 @@ class Scripts:
         total: Operations = {}
         for path in self.folder.glob("operations*.json"):
             add_all(total, operations.parse(json.loads(path.read_text())["operations"]))
-        return total["read"]
+        return total.get("read", Operation())
 
 
 @pytest.fixture
@@ -181,6 +185,18 @@ def test_nobody_there_is_an_error_of_the_connection(scripts: Scripts) -> None:
     (scripts.folder / "objects.json").write_text(json.dumps(objects))
     assert scripts.run("read.py").returncode == 1
     assert scripts.read().errors.keys() == {"connection"}
+
+
+def test_too_few_open_files_are_no_fault_of_s3(scripts: Scripts) -> None:
+    scripts.prepared()
+    threads = 20 * (os.cpu_count() or 1)
+    done = scripts.run("read.py", files=24, seconds=30, threads=threads)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        f"Too many open files: each of the {threads} threads needs one, and a process may have 24 here: take fewer "
+        "threads, or more nodes"
+    )
+    assert "connection" not in scripts.read().errors
 
 
 def test_one_connection_serves_many_reads(account: FakeAccount) -> None:
@@ -319,7 +335,7 @@ def test_refused_addresses_are_renewed_while_reading_goes_on(
     renewing.key = "ASIA2"
     renewing.renewal().start()
     read = module("read")
-    read.work(recorder, read.Reader(None, 5), renewing.addresses, PARAMETERS, "seed")
+    read.work(recorder, read.Reader(None, 5), "seed", renewing.addresses, PARAMETERS, SimpleNamespace(value=0))
     assert told[0] == "http-403"
     assert told[-1] == "read"
 

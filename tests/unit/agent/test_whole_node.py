@@ -6,10 +6,12 @@ import gzip
 import hashlib
 import json
 import os
+import resource
 import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +33,8 @@ with Recorder.of_this_phase() as recorder:
 print(json.dumps({name: value for name, value in os.environ.items() if name.startswith("TROOP_")}))
 print(json.load(open(os.environ["TROOP_PARAMETERS"])), os.getcwd())
 """
-MEASURE = {"script": "read.py", "warm_up_seconds": 0.5, "measured_seconds": 2}
+PREPARE = "#!/bin/sh\necho prepared $TROOP_RANK\necho files $(ulimit -Sn)\necho mask $(umask)\n"
+MEASURE: dict[str, Any] = {"script": "read.py", "warm_up_seconds": 0.5, "measured_seconds": 2}
 
 
 def begin(node: Node, *phases: str, files: dict[str, str]) -> None:
@@ -40,6 +43,12 @@ def begin(node: Node, *phases: str, files: dict[str, str]) -> None:
     node.boot()
     node.registration()
     node.roster()
+
+
+def hard_limit() -> int | str:
+    """Of open files, as a shell says it."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return "unlimited" if hard == resource.RLIM_INFINITY else hard
 
 
 def pythons() -> list[str]:
@@ -54,7 +63,7 @@ def test_it_registers_waits_measures_and_ends(account: FakeAccount, tmp_path: Pa
             node,
             "prepare",
             "measure",
-            files={"prepare.sh": "#!/bin/sh\necho prepared $TROOP_RANK\n", "read.py": READER},
+            files={"prepare.sh": PREPARE, "read.py": READER},
         )
         registered = node.registration()
         node.barrier("prepare", script="prepare.sh")
@@ -80,7 +89,8 @@ def test_it_registers_waits_measures_and_ends(account: FakeAccount, tmp_path: Pa
     }
     assert abs(registered["clock"]["offset_seconds"]) <= registered["clock"]["uncertainty_seconds"] < 0.5
     assert (prepared.outcome, prepared.rank, prepared.measured_from) == ("ok", 3, None)
-    assert gzip.decompress(node.output("prepare")) == b"prepared 3\n"
+    assert gzip.decompress(node.output("prepare")) == f"prepared 3\nfiles {hard_limit()}\nmask 0022\n".encode()
+    assert node.home.stat().st_mode & 0o777 == 0o700, "what is in it is nobody else's"
 
     assert (measured.outcome, measured.reason, measured.exit_code) == ("ok", None, 0)
     assert measured.started_at >= start_at
@@ -193,7 +203,7 @@ for name, told in {"operations": {}, "separate-1": {}, "separate-2": good}.items
     ids=["fails", "crashes", "hangs", "loses", "missing", "late"],
 )
 def test_a_phase_that_fails_has_a_summary_with_the_reason(
-    node: Node, script: str, barrier: dict[str, object], outcome: str, reason: str
+    node: Node, script: str, barrier: dict[str, Any], outcome: str, reason: str
 ) -> None:
     begin(node, "prepare", files={"run.py": script})
     node.barrier("prepare", **barrier)

@@ -73,3 +73,24 @@ def test_cells_side_by_side_that_may_not_fit_are_told() -> None:
     assert quotas.warnings(run, VCPUS, {STANDARD: 20.0}) == []  # type: ignore[arg-type]
     (said,) = quotas.warnings(run, VCPUS, {STANDARD: 19.0})  # type: ignore[arg-type]
     assert said.startswith("2 cells side by side can need 20 vCPUs of on-demand Standard")
+
+
+@pytest.mark.parametrize(
+    ("run", "on_demand", "needs"),
+    [
+        (of(3, 3, SPOT), 12.0, None),
+        (of(3, 3, SPOT), 11.0, 12),
+        (of(3, 3, SPOT, cells=2), 11.0, 12),  # once
+        (of(3, 3), 11.0, None),  # nothing falls back: it is refused
+    ],
+)
+def test_spot_whose_fallback_can_never_launch_is_warned_of(run: object, on_demand: float, needs: int | None) -> None:
+    values = {STANDARD: on_demand, STANDARD_SPOT: 100.0}
+    assert {quota.code for quota in quotas.quotas_of(run)} >= {STANDARD}  # type: ignore[arg-type]
+    said = quotas.warnings(run, VCPUS, values)  # type: ignore[arg-type]
+    if needs is None:
+        assert said == []
+    else:
+        (one,) = said
+        assert one.startswith(f"what spot does not give is launched on demand, and a cell can need {needs} vCPUs of")
+        assert STANDARD in one

@@ -7,19 +7,21 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from cli import context
+from cli import context, terminate, watching
 from cli.api import Answer
 from cli.app import app
 from cli.client import TroopClient
 from cli.context import Connection
 from cli.deployment import Deployment
 from cli.proxy import Proxy
+from tests.unit.cli.bench_runs import TEXT
 from tests.unit.cli.proxying import Api as ProxiedApi
 from tests.unit.cli.proxying import Running
 from troop.chaos.units import is_unit, unit_to_url
@@ -219,6 +221,9 @@ class FakeApi:
             "min_healthy": 2,
             "calendar": "default",
             "method": "crash",
+            "owner": told["item"].get("owner", ""),
+            "reason": told["item"].get("reason", ""),
+            "until": told["item"].get("until"),
             "sources": {},
             "problems": problems,
             "desired": 3,
@@ -231,6 +236,13 @@ class FakeApi:
 def _matches(event: Mapping[str, Any], query: Mapping[str, str]) -> bool:
     wanted = {key: value for key, value in query.items() if key in ("unit", "group", "status")}
     return all(event[key] == value for key, value in wanted.items()) and event["at"] >= query.get("since", "")
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No waiting between two looks."""
+    monkeypatch.setattr(watching, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(terminate, "_POLL_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -258,6 +270,14 @@ def run(client: TroopClient, monkeypatch: pytest.MonkeyPatch) -> Run:
         return CliRunner().invoke(app, list(words), input=typed)
 
     return run
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A benchmark's, with its script beside it."""
+    (tmp_path / "read.py").write_text("print()\n")
+    (tmp_path / "benchmark.yaml").write_text(TEXT)
+    return tmp_path / "benchmark.yaml"
 
 
 @pytest.fixture

@@ -104,9 +104,10 @@ def found_report(etag: str, made_at: str = "2026-11-21T15:21:40.000Z") -> Answer
 
 @dataclass
 class World(FakeApi):
-    """Benchmarks, too. ``runs`` by id, as GET /benchmarks/{run} tells them."""
+    """Benchmarks, too. ``runs`` by id, as GET /benchmarks/{run} tells them; ``fleets`` as GET /fleets does."""
 
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    fleets: list[dict[str, Any]] = field(default_factory=list)
     report: Answer = field(default_factory=lambda: found_report("1"))
 
     def request(
@@ -117,6 +118,9 @@ class World(FakeApi):
             self.calls.append((method, path, dict(query or {})))
             found = [event for event in self.events if event["id"] == rest]
             return Answer(200, found[0]) if found else Answer(404, {"statusCode": 404, "message": "no such event"})
+        if (kind, rest) == ("fleets", "") and (method, path) not in self.refusals:
+            self.calls.append((method, path, dict(query or {})))
+            return self._page("fleets", self.fleets, query or {})
         if kind != "benchmarks" or (method, path) in self.refusals:
             return super().request(method, path, query, body)
         self.calls.append((method, path, dict(body or query or {})))

@@ -86,11 +86,6 @@ def test_a_body_is_json(server: Recorder) -> None:
     assert json.loads(seen["body"]) == {"owner": "ä", "until": None}
 
 
-def test_unsigned(server: Recorder) -> None:
-    SignedApi(server.url, SESSION).unsigned("events")
-    assert "Authorization" not in server.seen[0]["headers"]
-
-
 def test_refusals_are_answers(server: Recorder) -> None:
     server.status, server.content = 403, b'{"Message": "no"}'
     answer = SignedApi(server.url, SESSION).get("events")

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli import bench_cells, watching
+from cli import bench_cells
 from cli.api import Answer
 from cli.errors import Exit
+from tests.unit.cli.bench_runs import ENDED, ID, ONE, ROW, TEXT, going, run_out
 from tests.unit.cli.conftest import FakeApi, Run
-from tests.unit.cli.test_bench import ENDED, ID, ONE, ROW, TEXT, going, run_out
 from tests.unit.edge.bench import FILES  # what may lie beside a file
 
 MATRIX = """\
@@ -27,11 +27,6 @@ matrix: {parameters.threads: [50, 200]}
 parallel: 2
 """
 LABELS = {"c001": "n1, threads=50", "c002": "n1, threads=200", "c003": "n3, threads=50"}
-
-
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "POLL_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from troop.report.document import Report
 
 KNOWN = {
     "old": report(repeated([1000.0, 1040.0, 980.0]), BEFORE),
+    "wild": report(repeated([1000.0, 3000.0]), BEFORE),
     "new": report(repeated([800.0, 820.0, 790.0]), AFTER),
     "once": report([cell(1, 1010.0)], AFTER),
     "two": report([cell(1, [operation(1000.0), operation(50.0, "scan")])], BEFORE),
@@ -43,7 +44,7 @@ def test_people_see_tables(run: Run) -> None:
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert "A: old, reads, 3 cells of 3 servers (s.large), 1 drivers (d.large)" in lines
     (rates,) = [line for line in lines if "measure" in line]
-    assert rates.startswith("- measure drivers read 1,000 (980 to 1,040) 800 (790 to 820) 0.798 0.")
+    assert rates.startswith("- measure drivers read 1,006 (980 to 1,040) 803 (790 to 820) 0.798 0.")
     assert rates.endswith("3, 3 yes")
     assert "- read p99 8.00 8.00 1.000" in lines
     assert "- read 1,006 3 servers, 1 drivers 4 servers, 2 drivers (extrapolated) $0.70 $1.00 1.429" in lines
@@ -56,6 +57,9 @@ def test_money_that_follows_from_one_repetition_is_told_as_what_it_is(run: Run) 
     assert "what a side needs at equal throughput, and its cost, may be chance" in " ".join(result.stderr.split())
     result = run("bench", "compare", "old", "new")
     assert "unknown" not in result.output
+    result = run("bench", "compare", "wild", "new")
+    needs = " ".join(result.stdout.splitlines()[-1].split())
+    assert re.search(r" \(within the noise, 0\.0\d\d to \d+\.\d{3}\)$", needs), needs
 
 
 def test_programs_get_one_document(run: Run) -> None:
@@ -80,6 +84,7 @@ def test_programs_get_one_document(run: Run) -> None:
             Exit.FAILED,
             "B has not measured what A has: scan of drivers in measure",
         ),
+        (["wild", "new", "--confidence", "0.9999"], Exit.OK, "a difference is within the noise"),
         (["old", "missing"], Exit.USAGE, "there is no missing"),
         (["steps:n3", "steps: n6"], Exit.OK, ""),
         (["steps:n3", "steps:n9"], Exit.USAGE, "no variant 'n9'; it has 'n3', 'n6'"),
@@ -108,6 +113,7 @@ def test_it_writes_a_page(run: Run, tmp_path: Path) -> None:
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert re.search(r"<title>\s*new against old\s*</title>", page)
     assert "echarts" in page
+    assert "1,006 (980" in page.replace("\N{NO-BREAK SPACE}", " ")  # the mean of which the ratio is
     result = run("bench", "compare", "old", "new", "--html", str(tmp_path / "none" / "page.html"))
     assert result.exit_code == Exit.USAGE
     assert "cannot be written" in result.stderr
@@ -125,6 +131,16 @@ def test_to_a_ci_a_side_that_cannot_be_read_is_not_slower(
     monkeypatch.setattr(bench_compare, "load", load)
     result = run("bench", "compare", "old", "new", "--fail-below", "0.9")
     assert (result.exit_code, str(error) in result.stderr) == (Exit.USAGE, True)
+
+
+def test_to_a_ci_a_mistake_of_the_command_is_not_slower(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def compare(*sides: object, **more: object) -> Comparison:
+        raise OverflowError("math range error")
+
+    monkeypatch.setattr("cli.comparing.compare", compare)
+    result = run("bench", "compare", "old", "new", "--fail-below", "0.9")
+    assert result.exit_code == Exit.USAGE
+    assert "no verdict: OverflowError: math range error" in result.stderr
 
 
 def test_what_came_of_two_sides_is_told_apart_from_what_is_shown(run: Run) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from cli.api import Answer
 from cli.errors import Exit
+from tests.unit.cli.bench_runs import ENDED, ESTIMATE, ID, ONE, ROW, TEXT, told
 from tests.unit.cli.conftest import FakeApi, Run
-from tests.unit.cli.test_bench import ENDED, ESTIMATE, ID, ONE, ROW, TEXT, told
 
 BUDGET = {
     "where": "budget",

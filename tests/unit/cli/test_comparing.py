@@ -34,7 +34,13 @@ def test_repetitions_are_put_side_by_side() -> None:
     (row,) = found.rows
     assert (row.label, row.phase, row.role, row.operation) == ("", "measure", "drivers", "read")
     assert (row.a.median, row.a.low, row.a.high, row.a.repetitions) == (100.0, 96.0, 104.0, 3)
+    assert row.ratio
     assert row.ratio == pytest.approx((80 * 83 * 78 / (100 * 104 * 96)) ** (1 / 3))
+    assert row.a.geometric_mean
+    assert row.a.geometric_mean == pytest.approx((100 * 104 * 96) ** (1 / 3))
+    assert row.b.geometric_mean == pytest.approx(row.ratio * row.a.geometric_mean)
+    assert row.times[0].a is not None
+    assert row.times[0].a.geometric_mean is None
     assert row.low is not None
     assert row.high is not None
     assert row.low < row.ratio < row.high < 1
@@ -208,10 +214,28 @@ def test_an_operation_that_b_has_lost_fails() -> None:
     assert not any(row.regression for row in found.rows)
 
 
-def test_within_the_noise_both_sides_need_what_they_have() -> None:
-    found = compared(side(repeated([100.0, 104.0, 96.0])), side(repeated([99.0, 105.0, 97.0]), run=AFTER))
+def test_within_a_narrow_noise_both_sides_need_what_they_have() -> None:
+    found = compared(side(repeated([100.0, 102.0, 99.0])), side(repeated([99.0, 101.0, 97.0]), run=AFTER))
     (row,) = found.rows
     assert row.exceeds_noise is False
     assert row.equal is not None
     assert row.equal.a.nodes == row.equal.b.nodes == {"servers": 3, "drivers": 1}
-    assert (row.equal.a.scaled, row.equal.b.scaled, row.equal.hourly_ratio) == ("measured", "measured", 1)
+    assert (row.equal.a.scaled, row.equal.b.scaled, row.equal.hourly_ratio) == ("alike", "alike", 1)
+    assert (row.equal.a.per_second, row.equal.b.per_second) == (pytest.approx(100.3, abs=0.1), pytest.approx(99, 0.01))
+    assert row.equal.doubt(row) == ""
+    assert not [said for said in found.warnings if "may be chance" in said]
+
+
+def test_within_a_wide_noise_the_estimate_is_told_as_what_it_is() -> None:
+    """A fifth less in the mean: that nothing is known to differ does not make them cost the same."""
+    found = compared(side(repeated([100.0, 130.0, 80.0])), side(repeated([80.0, 100.0, 66.0]), run=AFTER))
+    (row,) = found.rows
+    assert row.exceeds_noise is False
+    assert row.equal is not None
+    assert row.equal.b.nodes == {"servers": 4, "drivers": 2}
+    assert (row.equal.a.scaled, row.equal.b.scaled) == ("measured", "extrapolated")
+    assert row.equal.b.per_second == row.equal.per_second
+    assert row.equal.hourly_ratio == pytest.approx(1 / 0.7)
+    assert row.low is not None
+    assert row.equal.doubt(row) == f"within the noise, {row.low:.3f} to {row.high:.3f}"
+    assert [said for said in found.warnings if "reaches beyond 0.9 to 1.1" in said and "may be chance" in said]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,7 @@ setup: setup.sh
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "POLL_SECONDS", 0.0)
+def never_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet, "_STALE_SECONDS", 0.0)
 
 
@@ -73,7 +73,7 @@ def going(api: FakeApi, *looks: dict[str, Any]) -> None:
     api.refusals["GET", ONE] = [Answer(200, look) for look in looks]
 
 
-ENDED = {"status": "STOPPED", "reason": "enough", "closed_at": "2026-11-20T15:10:00.000Z"}
+ENDED: dict[str, Any] = {"status": "STOPPED", "reason": "enough", "closed_at": "2026-11-20T15:10:00.000Z"}
 ENDED["ended_at"] = "2026-11-20T15:11:00.000Z"
 
 
@@ -197,8 +197,8 @@ def test_nodes_that_never_register_are_waited_for_as_long_as_the_file_allows(
     run: Run, api: FakeApi, file: Path, monkeypatch: pytest.MonkeyPatch, within: int | None, seconds: int
 ) -> None:
     passed = [0.0]
-    monkeypatch.setattr(fleet.time, "monotonic", lambda: passed[0])
-    monkeypatch.setattr(fleet.time, "sleep", lambda _: passed.append(passed.pop() + 500))
+    monkeypatch.setattr(time, "monotonic", lambda: passed[0])
+    monkeypatch.setattr(time, "sleep", lambda _: passed.append(passed.pop() + 500))
     going(api, told(2, 2))
     for method, path in (("POST", "fleets"), ("PATCH", ONE)):
         api.refusals[method, path] = [Answer(200, out(ready_within=within))]
@@ -235,7 +235,7 @@ def test_a_fleet_that_ends_meanwhile_is_a_failure(run: Run, api: FakeApi, file: 
 
 
 def test_down_waits_until_nothing_is_left(run: Run, api: FakeApi) -> None:
-    closed = {"closed_at": "2026-11-20T15:10:00.000Z", "status": "STOPPING"}
+    closed: dict[str, Any] = {"closed_at": "2026-11-20T15:10:00.000Z", "status": "STOPPING"}
     api.refusals["DELETE", ONE] = [Answer(202, out(2, 2, 2, **closed)), Answer(200, out(2, **ENDED))]
     going(api, told(2, 1, 1, **closed), told(2, **ENDED))
     result = run("fleet", "down", ID)
@@ -316,7 +316,7 @@ def test_ctrl_c_leaves_it_standing(run: Run, api: FakeApi, file: Path, monkeypat
     def interrupted(seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fleet.time, "sleep", interrupted)
+    monkeypatch.setattr(time, "sleep", interrupted)
     result = run("fleet", "up", str(file))
     assert (result.exit_code, f"troop fleet down {ID}" in result.stderr) == (130, True)
     assert not [call for call in api.calls if call[0] == "DELETE"]

@@ -69,6 +69,25 @@ def test_more_confidence_is_a_wider_interval() -> None:
     assert 0 < widths[0] < widths[1] < widths[2]
 
 
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ([100, 101], [50, 500]),  # one degree of freedom, which at this confidence is a factor of 10 to the thousands
+        ([1e-6, 1e6], [1e-6, 1.1e6]),
+        ([100, 100], [1, 300]),
+    ],
+)
+def test_an_interval_too_wide_for_numbers_is_cut_and_no_confidence_exceeds_what_a_lower_one_does_not(
+    a: list[float], b: list[float]
+) -> None:
+    found = noise.ratio(a, b, 0.9999)
+    assert found.low == pytest.approx(math.exp(-noise.WIDEST))
+    assert found.high == pytest.approx(math.exp(noise.WIDEST))
+    exceeding = [noise.ratio(a, b, confidence).exceeds_noise for confidence in (0.8, 0.95, 0.99, 0.9999)]
+    assert None not in exceeding
+    assert exceeding == sorted(exceeding, key=bool, reverse=True)
+
+
 def test_the_interval_holds_the_true_ratio_as_often_as_it_says() -> None:
     """Rates of two sides that scatter differently, of which B does 0.9 of what A does."""
     dice, experiments, held = random.Random(8), 400, 0

@@ -172,7 +172,7 @@ def test_nobody_there_is_told(page: Page, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_why(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(times, "now", lambda: datetime(2026, 11, 20, 12, 0, tzinfo=UTC))
-    decided = {"unit": "web", "day": "2026-11-20", "time_zone": "Europe/Vienna", "reason": "not-rolled"}
+    decided: dict[str, Any] = {"unit": "web", "day": "2026-11-20", "time_zone": "Europe/Vienna", "reason": "not-rolled"}
     decided |= {"tick": "2026-11-20T09:00:00+00:00", "detail": "0.9 >= 0.2", "group": None, "instance_id": None}
     page.world.decisions = [decided]
     told = page.ask(target="/ui/why?unit=web&day=2026-11-20").body

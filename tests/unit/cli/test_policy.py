@@ -11,6 +11,7 @@ import pytest
 from cli.api import Answer
 from cli.errors import Exit
 from tests.unit.cli.conftest import FakeApi, Run, event
+from troop.version import VERSION
 
 
 def test_groups_of_all_pages(ok: Callable[..., Any], run: Run, api: FakeApi) -> None:
@@ -19,8 +20,16 @@ def test_groups_of_all_pages(ok: Callable[..., Any], run: Run, api: FakeApi) -> 
     api.add("sick", unrecovered="2026-11-20#sick", opt_out=True)
     assert len(ok("groups")["groups"]) == 61
     table = run("groups").stdout
-    assert re.search(r"sick-v1 +no \(unrecovered\).* has not recovered from 2026-11-20#sick", table)
+    assert re.search(r"sick-v1 +no \(unrecovered\).* has not recovered from its termination of 2026-11-20", table)
     assert "3 of 3" in table
+
+
+def test_groups_say_why_one_is_left_alone_until_when_and_whose_it_is(run: Run, api: FakeApi) -> None:
+    api.add("closing", opt_out=True, reason="month-end closing", until="2099-12-31", owner="finance")
+    api.add("tiny", protected="troop:protected")
+    table = run("groups").stdout
+    assert re.search(r"closing-v1 +no .* finance +opted out until 2099-12-31: month-end closing", table)
+    assert re.search(r"tiny-v1 +no \(protected\) .* tag troop:protected", table)
 
 
 def test_a_unit_from_all_sides(run: Run, ok: Callable[..., Any], api: FakeApi) -> None:
@@ -100,11 +109,21 @@ def test_what_is_protected_is_not_said_to_take_part(run: Run, api: FakeApi) -> N
 
 def test_what_is_malformed_is_not_said_to_take_part(run: Run, api: FakeApi) -> None:
     api.add("ledger", groups=2, problem="ledger-v1: tag troop:probability is 'often'")
-    header, one, two, *_ = run("groups").stdout.splitlines()
-    assert header.split()[-1] == "problems"
+    header, one, two, *_ = map(str.rstrip, run("groups").stdout.splitlines())
+    assert header.endswith("why left alone")
     assert re.match(r"ledger +ledger-v1 +no \(malformed\) .*'often'", one)
     assert re.match(r"ledger +ledger-v2 +no \(malformed\) ", two)
     assert re.search(r"takes_part +no +malformed", run("group", "ledger").stdout)
+
+
+def test_opting_in_what_is_malformed_says_that_it_mends_nothing(run: Run, api: FakeApi) -> None:
+    api.add("ledger", problem="ledger-v1: tag troop:probability is 'often'")
+    result = run("opt-in", "ledger")
+    assert "opting in mends no malformed value" in result.stderr
+
+
+def test_the_version_is_told(run: Run) -> None:
+    assert run("--version").stdout == f"troop {VERSION}\n"
 
 
 def test_an_opt_out_ahead_of_its_group(run: Run, api: FakeApi) -> None:
@@ -117,7 +136,7 @@ def test_an_opt_out_ahead_of_its_group(run: Run, api: FakeApi) -> None:
 def test_opting_in_puts_back_what_has_not_recovered_and_says_so(run: Run, api: FakeApi) -> None:
     api.add("web", unrecovered="2026-11-20#web", opt_out=True, until="2026-12-01")
     result = run("opt-in", "web")
-    assert "has not recovered from 2026-11-20#web" in result.stderr
+    assert "has not recovered from its termination of 2026-11-20:" in result.stderr
     assert "takes part" in result.stdout
     assert api.changes()[0][1]["unrecovered"] is False
     assert api.units["web"]["item"] == {"opt_in": True}

@@ -25,7 +25,7 @@ from tests.unit.cli.proxying import JSON, Running
         {"Cookie": "X-Troop-Token=TOKEN"},
     ],
 )
-def test_without_the_token_nothing_gets_through(running: Running, headers: dict[str, str]) -> None:
+def test_without_the_token_nothing_gets_through(running: Running, headers: dict[str, Any]) -> None:
     sent = {name: value.replace("TOKEN", running.proxy.token) for name, value in headers.items()}
     assert running.ask(token=None, **sent).status == 401
     assert running.api.calls == []
@@ -68,7 +68,7 @@ def test_two_hosts_are_refused(running: Running) -> None:
         {"Origin": "http://127.0.0.1:PORT", "Sec-Fetch-Site": "cross-site"},
     ],
 )
-def test_web_pages_are_refused_even_if_they_know_the_token(running: Running, headers: dict[str, str]) -> None:
+def test_web_pages_are_refused_even_if_they_know_the_token(running: Running, headers: dict[str, Any]) -> None:
     sent = {name: value.replace("PORT", str(running.port)) for name, value in headers.items()}
     assert running.ask(**sent).status == 403
     assert running.api.calls == []
@@ -76,12 +76,12 @@ def test_web_pages_are_refused_even_if_they_know_the_token(running: Running, hea
 
 @pytest.mark.parametrize("site", ["same-origin", "none"])
 def test_what_no_other_site_has_sent_gets_through(running: Running, site: str) -> None:
-    headers = {"Origin": f"http://127.0.0.1:{running.port}", "Sec-Fetch-Site": site}
+    headers: dict[str, Any] = {"Origin": f"http://127.0.0.1:{running.port}", "Sec-Fetch-Site": site}
     assert running.ask(**headers).status == 200
 
 
 def test_no_page_is_ever_given_leave(running: Running) -> None:
-    preflight = {"Origin": "https://evil.example", "Access-Control-Request-Method": "PATCH"}
+    preflight: dict[str, Any] = {"Origin": "https://evil.example", "Access-Control-Request-Method": "PATCH"}
     for reply in (
         running.ask("OPTIONS", "/switch", token=None, **preflight),
         running.ask("OPTIONS", "/switch"),
@@ -139,7 +139,7 @@ def test_only_what_the_api_has(running: Running, method: str, target: str, statu
         ({}, b"{}", 415),
     ],
 )
-def test_bodies_are_bounded_and_json(running: Running, headers: dict[str, str], body: bytes, status: int) -> None:
+def test_bodies_are_bounded_and_json(running: Running, headers: dict[str, Any], body: bytes, status: int) -> None:
     assert running.ask("PATCH", "/switch", body, **headers).status == status
     assert running.api.calls == []
 
@@ -169,7 +169,7 @@ def _filled(path: str) -> str:
 
 
 @pytest.mark.parametrize("headers", [{}, {"Content-Type": "application/x-www-form-urlencoded"}, JSON])
-def test_clients_of_the_original_send_bodies_of_any_type(running: Running, headers: dict[str, str]) -> None:
+def test_clients_of_the_original_send_bodies_of_any_type(running: Running, headers: dict[str, Any]) -> None:
     target = "/simianarmy/api/v1/chaos"
     assert running.ask("POST", target, b'{"groupName": "web"}', **headers).status == 200
     assert running.ask(target=target + "?since=0").status == 200
@@ -179,7 +179,7 @@ def test_clients_of_the_original_send_bodies_of_any_type(running: Running, heade
 
 @pytest.mark.parametrize("headers", [{}, {"Content-Length": "0"}, {"Idempotency-Key": "k"}])
 def test_an_empty_request_to_the_originals_api_is_for_the_api_to_refuse(
-    running: Running, headers: dict[str, str]
+    running: Running, headers: dict[str, Any]
 ) -> None:
     running.api.answer = Answer(400, {"statusCode": 400, "message": "eventType is missing"})
     assert running.ask("POST", "/simianarmy/api/v1/chaos", **headers).status == 400

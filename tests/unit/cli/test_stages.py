@@ -52,6 +52,11 @@ def test_a_value_of_its_own_that_is_the_defaults_is_no_difference(run: Run, file
     assert diff(run, "a", "b", "--settings", path) == []
 
 
+def test_values_are_compared_and_not_their_spelling(run: Run, file: Callable[..., str]) -> None:
+    path = file(a={"deployment": "D", "probability": "0.2"}, b={"deployment": "D", "probability": 0.2})
+    assert diff(run, "a", "b", "--settings", path) == []
+
+
 def test_calendars_are_compared_value_by_value(run: Run, file: Callable[..., str]) -> None:
     calendar = written_context()["troop:calendars"]["default"]
     later = {"default": calendar | {"close": "16:00"}, "night": {"time_zone": "Europe/Vienna"} | _HOURS}

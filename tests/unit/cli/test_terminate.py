@@ -17,11 +17,6 @@ from troop.chaos.guards import REASONS
 ASKED = ("POST", "terminations")
 
 
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terminate, "_POLL_SECONDS", 0.0)
-
-
 def stages(api: FakeApi, *statuses: str, first: int = 202) -> None:
     """What the API answers: to the request, and then to each look at the event."""
     told = [
@@ -138,7 +133,7 @@ def test_who_names_a_unit_is_told_its_groups(run: Run, api: FakeApi) -> None:
 def test_every_refusal_says_what_to_do() -> None:
     """Of those that a request can meet: the others are about when, and how often."""
     ignored = {"weekend", "holiday", "freeze", "outside-window", "too-soon", "not-rolled", "not-yet", "already-today"}
-    assert [reason for reason in REASONS if not remedy(reason, "web") and reason not in ignored] == []
+    assert [reason for reason in REASONS if not remedy(reason, "", "web") and reason not in ignored] == []
 
 
 def test_an_answer_that_was_lost_is_asked_for_again_with_the_same_key(run: Run, api: FakeApi) -> None:

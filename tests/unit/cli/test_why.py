@@ -72,8 +72,8 @@ SENTENCES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
     (
         [DUE],
         [],
-        "web: i-0abc was to be terminated on Thursday 2026-11-26 at 09:45 PST, and no termination is on record: it is "
-        "about to begin, or something spoke against it at the last look.",
+        "web: i-0abc was to be terminated on Thursday 2026-11-26 at 09:45 PST, and no termination is on record: its "
+        "workflow failed, or something spoke against it at the last look.",
     ),
     (
         [DUE],
@@ -134,6 +134,28 @@ SENTENCES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
         [hit("LEASHED"), hit("RECOVERED", recovery_seconds=9, instance_id="i-2"), hit("ABANDONED", detail="late")],
         "web: i-2 was terminated on Thursday 2026-11-26 at 10:37 PST, and its group recovered in 9 s.",
     ),
+    (  # a request that came to nothing does not hide what happened, and neither does one under way
+        [DUE],
+        [hit("ABANDONED", instance_id="i-3"), hit("CLAIMED", instance_id="i-2"), hit("TERMINATED")],
+        "web: i-0abc was terminated on Thursday 2026-11-26 at 10:37 PST, and its group is being watched until it has "
+        "recovered.",
+    ),
+    (
+        [DUE],
+        [hit("ABANDONED"), hit("CLAIMED", instance_id="i-2"), hit("LEASHED")],
+        "web: i-2 is about to be terminated, as was put on record on Thursday 2026-11-26 at 10:37 PST.",
+    ),
+    (
+        [DUE],
+        [
+            hit("GONE_ELSEWHERE"),
+            hit("RECOVERED", recovery_seconds=9, instance_id="i-3"),
+            hit("UNRECOVERED", instance_id="i-2"),
+            hit("RECOVERED", recovery_seconds=7),
+        ],
+        "web: i-3 was terminated on Thursday 2026-11-26 at 10:37 PST (and 2 more that day), and its group recovered in "
+        "9 s.",
+    ),
     (
         [],
         [hit("RECOVERED", recovery_seconds=9)],
@@ -162,6 +184,12 @@ def test_a_day_that_goes_on() -> None:
     )
     assert "so far" in answer("web", DAY, decided, [], datetime(2026, 11, 27, 7, 59, tzinfo=UTC))  # 23:59 there
     assert "so far" not in answer("web", DAY, decided, [], datetime(2026, 11, 27, 8, 0, tzinfo=UTC))
+
+
+def test_only_what_can_still_be_claimed_is_about_to_begin() -> None:
+    due = OPENS + timedelta(minutes=45)
+    assert "it is about to begin, or " in answer("web", DAY, [DUE], [], due + timedelta(minutes=15))
+    assert "about to begin" not in answer("web", DAY, [DUE], [], due + timedelta(minutes=17))
 
 
 def test_a_day_to_come_and_no_day_at_all() -> None:

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from tests.unit.core.build import FRIDAY, SALT, at, calendars, facts, group, instance, settings
-from troop.chaos.facts import Counts, Switch, UnitState
+from troop.chaos.facts import Counts, GivenUp, Switch, UnitState
 from troop.chaos.guards import (
     Guard,
     already_today,
@@ -60,6 +60,13 @@ def members(**changes: Any) -> dict[str, Any]:
 def ill(count: int, of: int, **changes: Any) -> tuple[Any, ...]:
     """``of`` instances, the first ``count`` of them not as they should be."""
     return tuple(instance(n, **(changes if n < count else {})) for n in range(of))
+
+
+def behind_two(new: tuple[int, ...], old: tuple[int, ...], desired: int = 3) -> dict[str, Any]:
+    """Three instances behind two load balancers: which of them are healthy there."""
+    seen = members(instances=ill(0, of=3), desired=desired, target_groups=("new",), load_balancers=("old",))
+    here = {name: frozenset(instance(n).instance_id for n in which) for name, which in (("new", new), ("old", old))}
+    return {**seen, "balanced": here}
 
 
 CASES: list[Case] = [
@@ -138,7 +145,7 @@ CASES: list[Case] = [
     Case(
         unrecovered,
         "unrecovered",
-        "did not recover from 2026-11-02#web: put it back when it is well",
+        "did not recover from its termination of 2026-11-02: put it back when it is well",
         {"state": UnitState(unrecovered="2026-11-02#web")},
         {"state": UnitState(last_day=date(2026, 11, 2))},
     ),
@@ -190,6 +197,20 @@ CASES: list[Case] = [
         "web has a capacity of 8 in service, desired 10",
         members(instances=tuple(instance(n, weight=4) for n in range(2)), desired=10),
         members(instances=tuple(instance(n, weight=4) for n in range(3)), desired=10),
+    ),
+    Case(
+        unhealthy,
+        "unhealthy",
+        "web has a capacity of 2 in service and healthy in all it gets traffic from, desired 3",
+        behind_two(new=(0, 1, 2), old=(1, 2)),
+        behind_two(new=(0, 1, 2), old=(0, 1, 2)),
+    ),
+    Case(
+        unhealthy,
+        "unhealthy",
+        "web has 1 healthy instance in service and healthy in all it gets traffic from, fewer than min_healthy 2",
+        behind_two(new=(0, 1), old=(1, 2), desired=1),
+        behind_two(new=(0, 1), old=(0, 1, 2), desired=2),
     ),
     Case(
         only_protected_instances,
@@ -259,6 +280,13 @@ CASES: list[Case] = [
         "already-today",
         "has had its termination of 2026-11-21",
         {"state": UnitState(last_day=date(2026, 11, 21)), "item": {"min_days_between": 3}},
+    ),
+    Case(
+        already_today,
+        "already-today",
+        "had its claim of 2026-11-20, which was given up: chaos was leashed first",
+        {"state": UnitState(last_day=date(2026, 11, 19), given_up=GivenUp(FRIDAY, "x", "chaos was leashed first"))},
+        {"state": UnitState(given_up=GivenUp(date(2026, 11, 19), "x", "chaos was leashed first"))},
     ),
     Case(
         day_cap,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troop.chaos.changes import LONGEST_NAME, MOST_NAMES, to_store, version_of
-from troop.chaos.policy import PARSERS
+from troop.chaos.changes import MOST_NAMES, to_store, version_of
+from troop.chaos.policy import LONGEST_ALARM, PARSERS
 from troop.values import BadValue
 
 
@@ -46,12 +46,12 @@ def test_what_is_stored(key: str, value: Any, stored: Any) -> None:
         ("opt_out", "maybe", "true or false"),
         ("probability", 2, "a number from 0 to 1"),
         ("probability", math.nan, "a number from 0 to 1"),
-        ("probability", 5e-324, "0, or at least 1e-100"),
+        ("probability", 5e-324, "0, or a number of at least 1e-100"),
         ("min_healthy", 0, "a whole number from 1 to 10000"),
         ("until", "tomorrow", "a date as YYYY-MM-DD"),
         ("reason", "", "text of 1 to 256 characters"),
         ("stop_alarms", ["a"] + [f"b{n}" for n in range(MOST_NAMES)], "at most 50 names"),
-        ("stop_alarms", ["x" * (LONGEST_NAME + 1)], "at most 255 characters each"),
+        ("stop_alarms", ["x" * (LONGEST_ALARM + 1)], "of at most 255 characters each"),
         ("stop_alarms", [1], "names parted by commas"),
         ("method", "gently", "one of crash, drain"),
     ],

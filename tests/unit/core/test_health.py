@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.unit.core.build import at, calendar
 from troop.calendars import Calendar
 from troop.chaos.health import Check, Digest, Grade, digest
-from troop.chaos.observed import Children, Observed, Runs, Schedule, Unread
+from troop.chaos.observed import Alarm, Children, Observed, Runs, Schedule, Unread
 
 NOW = at("12:05")
 LONG_AGO = NOW - timedelta(days=30)
@@ -195,7 +195,8 @@ READS = ("schedules", "runs", "children", "dead_letters", "tables", "unrecovered
 
 @pytest.mark.parametrize("what", READS)
 def test_what_cannot_be_read_fails_and_stops_nothing(what: str) -> None:
-    found = look(**{what: DENIED})
+    read: dict[str, Any] = {what: DENIED}
+    found = look(**read)
     unread = [c for c in found.checks if c.value is None]
     assert unread
     assert all(c.status is Grade.FAIL and "AccessDenied" in c.detail and c.todo for c in unread)
@@ -226,3 +227,41 @@ def test_whatever_was_read_every_check_is_made_and_says_what_to_do(read: Observe
     worst = max((c.status for c in found.checks), key=list(Grade).index)
     assert found.status is worst
     assert found.failing == [c.status for c in found.checks].count(Grade.FAIL)
+
+
+RINGING = (
+    Alarm("ReaperFound", act_now=False, todo="docs/runbook.md#reaper-found"),
+    Alarm("TicksAborted", act_now=True, todo="docs/runbook.md#ticks-failed"),
+    Alarm("TicksFailed", act_now=True, todo="docs/runbook.md#ticks-failed"),
+)
+
+
+@pytest.mark.parametrize(
+    ("alarms", "status", "detail", "todo"),
+    [
+        ((), Grade.OK, "no alarm is on", ""),
+        (RINGING[:1], Grade.WARN, "look when you can: ReaperFound", "docs/runbook.md#reaper-found"),
+        (
+            RINGING,
+            Grade.FAIL,
+            "act now: TicksAborted, TicksFailed; look when you can: ReaperFound",
+            "docs/runbook.md#ticks-failed, docs/runbook.md#reaper-found",
+        ),
+    ],
+)
+def test_alarms_that_are_on(alarms: tuple[Alarm, ...], status: Grade, detail: str, todo: str) -> None:
+    found = check("alarms", alarms=alarms)
+    assert (found.status, found.value, found.detail, found.todo) == (status, len(alarms), detail, todo)
+
+
+@pytest.mark.parametrize(("subscribers", "status"), [(0, Grade.WARN), (1, Grade.OK), (3, Grade.OK)])
+def test_somebody_is_told_when_somebody_has_to_act(subscribers: int, status: Grade) -> None:
+    found = check("subscribers", subscribers=subscribers)
+    assert (found.status, found.value, found.threshold) == (status, subscribers, 1)
+    assert ("ActNowTopicArn" in found.todo) is (status is Grade.WARN)
+
+
+@pytest.mark.parametrize("name", ["alarms", "subscribers"])
+def test_alarms_that_cannot_be_read_are_not_well(name: str) -> None:
+    found = check(name, **{name: DENIED})
+    assert (found.status, found.value) == (Grade.FAIL, None)

@@ -39,7 +39,7 @@ def test_one_is_sent_again_as_long_as_a_stream_keeps_its_records(age: timedelta,
     assert is_given_up(Letter("r", "{}", NOW - age), NOW) is given_up
 
 
-INFO = {
+INFO: dict[str, Any] = {
     "shardId": "shardId-00000001573689847184-864758bb",
     "startSequenceNumber": "800000000003126276362",
     "endSequenceNumber": "800000000003126276371",
@@ -60,7 +60,7 @@ def test_a_letter_names_its_records() -> None:
         INFO["streamArn"],
         INFO["shardId"],
         INFO["startSequenceNumber"],
-        INFO["endSequenceNumber"],  # type: ignore[arg-type]
+        INFO["endSequenceNumber"],
     )
     numbers = ("800000000003126276361", "800000000003126276362", "800000000003126276371", "800000000003126276372")
     assert [batch.has(number) for number in (*numbers, "9")] == [False, True, True, False, False]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.core.build import FRIDAY, at, calendars, facts, group, raw_calendar, settings, tagged
-from troop.chaos.facts import UnitState
+from troop.chaos.facts import GivenUp, UnitState
 from troop.chaos.guards import Refusal, already_today, calendar_closed, opted_out, too_soon
 from troop.chaos.outlook import HORIZON, next_possible
 from troop.settings import Settings
@@ -51,6 +51,9 @@ def test_the_window_of_the_next_business_day(now: datetime, expected: datetime) 
     [
         ({}, {"last_day": FRIDAY}, at("09:00", MONDAY)),
         ({}, {"last_day": FRIDAY - timedelta(days=1)}, at("12:00")),
+        ({}, {"given_up": GivenUp(FRIDAY, "x", "")}, at("09:00", MONDAY)),
+        ({}, {"given_up": GivenUp(FRIDAY - timedelta(days=1), "x", "")}, at("12:00")),
+        ({"min_days_between": 2}, {"given_up": GivenUp(FRIDAY, "x", "")}, at("09:00", MONDAY)),
         ({"min_days_between": 1}, {"last_day": FRIDAY - timedelta(days=1)}, at("12:00")),
         ({"min_days_between": 2}, {"last_day": FRIDAY - timedelta(days=1)}, at("09:00", MONDAY)),
         ({"min_days_between": 5}, {"last_day": FRIDAY}, at("09:00", date(2026, 11, 30))),

@@ -154,7 +154,8 @@ def test_instances_count_when_they_are_healthy_in_every_target_group(
 
 @pytest.mark.parametrize("field", ["load_balancers", "lattice_groups"])
 def test_a_load_balancer_of_any_kind_has_its_say(field: str) -> None:
-    seen = replace(REPLACED, target_groups=("a",), **{field: ("b",)})
+    more: dict[str, Any] = {field: ("b",)}
+    seen = replace(REPLACED, target_groups=("a",), **more)
     assert look(seen, seconds(60), healthy={"a": ALL, "b": ALL - {instance(3).instance_id}}).watch.whole == 0
     assert look(seen, seconds(60), healthy={"a": ALL, "b": ALL}).watch.whole == 1
 

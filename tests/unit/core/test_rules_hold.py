@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from tests.unit.core.build import SALT, account, calendars, raw_calendar, settings
 from troop.chaos.decisions import TERMINATE, Account, Decision, decide_all, facts_of_units
-from troop.chaos.facts import Counts, Switch, UnitState
+from troop.chaos.facts import Counts, GivenUp, Switch, UnitState
 from troop.chaos.groups import Group, Instance
 from troop.settings import Settings
 
@@ -103,7 +103,9 @@ def worlds(draw: st.DrawFn) -> tuple[Account, Settings, datetime]:
     now = datetime.combine(draw(st.sampled_from(DAYS)), draw(st.sampled_from(TIMES)), UTC)
     passed = draw(often(None, -1, 0, 1, 2, 5))
     last = None if passed is None else now.date() - timedelta(days=passed)
-    state = UnitState(last_day=last, unrecovered=draw(often(None, "2026-10-01#x")))
+    spent = None if last is None else GivenUp(last, "x", "chaos was leashed first")
+    given_up = draw(often(None, spent))
+    state = UnitState(None if given_up else last, draw(often(None, "2026-10-01#x")), given_up=given_up)
     read = account(
         *found,
         items={draw(st.sampled_from(UNITS)): draw(st.sampled_from([{}] * 20 + ITEMS))},
@@ -173,6 +175,7 @@ def check(decision: Decision, read: Account, chosen: Settings, now: datetime) ->
     assert not opted_out(read.items.get(decision.unit, {}), members, chosen.participation, decision.day)
     assert state.unrecovered is None
     assert state.last_day is None or (decision.day and state.last_day < decision.day)
+    assert state.given_up is None or (decision.day and state.given_up.day < decision.day)
 
     serving = [i for i in group.instances if i.lifecycle == "InService" and i.health == "Healthy"]
     assert len(serving) >= max(int(t.get("min_healthy", "2")) for t in told)

@@ -7,37 +7,33 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
 from botocore.client import BaseClient
+from botocore.exceptions import ClientError
 
 from handlers import decide, recovery, sweep, terminate
+from tests.tables import create_table
+from tests.unit.core.build import FRIDAY as FRIDAY
+from tests.unit.core.build import raw_settings
 from troop import moments
+from troop.aws.chaos.events import EventTable
 from troop.aws.clients import client
 from troop.aws.dynamo import plain, typed
-from troop.aws.events import EventTable
 from troop.chaos.events import Event
+from troop.tables import CHAOS_TABLES
 
-FRIDAY = date(2026, 11, 20)
+WEB = f"{FRIDAY}#web"
+"""The event of that day of the unit ``web``."""
 OVERDUE = datetime(2026, 11, 20, 22, 46, tzinfo=UTC)
 """14:46 in Los Angeles: whatever rolled is due, and 14 minutes of the window are left."""
 
-SETTINGS: dict[str, Any] = {
-    "deployment": "Troop",
-    "leashed": False,
-    "participation": "opt-out",
-    "probability": 1,
-    "min_healthy": 2,
-    "min_days_between": 0,
-    "method": "crash",
-    "max_per_day": 20,
-    "max_in_flight": 5,
-    "on_demand": True,
-    "units": {"web-v*": "web"},
-    "calendars": {
+SETTINGS = raw_settings(
+    units={"web-v*": "web"},
+    calendars={
         "default": {
             "time_zone": "America/Los_Angeles",
             "open": "09:00",
@@ -48,12 +44,7 @@ SETTINGS: dict[str, Any] = {
         },
         "night": {"time_zone": "Europe/Vienna", "open": "00:00", "close": "24:00", "weekdays": ["SUN", "MON"]},
     },
-    "recovery_timeout_minutes": 30,
-    "decision_retention_days": 90,
-    "benchmarks": True,
-    "max_nodes": 400,
-    "allowed_buckets": [],
-}
+)
 
 ENVIRONMENT = {
     "TROOP_GROUP_TAGS_TABLE": "GroupTags",
@@ -86,7 +77,7 @@ class Cut(Exception):
 
 @dataclass
 class Clock:
-    """What ``wiring.now`` is in tests."""
+    """What ``environment.now`` is in tests."""
 
     moment: datetime = OVERDUE
 
@@ -112,11 +103,8 @@ class Account:
 
     def deploy(self) -> None:
         """Makes what the stack makes."""
-        _table(self.dynamodb, "GroupTags", "unit")
-        _table(self.dynamodb, "State", "key")
-        _table(self.dynamodb, "Decisions", "unit", "tick", indices={"by-day": "day_shard"})
-        _table(self.dynamodb, "Changes", "subject", "at")
-        _table(self.dynamodb, "Events", "event_id", indices={"by-time": "kind", "by-unit": "unit", "by-open": "open"})
+        for table in CHAOS_TABLES:
+            create_table(self.dynamodb, table)
         where = {"LocationConstraint": "eu-central-1"}
         client("s3").create_bucket(Bucket="work-bucket", CreateBucketConfiguration=where)
         client("secretsmanager").create_secret(Name="Salt", SecretString="s" * 64)
@@ -168,6 +156,9 @@ class Account:
 
     def count(self, key: str) -> int:
         return int(self.state(key).get("count", 0))
+
+    def put(self, table: str, item: dict[str, Any]) -> None:
+        self.dynamodb.put_item(TableName=table, Item=item)
 
     def event(self, event_id: str) -> Event:
         event = self.events.get(event_id)
@@ -224,15 +215,15 @@ class Account:
 
 
 def through(number: int, operation: str, call: Call) -> Any:
-    """For :func:`calls` that are only listed."""
+    """What :func:`calls` does when they are only listed."""
     return call()
 
 
 @contextmanager
-def calls(monkeypatch: Any, intercept: Callable[[int, str, Call], Any]) -> Iterator[list[str]]:
+def calls(monkeypatch: Any, intercept: Callable[[int, str, Call], Any] = through) -> Iterator[list[str]]:
     """Routes every call of every client through ``intercept(number, operation, call)``; lists the operations."""
     made: list[str] = []
-    real = BaseClient._make_api_call
+    real = BaseClient._make_api_call  # type: ignore[attr-defined]
     others = set(threading.enumerate()) - {threading.current_thread()}
 
     def routed(self: Any, operation: str, parameters: Any) -> Any:
@@ -244,6 +235,18 @@ def calls(monkeypatch: Any, intercept: Callable[[int, str, Call], Any]) -> Itera
     with monkeypatch.context() as patch:
         patch.setattr(BaseClient, "_make_api_call", routed)
         yield made
+
+
+def refusing(operation: str, code: str, retries: int = 0) -> Callable[[int, str, Call], Any]:
+    """Answers an operation with an error, as if botocore had tried so many times more."""
+
+    def intercept(number: int, asked: str, call: Call) -> Any:
+        if asked != operation:
+            return call()
+        error: Any = {"Error": {"Code": code, "Message": "it may not"}, "ResponseMetadata": {"RetryAttempts": retries}}
+        raise ClientError(error, operation)
+
+    return intercept
 
 
 def cut_at(number: int, acted: bool) -> Callable[[int, str, Call], Any]:
@@ -258,24 +261,3 @@ def cut_at(number: int, acted: bool) -> Callable[[int, str, Call], Any]:
         return answer
 
     return intercept
-
-
-def _table(dynamodb: Any, name: str, key: str, sort: str = "", indices: dict[str, str] | None = None) -> None:
-    def schema(partition: str, sort_key: str) -> list[dict[str, str]]:
-        keys = [{"AttributeName": partition, "KeyType": "HASH"}]
-        return keys + ([{"AttributeName": sort_key, "KeyType": "RANGE"}] if sort_key else [])
-
-    attributes = {key, sort, *(indices or {}).values(), "at" if indices else ""} - {""}
-    more: dict[str, Any] = {}
-    if indices:
-        more["GlobalSecondaryIndexes"] = [
-            {"IndexName": index, "KeySchema": schema(partition, "at"), "Projection": {"ProjectionType": "ALL"}}
-            for index, partition in indices.items()
-        ]
-    dynamodb.create_table(
-        TableName=name,
-        BillingMode="PAY_PER_REQUEST",
-        KeySchema=schema(key, sort),
-        AttributeDefinitions=[{"AttributeName": a, "AttributeType": "S"} for a in sorted(attributes)],
-        **more,
-    )

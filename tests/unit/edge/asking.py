@@ -10,6 +10,7 @@ from handlers import api
 from tests.unit.edge.account import CONTEXT
 
 ANNA = "arn:aws:sts::123456789012:assumed-role/Owners/anna"
+BERT = "arn:aws:iam::123456789012:user/bert"
 _requests = count()
 
 

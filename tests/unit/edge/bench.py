@@ -12,12 +12,13 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+from tests.tables import create_table
 from tests.unit.edge.account import Account
 from tests.unit.edge.asking import ANNA, ask
-from tests.unit.teardown.tables import make_runs_table
+from troop.aws.bench.price_cache import PriceCache
+from troop.aws.bench.runs import RunTable
 from troop.aws.clients import client
-from troop.aws.price_cache import PriceCache
-from troop.aws.runs import RunTable
+from troop.tables import RUNS
 
 BUCKET = "results-bucket"
 MACHINES = "arn:aws:states:eu-central-1:123456789012:stateMachine:"
@@ -34,6 +35,8 @@ FILE: dict[str, Any] = {
 }
 FILES = {"read.py": b"print('read')\n", "ranges.csv": b"\x00\xff"}
 KEYS = ("RESULTS_BUCKET", "RUNS_TABLE", "BENCHMARK_MACHINE", "TEARDOWN_MACHINE", "NETWORK_SUBNETS", "REPORT_FUNCTION")
+CALLS = 15
+"""To AWS, of a request to run a benchmark that nothing speaks against."""
 REPORT = "arn:aws:lambda:eu-central-1:123456789012:function:report"
 
 
@@ -52,7 +55,7 @@ class Half:
         where: Any = {"LocationConstraint": "eu-central-1"}
         self.s3 = client("s3")
         self.s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration=where)
-        make_runs_table(self.account.dynamodb)
+        create_table(self.account.dynamodb, RUNS)
         role = client("iam").create_role(RoleName="machines", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
         for name in ("benchmark", "teardown"):
             client("stepfunctions").create_state_machine(name=name, definition="{}", roleArn=role)
@@ -96,6 +99,14 @@ class Half:
         return sha256
 
 
+def changed(**changes: Any) -> dict[str, Any]:
+    """The file with some keys of its own, or of its fleet."""
+    document = copy.deepcopy(FILE)
+    for key, value in changes.items():
+        (document["fleets"]["drivers"] if key in ("count", "instance_type", "zones") else document)[key] = value
+    return document
+
+
 def request(key: str = "k1", files: Mapping[str, bytes] = FILES, **more: Any) -> dict[str, Any]:
     """A body of POST /benchmarks; ``more`` replaces its parts."""
     coded = {name: base64.b64encode(content).decode() for name, content in files.items()}
@@ -104,3 +115,10 @@ def request(key: str = "k1", files: Mapping[str, bytes] = FILES, **more: Any) ->
 
 def post(caller: str = ANNA, **how: Any) -> tuple[int, Any]:
     return ask("POST", "/benchmarks", request(**how), caller)
+
+
+def problems(**how: Any) -> dict[str, str]:
+    """What is wrong with a request, and it must be something."""
+    status, body = post(**how)
+    assert status == 400, body
+    return {problem["where"]: problem["problem"] for problem in body["problems"]}

@@ -16,9 +16,10 @@ from botocore.exceptions import ClientError
 
 from handlers import cell as cell_handler
 from handlers import launch as launch_handler
+from tests.tables import create_table
 from tests.unit.edge.account import CONTEXT, Account
+from troop.aws.bench.runs import RunTable
 from troop.aws.clients import client
-from troop.aws.runs import RunTable
 from troop.bench import names
 from troop.bench.definition import Benchmark, Fleet, Phase, Volume, to_document
 from troop.bench.plan import Plan, PlannedCell, Variant, to_plan_document
@@ -29,6 +30,7 @@ from troop.measure.operations import Operation
 from troop.measure.separate import Separate
 from troop.measure.summary import Summary
 from troop.measure.windows import Windows
+from troop.tables import RUNS
 
 BUCKET = "results-bucket"
 CELL = "c001"
@@ -183,7 +185,8 @@ class Bench:
         """Summaries of a phase; of a measured one with 1,000 reads a node, one of them slow, and 2 time-outs."""
         measured = self.benchmark.phase(phase).measured
         for rank, node in enumerate(nodes):
-            operations, told = {}, ()
+            operations: dict[str, Operation] = {}
+            told: tuple[Separate, ...] = ()
             if measured:
                 times, over_time = Histogram(), Windows(1, 1)
                 for micros in (*range(100, 1099), 2_000_000 + rank):
@@ -255,24 +258,8 @@ class Bench:
 
 def deploy_benchmarks(account: Account, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bench:
     """Adds to an account what the half of the stack that runs benchmarks makes."""
-    dynamodb, ec2 = client("dynamodb"), client("ec2")
-    indices = {"by-time": "kind", "by-open": "open"}
-    dynamodb.create_table(
-        TableName="Runs",
-        BillingMode="PAY_PER_REQUEST",
-        KeySchema=[{"AttributeName": "run", "KeyType": "HASH"}, {"AttributeName": "item", "KeyType": "RANGE"}],
-        AttributeDefinitions=[
-            {"AttributeName": name, "AttributeType": "S"} for name in ("run", "item", "kind", "open", "at")
-        ],
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": index,
-                "KeySchema": [{"AttributeName": key, "KeyType": "HASH"}, {"AttributeName": "at", "KeyType": "RANGE"}],
-                "Projection": {"ProjectionType": "ALL"},
-            }
-            for index, key in indices.items()
-        ],
-    )
+    ec2 = client("ec2")
+    create_table(account.dynamodb, RUNS)
     where = {"LocationConstraint": "eu-central-1"}
     client("s3").create_bucket(Bucket=BUCKET, CreateBucketConfiguration=where)
     vpc = ec2.create_vpc(CidrBlock="10.7.0.0/16")["Vpc"]["VpcId"]
@@ -297,7 +284,7 @@ def deploy_benchmarks(account: Account, monkeypatch: pytest.MonkeyPatch, tmp_pat
         for architecture in ("arm64", "x86_64")
     }
     bench = Bench(account, images=images)
-    real = BaseClient._make_api_call
+    real = BaseClient._make_api_call  # type: ignore[attr-defined]
 
     def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
         name = parameters.get("AutoScalingGroupName")

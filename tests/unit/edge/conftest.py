@@ -23,7 +23,8 @@ from tests.unit.edge.benches import Bench, deploy_benchmarks
 from tests.unit.edge.deployed import Deployed, deploy
 from tests.unit.edge.dimensions import right_dimensions
 from tests.unit.edge.market import Market
-from troop import wiring
+from tests.unit.wired import forget
+from troop.wiring import environment
 
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # thousands of them, for every account
 moto_lookups.apply()
@@ -45,16 +46,13 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
 
 
 def _forget() -> None:
-    """Empties what lives as long as a function does. Clients stay: making them is slow, and moto takes old ones."""
-    for function in vars(wiring).values():
-        if hasattr(function, "cache_clear") and function.__module__ == wiring.__name__:
-            function.cache_clear()
+    forget()
     clear_caches()
 
 
 def _with_refreshes(account: Account) -> Any:
     """moto has no instance refreshes: the account's own are answered."""
-    real = BaseClient._make_api_call
+    real = BaseClient._make_api_call  # type: ignore[attr-defined]
 
     def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
         if operation != "DescribeInstanceRefreshes":
@@ -94,8 +92,8 @@ def account(
     path.write_text(json.dumps(settings))
     monkeypatch.setenv("TROOP_DEPLOYMENT_FILE", str(path))
     clock = Clock()
-    monkeypatch.setattr(wiring, "now", clock)
-    monkeypatch.setattr(wiring, "sleep", lambda seconds: None)
+    monkeypatch.setattr(environment, "now", clock)
+    monkeypatch.setattr(environment, "sleep", lambda seconds: None)
     _forget()
     with mock_aws():
         made = Account(clock, settings)

@@ -9,11 +9,14 @@ from datetime import datetime, timedelta
 import pytest
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.scheduler import scheduler_backends
+from moto.sns import sns_backends
 from moto.stepfunctions import stepfunctions_backends
 
+from tests.tables import create_table
 from tests.unit.edge.account import FRIDAY, OVERDUE, SETTINGS, Account
 from troop.aws.clients import client
 from troop.aws.dynamo import typed
+from troop.tables import RUNS
 
 REGION = "eu-central-1"
 ROLE = "arn:aws:iam::123456789012:role/role"
@@ -28,6 +31,7 @@ class Deployed:
     account: Account
     machine: str
     queue: str
+    topic: str
 
     def run(self, started: datetime, status: str = "SUCCEEDED") -> None:
         """An execution of the workflow, as if it had started then."""
@@ -46,6 +50,27 @@ class Deployed:
         made = scheduler_backends[DEFAULT_ACCOUNT_ID][REGION].get_schedule("Schedules", name)
         made.last_modified_date = changed.timestamp()
 
+    def alarm(self, name: str, topic: str, state: str = "ALARM") -> None:
+        """An alarm in that state, described as the stack's are."""
+        cloudwatch = client("cloudwatch")
+        cloudwatch.put_metric_alarm(
+            AlarmName=name,
+            AlarmDescription=f"It has happened. What to do: docs/runbook.md#{name.removeprefix('Troop-')}",
+            AlarmActions=[topic],
+            Namespace="Troop",
+            MetricName="FailingChecks",
+            Statistic="Sum",
+            Period=300,
+            EvaluationPeriods=1,
+            Threshold=1,
+            ComparisonOperator="GreaterThanOrEqualToThreshold",
+        )
+        cloudwatch.set_alarm_state(AlarmName=name, StateValue=state, StateReason="for the test")
+
+    def subscribers(self, confirmed: int) -> None:
+        """Of the topic of alarms to act on; moto does not count them."""
+        sns_backends[DEFAULT_ACCOUNT_ID][REGION].topics[self.topic].subscriptions_confimed = confirmed
+
     def unrecovered(self, *units: str) -> None:
         for unit in units:
             event = {"key": f"unit#{unit}", "unrecovered": f"{FRIDAY}#{unit}"}
@@ -60,25 +85,22 @@ def deploy(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
     )["stateMachineArn"]
     queue = client("sqs").create_queue(QueueName="undelivered")["QueueUrl"]
     client("scheduler").create_schedule_group(Name="Schedules")
+    topic = client("sns").create_topic(Name="act-now")["TopicArn"]
     environment = {
+        "TROOP_ACT_NOW_TOPIC": topic,
         "TROOP_CHAOS_MACHINE": machine,
         "TROOP_SCHEDULE_GROUP": "Schedules",
         "TROOP_UNDELIVERED_QUEUE": queue,
         "TROOP_TICK_MINUTES": "15",
+        "TROOP_OTHER_SCHEDULES": "4",
         **{f"TROOP_{name}_TABLE": table for name, table in zip(NAMES, TABLES, strict=True)},
     }
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("troop.aws.queue.WAIT", 0)
-    for table, key in {"Changes": "subject", "Runs": "run"}.items():
-        if table not in account.dynamodb.list_tables()["TableNames"]:
-            account.dynamodb.create_table(
-                TableName=table,
-                BillingMode="PAY_PER_REQUEST",
-                KeySchema=[{"AttributeName": key, "KeyType": "HASH"}],
-                AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"}],
-            )
-    made = Deployed(account, machine, queue)
+    if RUNS.name not in account.dynamodb.list_tables()["TableNames"]:
+        create_table(account.dynamodb, RUNS)
+    made = Deployed(account, machine, queue, topic)
     for calendar in SETTINGS["calendars"]:
         made.schedule(calendar, machine)
     made.schedule("watchdog", f"arn:aws:lambda:{REGION}:123456789012:function:watchdog")
@@ -86,4 +108,5 @@ def deploy(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
     made.schedule("redrive", f"arn:aws:lambda:{REGION}:123456789012:function:notify")
     made.schedule("reaper", f"arn:aws:lambda:{REGION}:123456789012:function:reaper")
     made.run(OVERDUE - timedelta(minutes=1))
+    made.subscribers(1)
     return made

@@ -9,7 +9,7 @@ import pytest
 from aws_lambda_powertools.metrics import EphemeralMetrics
 
 from troop.aws import metrics
-from troop.chaos.metrics import DIMENSION, SECOND, Metric
+from troop.metrics import DIMENSION, SECOND, Metric
 
 
 @contextmanager

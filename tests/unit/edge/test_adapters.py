@@ -10,12 +10,12 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import FRIDAY, OVERDUE, Account, calls
-from troop.aws import groups
-from troop.aws.balancers import Balancers
+from troop.aws.chaos import groups
+from troop.aws.chaos.balancers import Balancers
+from troop.aws.chaos.event_items import from_item, to_item
+from troop.aws.chaos.termination import Answer, Terminator
 from troop.aws.clients import client
 from troop.aws.dynamo import plain, typed
-from troop.aws.event_items import from_item, to_item
-from troop.aws.termination import Answer, Terminator
 from troop.aws.transact import ATTEMPTS, ConditionFailed, transact, write
 from troop.chaos.events import Event, Status, Watch
 from troop.chaos.groups import Group

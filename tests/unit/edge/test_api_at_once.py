@@ -11,9 +11,9 @@ from botocore.exceptions import ClientError
 from tests.unit.edge.account import Account, calls
 from tests.unit.edge.asking import ask, patch
 from tests.unit.edge.changing import BEN, before, recorded, stored
-from troop import wiring
 from troop.aws.dynamo import plain
 from troop.chaos.changes import Author
+from troop.wiring import chaos_api
 
 
 class TestAtOnce:
@@ -88,4 +88,4 @@ class TestAtOnce:
 
 def _aside(account: Account, key: str, value: int) -> None:
     """What another request writes."""
-    wiring.editor().unit("web", {key: value}, False, None, Author(BEN, "aside"))
+    chaos_api.editor().unit("web", {key: value}, False, None, Author(BEN, "aside"))

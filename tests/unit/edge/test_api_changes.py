@@ -142,7 +142,7 @@ class TestPolicy:
         ("body", "words"),
         [
             ({"probability": 2}, "body.probability: is 2, must be a number from 0 to 1"),
-            ({"probability": 5e-324}, "must be 0, or at least 1e-100"),
+            ({"probability": 5e-324}, "must be 0, or a number of at least 1e-100"),
             ({"min_healthy": "few"}, "body.min_healthy: is 'few', must be a whole number from 1 to 10000"),
             ({"until": "2026-13-01"}, "body.until: is '2026-13-01', must be a date as YYYY-MM-DD"),
             ({"calendar": "moon"}, "body.calendar: is 'moon', must be one of default, night"),

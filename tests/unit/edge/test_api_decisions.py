@@ -10,11 +10,12 @@ import pytest
 
 from tests.unit.edge.account import FRIDAY, OVERDUE, Account, calls
 from tests.unit.edge.asking import ask, get
-from troop import moments, wiring
+from troop import moments
 from troop.api import cursors
-from troop.aws import decision_queries
-from troop.aws.decisions import SHARDS, day_shard, shard_of
+from troop.aws.chaos import decision_queries
+from troop.aws.chaos.decisions import SHARDS, day_shard, shard_of
 from troop.aws.dynamo import typed
+from troop.wiring import chaos_tables
 
 NOON = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)
 """Of the Friday, in Los Angeles."""
@@ -51,6 +52,18 @@ def store(account: Account, unit: str, tick: datetime, day: date = FRIDAY, **mor
         "calendar": "default",
     }
     account.dynamodb.put_item(TableName="Decisions", Item=typed(item | more))
+
+
+@pytest.mark.parametrize(
+    ("parameter", "words"), [("dya", "query.dya: is unknown, must be spelled day"), ("reason", "must be one of unit")]
+)
+def test_a_filter_that_there_is_not_is_refused(account: Account, parameter: str, words: str) -> None:
+    """An answer without it would read like one with it."""
+    status, answer = ask("GET", "/decisions", day="2026-11-20", **{parameter: "terminate"})
+    assert status == 400
+    assert words in answer["message"]
+    signed, _ = ask("GET", "/decisions", day="2026-11-20", **{"X-Amz-Date": "20261120T000000Z"})
+    assert signed == 200
 
 
 def test_what_a_tick_decided_is_told_by_unit_and_by_day(account: Account) -> None:
@@ -136,16 +149,16 @@ def test_a_page_is_a_bounded_read(account: Account, monkeypatch: pytest.MonkeyPa
     for number in range(40):  # of the day before, in a zone where they fall into the same hours of UTC
         store(account, "web", NOON + timedelta(minutes=number), FRIDAY + timedelta(days=1))
     store(account, "web", NOON - timedelta(minutes=1))
-    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+    with calls(monkeypatch) as made:
         first = get("/decisions", unit="web", day=FRIDAY)
     assert first["decisions"] == []
     assert first["cursor"]
     assert made == ["Query"] * decision_queries.READS
     assert len(listed(unit="web", day=FRIDAY)) == 1
-    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+    with calls(monkeypatch) as made:
         get("/decisions", unit="web")
     assert made == ["Query"]
-    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+    with calls(monkeypatch) as made:
         get("/decisions", day=FRIDAY)
     assert made == ["Query"] * SHARDS
 
@@ -154,7 +167,7 @@ def test_a_part_that_dynamodb_cuts_short_hides_nothing(account: Account, monkeyp
     for number in range(12):
         store(account, f"u{number}", NOON)
     whole = listed(day=FRIDAY)
-    queries = wiring.decision_queries()
+    queries = chaos_tables.decision_queries()
     real = queries.client.query
 
     def one_megabyte_is_one_item(**query: Any) -> Any:

@@ -13,9 +13,9 @@ import pytest
 from handlers import api
 from tests.unit.edge.account import CONTEXT, FRIDAY, OVERDUE, Account, calls
 from troop.api import cursors
-from troop.aws import event_queries
-from troop.aws.event_items import to_item
-from troop.aws.event_queries import EXAMINED, READS
+from troop.aws.chaos import event_queries
+from troop.aws.chaos.event_items import to_item
+from troop.aws.chaos.event_queries import EXAMINED, READS
 from troop.chaos.events import Event, Status, to_url
 
 

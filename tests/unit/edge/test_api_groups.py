@@ -18,14 +18,6 @@ MORNING = datetime(2026, 11, 20, 16, tzinfo=UTC)
 """08:00 in Los Angeles: the window opens in an hour."""
 
 
-def _put(account: Account, table: str, item: dict[str, Any]) -> None:
-    account.dynamodb.put_item(TableName=table, Item=item)
-
-
-def _never(number: int, operation: str, call: Callable[[], Any]) -> Any:
-    return call()
-
-
 class TestListing:
     def test_troops_own_fleets_are_no_units(self, account: Account) -> None:
         account.group("web")
@@ -35,9 +27,9 @@ class TestListing:
         assert status == 404, "and nobody is told that one takes part"
 
     def test_a_row_tells_policy_sources_and_state(self, account: Account) -> None:
-        account.group("web-v042", tags={"troop:min_healthy": "3"})
-        account.policy("web", opt_out=True, probability="0.5", reason="closing")
-        _put(account, "State", typed({"key": "unit#web", "last_day": "2026-11-19", "unrecovered": "2026-11-19#web"}))
+        account.group("web-v042", tags={"troop:min_healthy": "3", "troop:owner": "ada"})
+        account.policy("web", opt_out=True, probability="0.5", reason="closing", until="2026-11-30")
+        account.put("State", typed({"key": "unit#web", "last_day": "2026-11-19", "unrecovered": "2026-11-19#web"}))
         assert get("/groups") == {
             "groups": [
                 {
@@ -50,12 +42,18 @@ class TestListing:
                     "min_healthy": 3,
                     "calendar": "default",
                     "method": "crash",
+                    "owner": "ada",
+                    "reason": "closing",
+                    "until": "2026-11-30",
                     "sources": {
                         "takes_part": "item",
                         "probability": "item",
                         "min_healthy": "tag of web-v042",
                         "calendar": "settings",
                         "method": "settings",
+                        "owner": "tag of web-v042",
+                        "reason": "item",
+                        "until": "item",
                     },
                     "problems": [],
                     "desired": 3,
@@ -103,7 +101,7 @@ class TestListing:
         # Two groups of one unit: a batch may not name a key twice.
         account.group("web-v1", 0)
         account.group("web-v2", 0)
-        with calls(monkeypatch, _never) as made:
+        with calls(monkeypatch) as made:
             page = get("/groups", limit=50)
             following = get("/groups", limit=50, cursor=page["cursor"])
         assert made == ["DescribeAutoScalingGroups", "BatchGetItem"] * 2

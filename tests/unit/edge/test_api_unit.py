@@ -12,9 +12,9 @@ from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import FRIDAY, OVERDUE, Account, calls
 from tests.unit.edge.asking import ask, get, patch
+from troop.aws.chaos.event_items import to_item
 from troop.aws.clients import client
 from troop.aws.dynamo import typed
-from troop.aws.event_items import to_item
 from troop.chaos.events import Event, Status
 from troop.chaos.units import unit_to_url
 
@@ -40,14 +40,6 @@ def _event(unit: str, days_ago: int = 0) -> Event:
     )
 
 
-def _put(account: Account, table: str, item: dict[str, Any]) -> None:
-    account.dynamodb.put_item(TableName=table, Item=item)
-
-
-def _never(number: int, operation: str, call: Callable[[], Any]) -> Any:
-    return call()
-
-
 class TestUnit:
     def test_from_all_sides(self, account: Account) -> None:
         account.group("web-v041", tags={"troop:probability": "0.5"})
@@ -56,7 +48,7 @@ class TestUnit:
         account.clock.moment = OVERDUE
         account.decide()
         for days_ago in range(7):
-            _put(account, "Events", to_item(_event("web", days_ago)))
+            account.put("Events", to_item(_event("web", days_ago)))
         account.clock.moment = MORNING
         found = get("/groups/web")
         events = found.pop("events")
@@ -98,7 +90,7 @@ class TestUnit:
         account.decide()
         for n in range(60):
             account.drop_group(f"web-v{n:02}")
-        with calls(monkeypatch, _never) as made:
+        with calls(monkeypatch) as made:
             get("/groups/web")
         assert Counter(made) == {"GetItem": 2, "Query": 3, "DescribeAutoScalingGroups": 5}
 
@@ -217,7 +209,7 @@ class TestUnit:
         ],
     )
     def test_whatever_people_write_is_shown(self, account: Account, item: dict[str, Any]) -> None:
-        _put(account, "GroupTags", {"unit": {"S": "web"}} | item)
+        account.put("GroupTags", {"unit": {"S": "web"}} | item)
         account.group("web", 0)
         found = get("/groups/web")
         assert set(found["item"]) == {"unit", *item}
@@ -227,7 +219,7 @@ class TestUnit:
         assert get("/groups")["groups"][0]["problems"] == found["problems"]
 
     def test_a_unit_that_has_left_chaos(self, account: Account) -> None:
-        _put(account, "State", typed({"key": "unit#web", "last_day": str(FRIDAY), "unrecovered": f"{FRIDAY}#web"}))
+        account.put("State", typed({"key": "unit#web", "last_day": str(FRIDAY), "unrecovered": f"{FRIDAY}#web"}))
         found = get("/groups/web")
         assert (found["unrecovered"], found["last_day"], found["next_possible"]) == (
             f"{FRIDAY}#web",

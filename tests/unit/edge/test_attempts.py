@@ -7,8 +7,8 @@ from dataclasses import replace
 from handlers import launch as launch_handler
 from tests.unit.edge.account import CONTEXT
 from tests.unit.edge.benches import BENCHMARK, CELL, Bench
-from troop.bench import names
 from troop.bench.record import CellStatus, RunStatus
+from troop.tags import CELL_TAG
 
 
 def _invalid(bench: Bench, attempts: int = 3) -> Bench:
@@ -39,9 +39,7 @@ def test_an_invalid_cell_is_run_again_and_only_the_last_attempt_counts(bench: Be
 def test_another_attempt_is_launched_with_resources_of_its_own(bench: Bench) -> None:
     _invalid(bench).step("again")
     launch_handler.handler({"run": bench.run, "cell": "c001-2"}, CONTEXT)
-    assert {tag["Value"] for g in bench.groups().values() for tag in g["Tags"] if tag["Key"] == names.CELL_TAG} == {
-        "c001-2"
-    }
+    assert {tag["Value"] for g in bench.groups().values() for tag in g["Tags"] if tag["Key"] == CELL_TAG} == {"c001-2"}
     assert bench.runs.cells.get(bench.run, "c001-2").status is CellStatus.RUNNING
 
 

@@ -12,6 +12,7 @@ from botocore.client import BaseClient
 from moto.autoscaling import autoscaling_backends
 from moto.core import DEFAULT_ACCOUNT_ID
 from moto.ec2 import ec2_backends
+from moto.ec2.models.instances import InstanceState, StateReason
 
 from handlers import launch as launch_handler
 from tests.unit.edge.account import CONTEXT, Call, Cut, calls, cut_at
@@ -274,7 +275,7 @@ def never_too_many(spot: Spot, monkeypatch: pytest.MonkeyPatch, number: int, act
 
 def test_whatever_is_cut_off_the_next_try_makes_it_whole(spot: Spot, monkeypatch: pytest.MonkeyPatch) -> None:
     spot.launched(2, "whole").late()
-    with calls(monkeypatch, lambda number, operation, call: call()) as operations:
+    with calls(monkeypatch) as operations:
         spot.back_up()
     changing = [operations.index(name) for name in ("SuspendProcesses", "UpdateAutoScalingGroup")]
     changing += [operations.index("CreateAutoScalingGroup") + n for n in (-1, 0)]  # also before it, once it is planned
@@ -324,6 +325,45 @@ def test_a_node_that_vanishes_without_notice_counts_the_same_if_spot_was_why(
     ec2_backends[DEFAULT_ACCOUNT_ID]["eu-central-1"].get_instance(doomed).state_reason.code = code
     assert bench.check(0) == "failed"
     assert bench.cell().status is status
+
+
+def _shutting_down(spot: Spot, node: str) -> Any:
+    """Lost, and EC2 has not said yet why."""
+    spot.bench.lose(node)
+    instance = ec2_backends[DEFAULT_ACCOUNT_ID]["eu-central-1"].get_instance(node)
+    instance._state, instance.state_reason = InstanceState("shutting-down", 32), StateReason()
+    return instance
+
+
+def test_why_a_spot_node_shuts_down_is_waited_for(spot: Spot) -> None:
+    bench, doomed = spot.bench, _taken(spot)
+    instance = _shutting_down(spot, doomed)
+    assert bench.check(0) == "waiting"
+    bench.account.clock.forward(seconds=100)
+    assert bench.check(0) == "waiting"
+    instance.state_reason = StateReason("taken", "Server.SpotInstanceTermination")
+    assert bench.check(0) == "failed"
+    assert bench.cell().status is CellStatus.INVALID
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_why_a_spot_node_shuts_down_is_waited_for_no_longer_than_it_may_be_told(spot: Spot, ends: bool) -> None:
+    bench, doomed = spot.bench, _taken(spot)
+    instance = _shutting_down(spot, doomed)
+    assert bench.check(0) == "waiting"
+    if ends:
+        instance._state = InstanceState("terminated", 48)
+    else:
+        bench.account.clock.forward(seconds=120)
+    assert bench.check(0) == "failed"
+    assert bench.cell().status is CellStatus.FAILED
+
+
+def test_why_a_node_on_demand_shuts_down_is_not_waited_for(spot: Spot) -> None:
+    bench = spot.bench
+    _taken(spot)
+    _shutting_down(spot, bench.account.instances(spot.backup)[0])
+    assert bench.check(0) == "failed"
 
 
 def test_results_tell_which_node_was_which_and_what_ec2_expected(spot: Spot) -> None:

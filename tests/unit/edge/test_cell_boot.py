@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.edge.account import Call, calls, through
+from tests.unit.edge.account import Call, calls
 from tests.unit.edge.benches import BUCKET, CELL, Bench
 from troop.bench import names
 from troop.bench.record import CellStatus
@@ -111,7 +111,7 @@ def test_lack_of_capacity_is_waited_out_and_then_told(bench: Bench, monkeypatch:
 
 def test_activities_are_asked_for_only_where_some_are_missing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.launched()
-    with calls(monkeypatch, through) as made:
+    with calls(monkeypatch) as made:
         bench.gather()
     assert "DescribeScalingActivities" not in made
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.unit.edge.account import Call, Cut, calls, cut_at, through
+from tests.unit.edge.account import Call, Cut, calls, cut_at
 from tests.unit.edge.benches import BENCHMARK, CELL, Bench
 from troop.bench import names
 from troop.bench.record import CellStatus, RunStatus
@@ -177,7 +177,7 @@ def test_more_nodes_than_a_page_of_the_list_are_all_seen(bench: Bench, monkeypat
     bench.register(bench.nodes())
     for number in range(1001):
         bench.put(f"{names.nodes_prefix(bench.run, CELL)}i-00-stranger-{number}.json", {})
-    with calls(monkeypatch, through) as made:
+    with calls(monkeypatch) as made:
         assert bench.gather() == "ready"
     assert made.count("ListObjectsV2") >= 2
     assert made.count("GetObject") <= BENCHMARK.nodes + 2, "what strangers have written is not read"

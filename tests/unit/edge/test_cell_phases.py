@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.unit.edge.account import Call, calls, through
+from tests.unit.edge.account import Call, calls
 from tests.unit.edge.benches import BUCKET, CELL, Bench
 from troop.bench import kept_table, names
 from troop.bench.record import CellStatus
 from troop.bench.verdicts import GRACE
-from troop.flows.cell import CellDamagedError
+from troop.flows.bench.cell import CellDamagedError
 from troop.measure.summary import SummaryError
 
 
@@ -31,13 +31,13 @@ def test_a_script_that_fails_ends_the_cell_at_once_with_its_last_lines(bench: Be
 
 
 def test_a_failure_among_many_early_summaries_is_seen(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("troop.flows.cell.READ_EARLY", 1)
+    monkeypatch.setattr("troop.flows.bench.cell.READ_EARLY", 1)
     bench.measuring()
     good, bad, _ = bench.nodes("drivers")
     bench.finish("measure", [good])
     assert bench.check(1) == "waiting"
     bench.finish("measure", [bad], "timed-out", "it took longer than 600 s")
-    with calls(monkeypatch, through) as made:
+    with calls(monkeypatch) as made:
         bench.check(1)
     assert bench.cell().status is CellStatus.FAILED or made.count("GetObject") < 6
     bench.finish("measure", [n for n in bench.nodes("drivers") if n != bad])
@@ -142,14 +142,24 @@ def test_a_group_deleted_while_measuring_makes_the_cell_invalid(bench: Bench) ->
     assert "were lost" in (bench.cell().reason or "")
 
 
-@pytest.mark.parametrize("body", [b"{", b'{"format": "troop.summary/9"}', b"null"])
-def test_a_summary_that_cannot_be_read_is_no_success(bench: Bench, body: bytes) -> None:
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"{", "must be an object with format"),
+        (b'{"format": "troop.summary/9"}', "must be an object with format"),
+        (b" " * (17 << 20), "it has 17.0 MiB, and 16.0 MiB are read"),
+    ],
+    ids=["cut", "another", "large"],
+)
+def test_a_summary_that_cannot_be_read_is_no_success(bench: Bench, body: bytes, said: str) -> None:
     bench.measuring()
     first, *others = bench.nodes("drivers")
     bench.finish("measure", others)
     bench.s3.put_object(Bucket=BUCKET, Key=f"{names.phase_prefix(bench.run, CELL, 'measure')}{first}.json", Body=body)
     assert bench.check(1) == "failed"
-    assert f"{first} has left a summary that cannot be read" in (bench.cell().reason or "")
+    reason = bench.cell().reason or ""
+    assert f"{first} has left a summary that cannot be read: " in reason
+    assert said in reason
 
 
 def test_a_summary_under_another_nodes_name_is_no_success(bench: Bench) -> None:

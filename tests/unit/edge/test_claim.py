@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import FRIDAY, Account, calls
 from troop.aws.clients import client
@@ -125,25 +126,29 @@ def test_what_has_changed_since_the_decision_refuses(
     assert (answer["status"], answer["reason"]) == ("REFUSED", reason)
     assert account.all_events() == []
     assert account.gone() == before
+    decision = account.decisions()["web"]
+    assert decision["reason"] == reason, "the tick's decision tells it"
+    assert decision["detail"]
+    assert "is to be terminated" not in decision["detail"]
 
 
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    ("change", "reason", "words"),
     [
-        (_halt, "switched"),
-        (_leash, "switched"),
-        (_opt_out, "policy-changed"),
-        (lambda a: a.policy("web", probability=1), "policy-changed"),
-        (_used_up, "day-cap"),
-        (_full, "in-flight"),
-        (_unrecovered, "unit-changed"),
+        (_halt, "switched", "chaos was halted or leashed while it was claimed"),
+        (_leash, "switched", "chaos was halted or leashed while it was claimed"),
+        (_opt_out, "policy-changed", "its policy was changed while it was claimed"),
+        (lambda a: a.policy("web", probability=1), "policy-changed", "its policy was changed while it was claimed"),
+        (_used_up, "day-cap", "others were faster: max_per_day 20"),
+        (_full, "in-flight", "others were faster: max_in_flight 5"),
+        (_unrecovered, "unit-changed", "it was claimed, given up or taken out of chaos meanwhile"),
     ],
 )
 def test_what_changes_between_the_last_look_and_the_claim_refuses_too(
-    account: Account, monkeypatch: pytest.MonkeyPatch, change: Callable[[Account], None], reason: str
+    account: Account, monkeypatch: pytest.MonkeyPatch, change: Callable[[Account], None], reason: str, words: str
 ) -> None:
     account.group("web")
-    item = account.item("web")
+    (item,) = account.work(account.decide())
 
     def just_before(number: int, operation: str, call: Callable[[], Any]) -> Any:
         if operation == "TransactWriteItems":
@@ -155,6 +160,32 @@ def test_what_changes_between_the_last_look_and_the_claim_refuses_too(
     assert (answer["status"], answer["reason"]) == ("REFUSED", reason)
     assert account.all_events() == []
     assert account.gone() == []
+    decision = account.decisions()["web"]
+    assert (decision["reason"], decision["detail"]) == (reason, words)
+
+
+def test_what_is_no_decision_to_terminate_stays(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither one that says otherwise by now, nor one that has expired; and nothing fails for the telling's sake."""
+    account.group("web")
+    (item,) = account.work(account.decide())
+    account.switch(halted=True)
+
+    def fails(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == "UpdateItem":
+            raise ClientError({"Error": {"Code": "InternalServerError", "Message": ""}}, operation)
+        return call()
+
+    with calls(monkeypatch, fails):
+        assert account.terminate(item)["reason"] == "halted"
+    assert account.decisions()["web"]["reason"] == "terminate"
+    account.terminate(item)
+    account.switch(halted=False, leashed=True)
+    account.terminate(item)
+    assert account.decisions()["web"]["reason"] == "halted"
+    key = {"unit": {"S": "web"}, "tick": {"S": item["tick"]}}
+    account.dynamodb.delete_item(TableName="Decisions", Key=key)
+    assert account.terminate(item)["reason"] == "leashed"
+    assert account.decisions() == {}
 
 
 def test_a_policy_that_stayed_the_same_is_no_change(account: Account) -> None:

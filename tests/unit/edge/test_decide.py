@@ -12,7 +12,7 @@ from tests.unit.edge.account import FRIDAY, OVERDUE, Account, Cut, calls, cut_at
 from troop import moments
 from troop.aws.clients import client
 from troop.chaos.events import Status
-from troop.flows.tick import UnknownCalendarError
+from troop.flows.chaos.tick import UnknownCalendarError
 
 LEASHED = pytest.mark.parametrize("settings", [{"leashed": True}], indirect=True)
 
@@ -205,7 +205,7 @@ def test_decisions_that_cannot_be_written_fail_the_step(account: Account, monkey
 
 def test_a_tick_cut_anywhere_is_made_good_by_its_retry(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
-    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+    with calls(monkeypatch) as made:
         account.decide()
     assert {"Scan", "BatchWriteItem", "PutObject", "DescribeAutoScalingGroups"} <= set(made)
     for number, operation in enumerate(made):

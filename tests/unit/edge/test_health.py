@@ -105,7 +105,7 @@ def test_failed_children_of_ticks_that_went_well(deployed: Deployed, monkeypatch
     hour = OVERDUE.replace(minute=0)
     counted = {"ExecutionsFailed": {hour: 2.0, hour + timedelta(minutes=15): 1.0}, "ExecutionsSucceeded": {hour: 4.0}}
     dimensions = [{"Name": "StateMachineArn", "Value": f"{deployed.machine}/TerminateAll"}]
-    real = BaseClient._make_api_call
+    real = BaseClient._make_api_call  # type: ignore[attr-defined]
 
     def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
         if operation != "GetMetricStatistics":
@@ -175,6 +175,8 @@ OPERATIONS = {
     "GetQueueAttributes": {"dead-letters"},
     "DescribeTable": {"tables"},
     "GetItem": {"units-unrecovered"},
+    "DescribeAlarms": {"alarms"},
+    "GetTopicAttributes": {"subscribers"},
 }
 
 
@@ -207,14 +209,15 @@ def test_the_cost_is_bounded(deployed: Deployed, monkeypatch: pytest.MonkeyPatch
     deployed.unrecovered(*(f"unit-{n}" for n in range(150)))
     for n in range(120):
         deployed.run(OVERDUE - timedelta(minutes=n), "FAILED")
-    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+    with calls(monkeypatch) as made:
         found = {c["name"]: c["value"] for c in get_health()["checks"]}
     assert found["units-unrecovered"] == 150
     assert found["ticks-failed"] == 100
-    assert len(made) <= 5 + 5 + len(TABLES) + 5
+    assert len(made) <= 5 + 5 + len(TABLES) + 5 + 5 + 1
     assert sorted(made) == sorted(
         [
             *["ListSchedules", "GetQueueAttributes", "GetItem", "BatchGetItem"],
+            *["DescribeAlarms", "GetTopicAttributes"],
             *["ListExecutions"] * 5,
             *["GetMetricStatistics"] * 2,
             *["DescribeTable"] * 6,
@@ -227,8 +230,36 @@ def test_a_deployment_without_benchmarks_has_no_reaper_and_no_runs(
     deployed: Deployed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client("scheduler").delete_schedule(Name="reaper", GroupName="Schedules")
+    monkeypatch.setenv("TROOP_OTHER_SCHEDULES", "3")
     monkeypatch.delenv("TROOP_RUNS_TABLE")
     body = get_health()
     assert body["status"] == "ok", failing(body)
     found = {c["name"]: (c["value"], c["threshold"]) for c in body["checks"]}
     assert (found["schedules"], found["tables"]) == ((5, 5), (5, 5))
+
+
+def test_alarms_that_are_on_are_told_with_what_to_do(deployed: Deployed) -> None:
+    deployed.alarm("Troop-TicksFailed", deployed.topic)
+    deployed.alarm("Troop-UnitUnrecovered", deployed.topic, state="OK")
+    deployed.alarm("Troop-ReaperFound", "arn:aws:sns:eu-central-1:123456789012:look-soon")
+    deployed.alarm("Troop-Staging-TicksMissing", deployed.topic)  # of the deployment Troop-Staging
+    body = get_health()
+    assert failing(body) == {"alarms": "act now: TicksFailed; look when you can: ReaperFound"}
+    (check,) = [c for c in body["checks"] if c["name"] == "alarms"]
+    assert (check["status"], check["value"]) == ("fail", 2)
+    assert check["todo"] == "docs/runbook.md#TicksFailed, docs/runbook.md#ReaperFound"
+
+
+def test_alarms_of_more_than_one_page(deployed: Deployed) -> None:
+    for number in range(120):
+        deployed.alarm(f"Troop-Alarm{number}", deployed.topic)
+    (check,) = [c for c in get_health()["checks"] if c["name"] == "alarms"]
+    assert check["value"] == 120
+    assert check["detail"].endswith("and 110 more")
+
+
+def test_nobody_is_told(deployed: Deployed) -> None:
+    deployed.subscribers(0)
+    body = get_health()
+    assert body["status"] == "warn"
+    assert failing(body) == {"subscribers": "nobody is told when somebody has to act"}

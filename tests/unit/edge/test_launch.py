@@ -13,14 +13,15 @@ from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import Call, Cut, calls, cut_at
 from tests.unit.edge.benches import AGENT, BENCHMARK, BUCKET, CELL, PROFILE, Bench
-from troop import wiring
-from troop.aws.fleets import TRIES
+from troop.aws.bench.fleets import TRIES
 from troop.bench import names
 from troop.bench.definition import Fleet
 from troop.bench.fleet_requests import LaunchImpossibleError
 from troop.bench.record import CellStatus, Kind, RunStatus
+from troop.environment import Variable
 from troop.errors import RunClosedError
-from troop.flows.launch import LaunchTooLateError
+from troop.flows.bench.launch import LaunchTooLateError
+from troop.wiring import environment
 
 CREATES = ("CreateSecurityGroup", "CreateLaunchTemplate", "CreateAutoScalingGroup")
 CHANGES = (
@@ -177,7 +178,7 @@ def test_cut_anywhere_another_try_makes_the_same_and_nothing_twice(
     small = replace(BENCHMARK, fleets=(Fleet("drivers", 1, "c5.large", 1, 300, 8),), phases=BENCHMARK.phases[1:])
     first = bench.again("first", small)
     first.open()
-    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+    with calls(monkeypatch) as made:
         first.launch()
     first.drop()
     for number in [i for i, operation in enumerate(made) if not operation.startswith(("Get", "List", "Describe"))]:
@@ -199,7 +200,7 @@ def test_a_launch_that_is_done_is_not_done_again(bench: Bench, monkeypatch: pyte
     bench.register(bench.nodes())
     bench.gather()
     bench.step("release", phase_index=0)
-    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+    with calls(monkeypatch) as made:
         bench.launch()
     assert not set(made) & set(CHANGES)
     assert bench.barrier("prepare")["state"] == "release"
@@ -210,7 +211,7 @@ def test_a_run_that_is_closed_while_it_launches_creates_no_more(bench: Bench, mo
     small = replace(BENCHMARK, fleets=(Fleet("drivers", 1, "c5.large", 1, 300, 8),), phases=BENCHMARK.phases[1:])
     first = bench.again("first", small)
     first.open()
-    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+    with calls(monkeypatch) as made:
         first.launch()
     first.drop()
     last = max(i for i, operation in enumerate(made) if operation in CREATES)
@@ -235,7 +236,7 @@ def test_a_run_that_is_closed_while_it_launches_creates_no_more(bench: Bench, mo
 def test_for_a_closed_run_nothing_is_created(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.open()
     bench.runs.close(bench.run, RunStatus.STOPPED, "by hand", bench.account.clock())
-    with calls(monkeypatch, lambda number, operation, call: call()) as made, pytest.raises(RunClosedError):
+    with calls(monkeypatch) as made, pytest.raises(RunClosedError):
         bench.launch()
     assert not set(made) & set(CHANGES)
 
@@ -270,7 +271,7 @@ def test_what_has_our_name_and_not_our_tags_is_left_alone(bench: Bench, what: st
         bench.ec2.create_security_group(
             GroupName=names.security_group_name(bench.run, CELL),
             Description="theirs",
-            VpcId=wiring.variable("TROOP_NETWORK_VPC"),
+            VpcId=environment.variable(Variable.NETWORK_VPC),
             TagSpecifications=[{"ResourceType": "security-group", "Tags": tags}],
         )
     elif what == "launch template":

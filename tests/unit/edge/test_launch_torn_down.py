@@ -10,8 +10,8 @@ from handlers import teardown
 from tests.unit.edge.account import CONTEXT, Account, calls
 from tests.unit.edge.benches import Bench
 from tests.unit.teardown.world import Cut, cut_at
-from troop import wiring
 from troop.bench.record import RunStatus
+from troop.wiring.bench import leftovers
 
 
 def _tear_down(account: Account, run: str) -> None:
@@ -28,12 +28,12 @@ def _tear_down(account: Account, run: str) -> None:
 def test_a_launch_that_dies_at_a_creation_leaves_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     beside = bench.again("beside")
     beside.launched()
-    others = wiring.leftovers().find(beside.run)
+    others = leftovers().find(beside.run)
     assert len(others) >= 5
 
     whole = bench.again("whole")
     whole.open()
-    with calls(monkeypatch, lambda number, operation, call: call()) as operations:
+    with calls(monkeypatch) as operations:
         whole.launch()
     _tear_down(bench.account, whole.run)
     creations = [number for number, name in enumerate(operations) if name.startswith("Create")]
@@ -46,7 +46,7 @@ def test_a_launch_that_dies_at_a_creation_leaves_nothing(bench: Bench, monkeypat
                 cut.launch()
             _tear_down(bench.account, cut.run)
             words = f"cut at call {number}, {operations[number]}, {'after' if acted else 'before'} it acted"
-            assert wiring.leftovers().find(cut.run) == [], words
+            assert leftovers().find(cut.run) == [], words
             assert [r for r in bench.runs.resources.of(cut.run) if not r.gone_at] == [], words
             assert bench.runs.get(cut.run).status is RunStatus.STOPPED, words
-    assert {one.id for one in wiring.leftovers().find()} == {one.id for one in others}
+    assert {one.id for one in leftovers().find()} == {one.id for one in others}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.unit.edge.account import Account
-from troop.aws.groups import read_groups
-from troop.aws.members import read_members
+from troop.aws.chaos.groups import read_groups
+from troop.aws.chaos.members import read_members
 from troop.chaos.units import by_unit
 
 GROUPS: dict[str, dict[str, str]] = {

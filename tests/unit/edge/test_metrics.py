@@ -11,14 +11,13 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from tests.unit.edge.account import CONTEXT, FRIDAY, Account, calls
-from tests.unit.edge.test_recovery import WEB, never_whole
-from tests.unit.edge.test_terminate import refusing
+from tests.unit.edge.account import CONTEXT, FRIDAY, WEB, Account, calls, refusing
+from tests.unit.edge.test_recovery import never_whole
 from troop.aws.logs import step
 from troop.aws.metrics import emit
-from troop.chaos.metrics import Metric
 from troop.errors import RunClosedError
-from troop.flows.terminate import TerminationForbiddenError
+from troop.flows.chaos.terminate import TerminationForbiddenError
+from troop.metrics import Metric
 
 
 def written(capsys: pytest.CaptureFixture[str]) -> list[tuple[dict[str, str], dict[str, list[float]]]]:
@@ -49,10 +48,15 @@ def test_a_tick_and_its_decisions_by_reason(account: Account, capsys: pytest.Cap
     for name, size in (("web", 3), ("db", 3), ("tiny", 1)):
         account.group(name, size)
     account.group("out", tags={"troop:opt_out": "true"})
+    account.group("own", tags={"troop:protected": "true"})
+    account.group("odd", tags={"troop:probability": "often"})
+    account.group("sick")
+    account.put("State", {"key": {"S": "unit#sick"}, "unrecovered": {"S": "2026-11-19#sick"}})
     account.decide()
     first, *decided, units = written(capsys)
     assert first == (HERE, {"Ticks": [1]})
-    expected = [("opted-out", [1]), ("terminate", [2]), ("too-small", [1])]
+    expected = [("malformed", [1]), ("opted-out", [1]), ("protected", [1])]
+    expected += [("terminate", [2]), ("too-small", [1]), ("unrecovered", [1])]
     assert sorted((d["reason"], v["Decisions"]) for d, v in decided) == expected
     assert all(set(d) == {"deployment", "reason"} for d, _ in decided)
     assert units == (HERE | {"calendar": "default"}, {"UnitsTakingPart": [3], "UnitsOptedOut": [1]})

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from moto.backends import get_backend
 from moto.core.responses import method_names_from_class
 from moto.core.serialize import ResponseSerializer, XFormedAttributePicker
 from moto.core.utils import get_service_model
@@ -50,7 +51,7 @@ def test_fields_are_found_under_the_same_names(transformers: Any) -> None:
     operation = get_service_model("ec2").operation_model("DescribeLaunchTemplates")
     picker = XFormedAttributePicker(response_transformers=transformers)
     serializer = type("Any", (ResponseSerializer,), {})(operation, value_picker=picker)
-    alone = ResponseSerializer.get_value.__wrapped__  # type: ignore[attr-defined]
+    alone = ResponseSerializer.get_value.__wrapped__
     shape: Any = operation.output_shape.members["LaunchTemplates"].member
     found = set()
     for _ in range(2):  # what was found out, and what is remembered
@@ -75,7 +76,7 @@ def _updated(expression: str) -> dict[str, Any]:
     values = {":x": {"N": "1"}, ":y": {"S": "two"}}
     item = Item(
         hash_key=None, range_key=None, attrs={"key": {"S": "k"}, "n": {"N": "4"}, "m": {"M": {"b": {"N": "9"}}}}
-    )  # type: ignore[arg-type]
+    )
     ast = UpdateExpressionParser.make(expression)
     table: Any = SimpleNamespace(table_key_attrs=["key"], attr=[], attribute_keys=["key"])
     checked = UpdateExpressionValidator(ast, {"#n": "n"}, values, item, table).validate()
@@ -100,6 +101,15 @@ def test_expressions_are_evaluated_and_refused_alike() -> None:
 
 def test_the_functions_of_a_class_are_all_known() -> None:
     assert {"describe_instances", "create_launch_template"} <= set(method_names_from_class(EC2Response))
+
+
+@pytest.mark.parametrize("service", ["s3", "dynamodb", "ec2"])
+def test_a_service_has_the_same_addresses(service: str) -> None:
+    backend: Any = get_backend(service)["123456789012"]["eu-central-1" if service != "s3" else "aws"]
+    found = backend.urls
+    assert backend.urls is found, "they are kept"
+    bases = backend.url_bases
+    assert {path.format(base) for base in bases for path in backend._url_module.url_paths} <= set(found)
 
 
 def test_a_transaction_that_fails_leaves_every_table_as_it_was(account: Account) -> None:

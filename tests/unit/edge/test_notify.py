@@ -15,18 +15,17 @@ from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
 from handlers import notify
-from tests.unit.edge.account import CONTEXT, FRIDAY, OVERDUE, Account, calls
+from tests.unit.edge.account import CONTEXT, FRIDAY, OVERDUE, WEB, Account, calls
 from tests.unit.edge.test_metrics import written
 from tests.unit.edge.test_recovery import never_whole
-from troop import wiring
-from troop.aws.changes import ChangeTable
+from troop.aws.chaos.changes import ChangeTable
+from troop.aws.chaos.edits import Edits
+from troop.aws.chaos.event_items import to_item
 from troop.aws.clients import client
-from troop.aws.edits import Edits
-from troop.aws.event_items import to_item
 from troop.chaos.changes import Author
 from troop.chaos.events import Event, Status
+from troop.wiring import environment
 
-WEB = f"{FRIDAY}#web"
 ANN = Author("arn:aws:iam::123456789012:user/ann", "request-1")
 SCHEMA = jsonschema_rs.validator_for(
     json.loads((Path(__file__).parents[3] / "docs" / "notifications.schema.json").read_text(encoding="utf-8"))
@@ -98,7 +97,7 @@ def listeners(account: Account, monkeypatch: pytest.MonkeyPatch) -> Listeners:
     topic = client("sns").create_topic(Name="news")["TopicArn"]
     monkeypatch.setenv("TROOP_NEWS_TOPIC", topic)
     made = Listeners(account, topic)
-    real = BaseClient._make_api_call
+    real = BaseClient._make_api_call  # type: ignore[attr-defined]
 
     def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
         made.fail(operation)
@@ -204,6 +203,18 @@ def test_slow_by_the_units_own_history(
     assert heard[-1].get("usual_seconds") == (20.0 if len(kinds) == 2 else None)
     counted = [values["SlowRecoveries"] for _, values in written(capsys) if "SlowRecoveries" in values]
     assert counted == ([[1]] if len(kinds) == 2 else [])
+
+
+def test_many_recoveries_by_another_method_hide_none_of_its_own(account: Account, listeners: Listeners) -> None:
+    for number in range(25):
+        by, day = ("crash", 30) if number < 5 else ("drain", 20)
+        at = OVERDUE - timedelta(days=day, minutes=number)
+        _recovered(account, f"2026-10-{number + 1:02}#web", at, 20, by)
+    listeners.records()
+    now = _claimed_and_terminated(account)
+    _close(account, now, 100)
+    listeners.tell()
+    assert [detail["kind"] for detail in listeners.heard()] == ["terminated", "recovered", "slow-recovery"]
 
 
 def _recovered(account: Account, event_id: str, at: Any, seconds: float, method: str) -> None:
@@ -336,6 +347,6 @@ def test_a_subject_is_as_sns_takes_it(account: Account, listeners: Listeners, un
 
 
 def test_the_settings_say_what_leashed_was(account: Account, listeners: Listeners) -> None:
-    assert wiring.settings().leashed is False
+    assert environment.settings().leashed is False
     edits().switch({}, {"leashed": False}, ANN, account.clock())
     assert listeners.kinds() == []

@@ -78,7 +78,8 @@ def test_two_of_one_key_at_the_same_time_claim_once(account: Account, monkeypatc
         return call()
 
     with calls(monkeypatch, another_first):
-        _, second = post()
+        status, second = post()
+    assert (answers[0][0], status) == (202, 200), "only one is the first request of its key"
     assert answers[0][1]["instance_id"] == second["instance_id"]
     assert account.all_events() == [EVENT]
     assert len(executions()) == 1

@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.unit.edge.account import FRIDAY, OVERDUE, Account, Cut, calls, cut_at
-from troop import wiring
+from tests.unit.edge.account import FRIDAY, OVERDUE, WEB, Account, Cut, calls, cut_at
 from troop.chaos.events import Status
 from troop.errors import MissingEventError
 from troop.flows.clocks import ClockError
-
-WEB = f"{FRIDAY}#web"
+from troop.wiring import chaos, environment
 
 Intercept = Callable[[int, str, Callable[[], Any]], Any]
 
@@ -47,8 +45,8 @@ def test_recovered_after_two_good_looks_and_measured_to_the_first(
         assert account.event(WEB).watch.whole == 1, "what the first look has shown is kept, should there be no second"
         account.clock.forward(seconds=seconds)
 
-    monkeypatch.setattr(wiring, "sleep", sleep)
-    wiring.watcher.cache_clear()
+    monkeypatch.setattr(environment, "sleep", sleep)
+    chaos.watcher.cache_clear()
     account.clock.forward(seconds=7)
     assert account.look(WEB) == {"event_id": WEB, "status": "RECOVERED", "wait_seconds": 0}
     assert slept == [3]
@@ -74,7 +72,7 @@ def test_a_look_at_a_closed_event_changes_nothing(account: Account, victim: str)
 def test_waits_grow_and_end_with_the_timeout(account: Account, victim: str, monkeypatch: pytest.MonkeyPatch) -> None:
     waits = []
     with calls(monkeypatch, never_whole) as made:
-        answer = {"status": "TERMINATED", "wait_seconds": 45}
+        answer: dict[str, Any] = {"status": "TERMINATED", "wait_seconds": 45}
         while answer["status"] == "TERMINATED":
             waits.append(answer["wait_seconds"])
             account.clock.forward(seconds=float(answer["wait_seconds"]))
@@ -140,13 +138,13 @@ def test_healthy_only_when_the_target_group_says_so(
     with calls(monkeypatch, behind_a_balancer):
         account.look(WEB)
         assert account.event(WEB).watch.whole == 0
-        monkeypatch.setattr(wiring, "sleep", lambda _: health.update(State="initial"))
-        wiring.watcher.cache_clear()
+        monkeypatch.setattr(environment, "sleep", lambda _: health.update(State="initial"))
+        chaos.watcher.cache_clear()
         health.update(State="healthy")
         assert account.look(WEB)["status"] == "TERMINATED"
         assert account.event(WEB).watch.whole == 0, "healthy once, and not at the second look"
-        monkeypatch.setattr(wiring, "sleep", lambda _: health.update(State="unused", Reason="Target.NotInUse"))
-        wiring.watcher.cache_clear()
+        monkeypatch.setattr(environment, "sleep", lambda _: health.update(State="unused", Reason="Target.NotInUse"))
+        chaos.watcher.cache_clear()
         health.update(State="healthy")
         assert account.look(WEB)["status"] == "RECOVERED"
 
@@ -186,7 +184,7 @@ def test_a_wrong_clock_judges_nothing(account: Account, victim: str, hours: int)
     account.clock.forward(hours=hours)
     before = account.event(WEB)
     with pytest.raises(ClockError, match=r"the workflow says 2026-11-20T22:46:00\.000Z"):
-        wiring.watcher().look(WEB, entered)
+        chaos.watcher().look(WEB, entered)
     assert account.event(WEB) == before
 
 

@@ -15,10 +15,10 @@ from tests.unit.edge.conftest import Log
 from tests.unit.edge.deployed import Deployed
 from tests.unit.edge.test_metrics import HERE, written
 from tests.unit.edge.test_notify import Listeners, listeners
-from troop import wiring
 from troop.aws.clients import client
 from troop.chaos.letters import TRIED_FOR
 from troop.flows.repairs import MOST_TIME
+from troop.wiring import environment
 
 __all__ = ["listeners"]
 
@@ -43,7 +43,7 @@ def waiting(queue: str) -> int:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """The queue's own clock is not the test's: half an hour after whatever was sent just now."""
-    monkeypatch.setattr(wiring, "now", lambda: datetime.now(UTC) + timedelta(minutes=31))
+    monkeypatch.setattr(environment, "now", lambda: datetime.now(UTC) + timedelta(minutes=31))
 
 
 def test_what_schedules_could_not_deliver_is_dropped_after_half_an_hour(
@@ -186,7 +186,7 @@ def test_a_letter_is_given_up_when_the_stream_has_nothing_of_it_any_more(
     account.policy("web", reason="x")
     lost(untold, listeners.records())
     account.clock.moment = datetime.now(UTC) + TRIED_FOR + timedelta(minutes=1)
-    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+    with calls(monkeypatch) as made:
         assert redrive() == {"letters": 0, "kept": ["tried for 24 hours"]}
     assert set(made) == {"ReceiveMessage"}
     assert waiting(untold) == 1

@@ -18,8 +18,8 @@ from tests.unit.bench.test_kept_record import TERMS
 from tests.unit.edge.account import CONTEXT
 from tests.unit.edge.benches import BUCKET, CELL, Bench
 from tests.unit.edge.conftest import Log
+from troop.aws.bench.kept_runs import KeptRuns
 from troop.aws.clients import client
-from troop.aws.kept_runs import KeptRuns
 from troop.bench.record import CellStatus, RunStatus
 from troop.bench.standing import Standing
 from troop.errors import MissingRunError, NotEndedError

@@ -12,7 +12,7 @@ from infra.queries import FUNCTIONS, OF_BENCHMARKS, QUERIES, Query
 from tests.unit.edge.account import CONTEXT, FRIDAY, Account, Cut, calls, cut_at
 from tests.unit.edge.asking import get
 from tests.unit.edge.conftest import Log
-from troop.wiring import EnvironmentIncompleteError
+from troop.wiring.environment import EnvironmentIncompleteError
 
 BENCHMARKS = {
     "launch": launch.handler,

@@ -13,10 +13,10 @@ from handlers import api
 from tests.unit.edge.account import CONTEXT, OVERDUE, Account, calls
 from tests.unit.edge.asking import ANNA, ask
 from tests.unit.edge.test_on_demand import executions, machine
-from troop import wiring
 from troop.api import simian
-from troop.aws.event_items import to_item
+from troop.aws.chaos.event_items import to_item
 from troop.chaos.events import Event, Status
+from troop.wiring import environment
 
 __all__ = ["machine"]
 PATH = "/simianarmy/api/v1/chaos"
@@ -158,6 +158,89 @@ def test_refusals_are_the_originals(account: Account) -> None:
     assert account.all_events() == []
 
 
+def _leashed(account: Account) -> None:
+    account.switch(leashed=True)
+    account.terminate(executions()[0])
+
+
+def _foreign(account: Account) -> None:
+    account.ec2.terminate_instances(InstanceIds=[account.event(account.all_events()[0]).instance_id])
+    account.terminate(executions()[0])
+
+
+def _standby(account: Account) -> None:
+    (event_id,) = account.all_events()
+    account.autoscaling.enter_standby(
+        AutoScalingGroupName="web",
+        InstanceIds=[account.event(event_id).instance_id],
+        ShouldDecrementDesiredCapacity=True,
+    )
+    account.terminate(executions()[0])
+
+
+def _opted_out(account: Account) -> None:
+    account.policy("web", opt_out=True)
+    account.terminate(executions()[0])
+
+
+def test_what_was_given_up_is_asked_for_anew(account: Account) -> None:
+    """A repeat of a request that came to nothing would be told of what never happened."""
+    account.group("web")
+    assert post()[0] == 200
+    _leashed(account)
+    status, answer = post()
+    assert (status, answer["message"].partition(":")[0]) == (500, "leashed")
+    account.switch(leashed=False)
+    status, again = post()
+    assert status == 200
+    assert post() == (200, again), "and that one stands for its repeats"
+    newest = max(map(account.event, account.all_events()), key=lambda event: event.event_id)
+    assert [newest.status, *(e for e in account.all_events() if account.event(e).status is Status.CLAIMED)] == [
+        Status.CLAIMED,
+        newest.event_id,
+    ]
+    assert len(account.all_events()) == 2
+
+
+def test_two_repeats_at_once_of_what_was_given_up_ask_once(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.group("web")
+    post()
+    _leashed(account)
+    account.switch(leashed=False)
+    answers: list[Any] = []
+
+    def another_first(number: int, operation: str, call: Any) -> Any:
+        if operation == "TransactWriteItems" and not answers:
+            answers.append(None)
+            answers[0] = post()
+        return call()
+
+    with calls(monkeypatch, another_first):
+        second = post()
+    assert second == answers[0]
+    assert len(account.all_events()) == 2
+
+
+@pytest.mark.parametrize(
+    ("against", "status", "words"),
+    [
+        (_leashed, 500, "chaos was leashed first"),
+        (_foreign, 410, "terminated by somebody else"),
+        (_standby, 403, "is no longer fit to be terminated"),
+        (_opted_out, 403, "opted-out: "),
+    ],
+)
+def test_with_a_key_what_was_given_up_is_an_error(account: Account, against: Any, status: int, words: str) -> None:
+    account.group("web")
+    asked = WEB | {"idempotencyKey": "k"}
+    assert post(asked)[0] == 200
+    against(account)
+    found, answer = post(asked)
+    assert found == status
+    assert answer["message"].startswith("od#web#k is ")
+    assert words in answer["message"]
+
+
 @pytest.mark.parametrize("settings", [{"on_demand": False}], indirect=True)
 def test_not_allowed(account: Account) -> None:
     account.group("web")
@@ -244,7 +327,7 @@ def test_everything_since_is_looked_at_however_much_else_there_is(
 ) -> None:
     _many(account, 0, 1500, Status.LEASHED)
     _many(account, 1500, 1600, Status.RECOVERED)
-    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+    with calls(monkeypatch) as made:
         found, header = listed(groupName="old")
     assert [e["eventId"] for e in found] == [f"i-{n:017x}" for n in range(1500, 3100, 100)]
     assert header is None
@@ -257,12 +340,12 @@ def test_everything_since_is_looked_at_however_much_else_there_is(
 def test_time_that_is_up_is_told(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     _many(account, 0, 3100, Status.RECOVERED)
     ticking = count(0, 16)
-    monkeypatch.setattr(wiring, "seconds", lambda: next(ticking))
+    monkeypatch.setattr(environment, "seconds", lambda: next(ticking))
     found, header = listed(groupName="old")
     assert 10 < len(found) < 31
     assert header is not None
     assert int(header) <= found[-1]["eventTime"]
-    monkeypatch.setattr(wiring, "seconds", lambda: 0.0)
+    monkeypatch.setattr(environment, "seconds", lambda: 0.0)
     complete = [e for e in listed(groupName="old")[0] if e["eventTime"] > int(header)]
     assert found[: len(complete)] == complete
 
@@ -280,7 +363,7 @@ def test_room_that_is_used_up_is_told(account: Account, monkeypatch: pytest.Monk
 
 def test_a_filter_that_nothing_can_match_reads_nothing(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     _many(account, 0, 3, Status.RECOVERED)
-    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+    with calls(monkeypatch) as made:
         for filters in ({"nothing": "web"}, {"groupName": ""}, {"since": "9" * 16}):
             assert listed(**filters) == ([], None)
     assert made == []

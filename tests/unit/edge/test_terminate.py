@@ -9,15 +9,12 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.unit.edge.account import FRIDAY, OVERDUE, Account, Cut, calls, cut_at
+from tests.unit.edge.account import FRIDAY, OVERDUE, WEB, Account, Cut, calls, cut_at
 from troop import moments
 from troop.aws.clients import termination_client
-from troop.aws.shields import MOST_LOOKS, Asking
 from troop.chaos.claims import LAST_CALL
 from troop.chaos.events import Status
-from troop.flows.terminate import TRIES, TerminationForbiddenError
 
-WEB = f"{FRIDAY}#web"
 DAY = f"day#{FRIDAY}"
 
 
@@ -47,7 +44,7 @@ def test_the_deadline_stays_inside_the_window(account: Account) -> None:
 
 def test_drain_goes_through_the_group(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web", tags={"troop:method": "drain"})
-    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+    with calls(monkeypatch) as made:
         account.terminate(account.item("web"))
     assert "TerminateInstanceInAutoScalingGroup" in made
     assert "TerminateInstances" not in made
@@ -62,7 +59,7 @@ def test_cut_anywhere_a_retry_carries_on_with_the_same_instance(
 ) -> None:
     """Reads may be cut as well; the model test does so. Here it is what changes something."""
     account.group("whole")
-    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+    with calls(monkeypatch) as made:
         account.terminate(account.item("whole"))
     assert made.count("TransactWriteItems") == made.count("TerminateInstances") == 1
     salt = made.index("GetSecretValue")  # kept from the first time, and not asked for again
@@ -149,8 +146,7 @@ def test_an_instance_that_somebody_else_terminated_is_not_ours(
     else:
         assert answer["status"] in ("GONE_ELSEWHERE", "ABANDONED")
     assert account.gone() == done
-    assert account.count("in-flight") == 0
-    assert account.count(DAY) == 1
+    assert account.count("in-flight") == account.count(DAY) == 0
     assert account.events.open_ids() == []
     assert account.terminate(account.item("web"))["reason"] == "already-today"
 
@@ -169,178 +165,6 @@ def test_an_instance_in_standby_is_not_drained(account: Account, monkeypatch: py
     assert "has left the service" in account.event(WEB).detail
     assert account.gone() == []
     assert account.count("in-flight") == 0
-
-
-ATTRIBUTES = {"termination": "DisableApiTermination", "stop": "DisableApiStop"}
-
-
-def protect(account: Account, *instances: str, kind: str = "termination") -> None:
-    for instance in instances:
-        account.ec2.modify_instance_attribute(InstanceId=instance, **{ATTRIBUTES[kind]: {"Value": True}})
-
-
-@pytest.mark.parametrize("method", ["crash", "drain"])
-@pytest.mark.parametrize("kind", ATTRIBUTES)
-def test_what_ec2_protects_is_not_chosen(account: Account, method: str, kind: str) -> None:
-    """Auto Scaling would terminate it all the same: whoever protected it did not mean that."""
-    account.group("web", size=3, tags={"troop:method": method})
-    first, spared, left = account.instances("web")
-    protect(account, first, spared, kind=kind)
-    (item,) = account.work(account.decide())
-    assert account.decisions()["web"]["instance_id"] == left
-    assert account.terminate(item)["status"] == "TERMINATED"
-    assert account.gone() == [left]
-
-
-def test_where_ec2_protects_all_the_decision_says_so(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    account.group("web", size=12)
-    protect(account, *account.instances("web"))
-    item = account.item("web")
-    with calls(monkeypatch, lambda number, operation, call: call()) as made:
-        assert account.decide()["count"] == 0
-        answer = account.terminate(item)
-    assert account.decisions()["web"]["reason"] == answer["reason"] == "protected-instances"
-    assert made.count("DescribeInstanceAttribute") == 2 * MOST_LOOKS, "by either, however large the group is"
-    assert account.all_events() == []
-    assert account.gone() == []
-
-
-def test_a_tick_does_not_ask_for_ever_what_ec2_protects(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("api", "web"):
-        protect(account, *account.instances(account.group(name, size=2)))
-    monkeypatch.setattr(Asking.__init__, "__defaults__", (1,))
-    with calls(monkeypatch, lambda number, operation, call: call()) as made:
-        items = account.work(account.decide())
-    assert made.count("DescribeInstanceAttribute") == 1
-    assert {item["unit"] for item in items} == {"api", "web"}
-    assert {account.terminate(item)["reason"] for item in items} == {"protected-instances"}
-
-
-def refusing(operation: str, code: str, retries: int = 0) -> Callable[[int, str, Callable[[], Any]], Any]:
-    def intercept(number: int, asked: str, call: Callable[[], Any]) -> Any:
-        if asked != operation:
-            return call()
-        error: Any = {"Error": {"Code": code, "Message": "it may not"}, "ResponseMetadata": {"RetryAttempts": retries}}
-        raise ClientError(error, operation)
-
-    return intercept
-
-
-@pytest.mark.parametrize("code", ["RequestLimitExceeded", "UnauthorizedOperation"])
-def test_a_tick_asks_no_more_once_ec2_has_been_asked_too_often(
-    account: Account, monkeypatch: pytest.MonkeyPatch, code: str
-) -> None:
-    """Each further call would take its retries' time, of which Decide has five minutes for all."""
-    for name in ("api", "web"):
-        account.group(name)
-    with calls(monkeypatch, refusing("DescribeInstanceAttribute", code)) as made:
-        assert account.decide()["count"] == 2
-    assert made.count("DescribeInstanceAttribute") == (1 if code == "RequestLimitExceeded" else 2)
-
-
-def test_what_was_protected_between_two_tries_lives(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    account.group("web", tags={"troop:method": "drain"})
-    item = account.item("web")
-    busy = refusing("TerminateInstanceInAutoScalingGroup", "ScalingActivityInProgress")
-    with calls(monkeypatch, busy), pytest.raises(ClientError):
-        account.terminate(item)
-    protect(account, account.event(WEB).instance_id)
-    assert account.terminate(item)["status"] == "CLAIMED"
-    assert account.gone() == []
-    assert "is protected by EC2 now" in account.event(WEB).detail
-
-
-def test_where_it_cannot_be_told_what_ec2_protects_nothing_dies(
-    account: Account, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    account.group("web")
-    with calls(monkeypatch, refusing("DescribeInstanceAttribute", "UnauthorizedOperation")):
-        (item,) = account.work(account.decide())  # others must not go without their tick
-        with pytest.raises(ClientError, match="UnauthorizedOperation"):
-            account.terminate(item)
-    assert account.all_events() == []
-    assert account.gone() == []
-
-
-def test_an_instance_that_is_protected_after_all_is_given_up_at_once(
-    account: Account, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    account.group("web")
-
-    def protecting(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == "TerminateInstances":
-            protect(account, account.event(WEB).instance_id)
-        return call()
-
-    with calls(monkeypatch, protecting):
-        assert account.terminate(account.item("web"))["status"] == "ABANDONED"
-    assert account.event(WEB).detail.startswith("AWS refused: ")
-    assert "disableApiTermination" in account.event(WEB).detail
-    assert account.gone() == account.events.open_ids() == []
-    assert account.count("in-flight") == 0
-
-
-@pytest.mark.parametrize(
-    ("method", "operation", "code"),
-    [
-        ("crash", "TerminateInstances", "UnauthorizedOperation"),
-        ("drain", "TerminateInstanceInAutoScalingGroup", "AccessDenied"),
-    ],
-)
-def test_what_iam_forbids_is_given_up_at_once_and_fails_the_step(
-    account: Account, monkeypatch: pytest.MonkeyPatch, method: str, operation: str, code: str
-) -> None:
-    account.group("web", tags={"troop:method": method})
-    with calls(monkeypatch, refusing(operation, code)), pytest.raises(TerminationForbiddenError, match=code):
-        account.terminate(account.item("web"))
-    assert account.event(WEB).status is Status.ABANDONED
-    assert code in account.event(WEB).detail
-    assert account.count("in-flight") == 0
-
-
-@pytest.mark.parametrize("asked_before", ["by a try", "by botocore"])
-def test_a_refusal_after_a_lost_answer_is_left_to_the_sweep(
-    account: Account, monkeypatch: pytest.MonkeyPatch, asked_before: str
-) -> None:
-    """The lost one may have terminated it."""
-    account.group("web")
-    item = account.item("web")
-    if asked_before == "by a try":
-        with calls(monkeypatch, refusing("TerminateInstances", "InternalError")), pytest.raises(ClientError):
-            account.terminate(item)
-    retries = int(asked_before == "by botocore")
-    with calls(monkeypatch, refusing("TerminateInstances", "OperationNotPermitted", retries)):
-        assert account.terminate(item)["status"] == "CLAIMED"
-    account.clock.forward(minutes=12)
-    account.sweep()
-    event = account.event(WEB)
-    assert event.status is Status.ABANDONED
-    assert "the instance lives" in event.detail
-    assert "; AWS refused: " in event.detail
-
-
-def test_a_group_that_is_busy_is_tried_again_and_then_let_be(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    account.group("web", tags={"troop:method": "drain"})
-    item = account.item("web")
-    with calls(monkeypatch, refusing("TerminateInstanceInAutoScalingGroup", "ScalingActivityInProgress")):
-        for _ in range(TRIES - 1):
-            with pytest.raises(ClientError):
-                account.terminate(item)
-        assert account.terminate(item)["status"] == "CLAIMED"
-    account.clock.forward(minutes=12)
-    account.sweep()
-    assert account.event(WEB).status is Status.ABANDONED
-    assert "ScalingActivityInProgress" in account.event(WEB).detail
-
-
-def test_what_aws_cannot_do_now_is_kept_with_the_claim(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    account.group("web")
-    item = account.item("web")
-    with calls(monkeypatch, refusing("TerminateInstances", "Unavailable")), pytest.raises(ClientError):
-        account.terminate(item)
-    event = account.event(WEB)
-    assert event.status is Status.CLAIMED
-    assert event.detail.startswith("AWS said: ")
 
 
 @pytest.mark.parametrize("later", [timedelta(minutes=9, seconds=31), timedelta(hours=1), timedelta(hours=-1)])
@@ -453,3 +277,21 @@ def test_moments_on_record_are_utc_text_of_one_width(account: Account) -> None:
     assert stored["at"] == {"S": f"2026-11-20T22:46:00.000Z#{WEB}"}
     assert stored["terminated_at"] == {"S": "2026-11-20T22:46:00.000Z"}
     assert moments.parse(stored["deadline"]["S"]) == OVERDUE + timedelta(minutes=10)
+
+
+def test_a_name_that_cloudwatch_refuses_costs_its_own_unit_the_tick_alone(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("api", "web"):
+        account.group(name)
+    account.policy("api", stop_alarms=["odd"])
+
+    def picky(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == "DescribeAlarms":
+            raise ClientError({"Error": {"Code": "ValidationError", "Message": "that is no name"}}, operation)
+        return call()
+
+    with calls(monkeypatch, picky):
+        (item,) = account.work(account.decide())
+    assert item["unit"] == "web"
+    assert account.decisions()["api"]["reason"] == "stop-alarm"

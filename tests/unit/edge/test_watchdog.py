@@ -58,3 +58,15 @@ def test_what_could_not_be_read_has_no_metric_and_makes_the_watchdog_silent(
         answer = watchdog.handler({}, CONTEXT)
     assert metrics(capsys) == {"MissingTicks": [0]}
     assert answer["failing"] == ["units-unrecovered"]
+
+
+def test_the_watchdog_looks_at_no_alarm(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its metrics are what alarms are made of: one of these would keep itself on."""
+    deployed.alarm("Troop-TicksFailed", deployed.topic)
+    monkeypatch.delenv("TROOP_ACT_NOW_TOPIC")
+    with calls(monkeypatch) as made:
+        assert watchdog.handler({}, CONTEXT) == {"status": "ok", "failing": []}
+    assert not {"DescribeAlarms", "GetTopicAttributes"} & set(made)
+    assert metrics(capsys)["FailingChecks"] == [0]

@@ -15,9 +15,9 @@ from handlers import widgets
 from tests.unit.edge.account import FRIDAY, Account, calls
 from tests.unit.edge.benches import Bench
 from tests.unit.edge.conftest import Log
-from troop import wiring
 from troop.bench.record import RunStatus
 from troop.flows import widgets as flow
+from troop.wiring import dashboards
 
 ARN = "arn:aws:lambda:eu-central-1:123456789012:function:Troop-Widgets"
 CONTEXT: Any = SimpleNamespace(
@@ -180,7 +180,7 @@ def test_runs_nodes_alive_and_cost(bench: Bench) -> None:
 
 @pytest.mark.parametrize("settings", [{"benchmarks": False}], indirect=True)
 def test_without_benchmarks_it_says_so_and_asks_nothing(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    with calls(monkeypatch, lambda number, operation, call: call()) as made:
+    with calls(monkeypatch) as made:
         assert "runs no benchmarks" in shown("runs")
     assert made == []
 
@@ -193,7 +193,7 @@ def test_a_widget_reads_little_and_writes_nothing(terminated: Account, monkeypat
         "units": ({"show": "left-out"}, groups),
     }
     for widget, (parameters, operations) in reads.items():
-        with calls(monkeypatch, lambda number, operation, call: call()) as made:
+        with calls(monkeypatch) as made:
             shown(widget, **parameters)
         assert made == operations, widget
 
@@ -217,7 +217,7 @@ def test_a_defect_is_no_stack_trace(account: Account, monkeypatch: pytest.Monkey
     def broken() -> Any:
         raise KeyError("<b>")
 
-    monkeypatch.setattr(wiring, "widgets", broken)
+    monkeypatch.setattr(dashboards, "widgets", broken)
     assert shown("events").startswith("This cannot be shown, for something went wrong")
 
 

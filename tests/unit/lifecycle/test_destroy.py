@@ -14,9 +14,8 @@ from moto import mock_aws
 
 from cli import aws
 from cli.errors import CliError
-from infra.data import DATA_TAG
-from infra.stack import DEPLOYMENT_TAG
 from lifecycle import destroy
+from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
 STACK_ID = "arn:aws:cloudformation:eu-west-1:111122223333:stack/Troop/1"
 Events = list[tuple[str, str, str]]

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
 import pytest
-from moto import mock_aws
 
+from cli import aws
 from cli.errors import CliError, Exit
 from lifecycle import deploy, destroy
 from lifecycle.open_runs import refuse_while_open
-from troop.aws.runs import RunTable
+from tests.tables import create_table
+from troop.aws.bench.runs import RunTable
 from troop.bench.record import Cell, Run, RunStatus
 from troop.bench.standing import Standing
+from troop.tables import RUNS
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 STACK: dict[str, Any] = {
@@ -28,32 +29,9 @@ STACK: dict[str, Any] = {
 
 
 @pytest.fixture
-def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[boto3.Session]:
-    for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    with mock_aws():
-        yield boto3.Session(aws_access_key_id="a", aws_secret_access_key="b", region_name="eu-west-1")
-
-
-@pytest.fixture
 def runs(session: boto3.Session) -> RunTable:
-    def keys(**names: str) -> list[Any]:
-        return [{"AttributeName": name, "KeyType": kind} for name, kind in names.items()]
-
     dynamodb = session.client("dynamodb")
-    dynamodb.create_table(
-        TableName="Runs",
-        BillingMode="PAY_PER_REQUEST",
-        KeySchema=keys(run="HASH", item="RANGE"),
-        AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("run", "item", "open", "at")],
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": "by-open",
-                "KeySchema": keys(open="HASH", at="RANGE"),
-                "Projection": {"ProjectionType": "ALL"},
-            }
-        ],
-    )
+    create_table(dynamodb, RUNS)
     return RunTable(dynamodb, "Runs", sleep=lambda seconds: None)
 
 
@@ -95,7 +73,7 @@ def test_destroying_asks_it_before_anything_else(
     session: boto3.Session, runs: RunTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin(runs, "20261120-120000-00000001")
-    monkeypatch.setattr(destroy.aws, "make_session", lambda *_: session)
+    monkeypatch.setattr(aws, "make_session", lambda *_: session)
     monkeypatch.setattr(destroy, "find_stack", lambda *_: STACK)
     with pytest.raises(CliError, match="are not over yet"):
         destroy.destroy(argparse.Namespace(deployment="Troop", stage=None, confirm="Troop"))
@@ -106,8 +84,9 @@ def test_deploying_without_benchmarks_asks_it_too(
     session: boto3.Session, runs: RunTable, monkeypatch: pytest.MonkeyPatch, benchmarks: bool
 ) -> None:
     begin(runs, "20261120-120000-00000001")
-    monkeypatch.setattr(deploy.aws, "make_session", lambda *_: session)
+    monkeypatch.setattr(aws, "make_session", lambda *_: session)
     monkeypatch.setattr(deploy, "find_stack", lambda *_: STACK)
+    monkeypatch.setattr(deploy, "resources_of", lambda *_: {})
 
     def synthesise(*_: Any) -> None:
         raise CliError(Exit.FAILED, "it would be synthesised")
@@ -115,6 +94,6 @@ def test_deploying_without_benchmarks_asks_it_too(
     monkeypatch.setattr(deploy, "_synthesise", synthesise)
     monkeypatch.setattr(deploy, "_zones", lambda *_, **__: ())
     context = [f"troop:benchmarks={benchmarks}"]
-    given = argparse.Namespace(context=context, stage=None, deployment=None, adopt="none", yes=True)
+    given = argparse.Namespace(context=context, stage=None, deployment=None, adopt="none", yes=True, repair=False)
     with pytest.raises(CliError, match="it would be synthesised" if benchmarks else "are not over yet"):
         deploy.deploy(given)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import boto3
 import pytest
-from moto import mock_aws
 
-from cli import aws
 from cli.errors import CliError, Exit
-from infra.data import DATA_TAG
-from infra.stack import DEPLOYMENT_TAG
-from lifecycle.retained import RetainedTable, adopt, choose, find_retained, imports, used
+from lifecycle.retained import RetainedTable, choose, find_retained, imports, used
+from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
 KEY = {"": (("HASH", "event_id"),), "by-time": (("HASH", "kind"), ("RANGE", "at"))}
 TEMPLATE: dict[str, Any] = {
@@ -45,14 +40,6 @@ TEMPLATE: dict[str, Any] = {
 def table(name: str, part: str = "Events", day: int = 1, schema: Any = None, stack: str = "") -> RetainedTable:
     made = datetime(2026, 11, day, tzinfo=UTC)
     return RetainedTable(name, part, made, 7, KEY if schema is None else schema, stack=stack)
-
-
-@pytest.fixture
-def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[boto3.Session]:
-    for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    with mock_aws():
-        yield boto3.Session(aws_access_key_id="a", aws_secret_access_key="b", region_name="eu-west-1")
 
 
 def make(session: boto3.Session, name: str, **tags: str) -> None:
@@ -103,38 +90,6 @@ def test_tables_are_matched_to_the_template() -> None:
 def test_a_table_that_does_not_fit_is_refused(schema: Any, told: str) -> None:
     with pytest.raises(CliError, match=f"table e does not fit this version \\({told}\\)"):
         imports(TEMPLATE, {"Events": table("e", schema=schema)})
-
-
-@pytest.mark.parametrize("streamed", [True, False])
-def test_a_table_is_taken_over_without_the_stream_that_others_have_heard_already(
-    session: boto3.Session, streamed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A stream that is only believed to be there would never be made, and the deployment fail for want of it."""
-    make(session, "e")
-    dynamodb = session.client("dynamodb")
-    if streamed:
-        specification = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
-        dynamodb.update_table(TableName="e", StreamSpecification=specification)
-    resource = TEMPLATE["Resources"]["DataEventsB3DA"]
-    stream = {"StreamSpecification": {"StreamViewType": "NEW_AND_OLD_IMAGES"}}
-    template = {"Resources": {"Events": {**resource, "Properties": resource["Properties"] | stream}}}
-    asked: list[Any] = []
-
-    class CloudFormation:
-        def create_change_set(self, **request: Any) -> None:
-            asked.append(json.loads(request["TemplateBody"]))
-
-        def execute_change_set(self, **_: Any) -> None: ...
-
-        def get_waiter(self, _: str) -> Any:
-            return type("Waiter", (), {"wait": lambda self, **_: None})()
-
-    real = aws.client
-    monkeypatch.setattr(aws, "client", lambda s, name: CloudFormation() if name == "cloudformation" else real(s, name))
-    adopt(session, "Troop", template, {"Events": replace(table("e"), streamed=streamed)})
-    (given,) = asked
-    assert "StreamSpecification" not in given["Resources"]["Events"]["Properties"]
-    assert not dynamodb.describe_table(TableName="e")["Table"].get("StreamSpecification", {}).get("StreamEnabled")
 
 
 def test_a_stream_is_seen(session: boto3.Session) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from hypothesis import strategies as st
@@ -86,6 +88,7 @@ def summaries(draw: st.DrawFn, most: int = 6) -> list[Summary]:
             interruption=draw(st.none() | st.just({"action": "terminate", "time": "t"})),
             rebalance_recommended_at=draw(st.none() | st.just("2026-11-21T15:01:00Z")),
             measured_from=draw(st.none() | st.floats(START, START + 5)),
+            clock=draw(st.sampled_from([None, Clock(0.01, 0.1), Clock(3.4, 0.2), Clock(-7.6, 0.05)])),
             warm_up_seconds=draw(st.sampled_from([0.0, 2.5])),
             separate=tuple(draw(st.lists(separates, max_size=2))),
         )
@@ -121,3 +124,9 @@ def latencies(count: int, seed: int = 1) -> list[int]:
     """Microseconds as services show them: about a millisecond, with a long tail."""
     dice = random.Random(seed)
     return [round(dice.lognormvariate(7, 1)) for _ in range(count)]
+
+
+def exact(values: list[int], percent: float) -> int:
+    """The smallest value that at least so many percent do not exceed, of the values themselves."""
+    rank = math.ceil(Fraction(str(percent)) * len(values) / 100)
+    return sorted(values)[max(rank, 1) - 1]

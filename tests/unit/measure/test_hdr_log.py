@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.unit.measure.build import START, histogram_of
 from troop.measure import hdr_log, operations
 from troop.measure.hdr_log import Interval
-from troop.measure.histogram import Histogram
+from troop.measure.histogram import HIGHEST, Histogram
 
 LOG = Path(__file__).parent / "logs" / "latte-0.29.0.hlog"
 """Written by latte; what stands beside it was read from it by the PyPI package hdrhistogram."""
@@ -130,6 +130,12 @@ def test_the_largest_counts_take_nine_bytes() -> None:
     assert list(hdr_log.decode(written({5: 2**62, 6: 1}))) == [(5, 5, 2**62), (6, 6, 1)]
 
 
+def test_the_largest_values_count() -> None:
+    largest = HIGHEST * 1000
+    counts = tuple(hdr_log.decode(written({bucket_of(largest, 10) - 1: 1})))
+    assert hdr_log.operation([Interval(None, START, 1, counts)], START, 1).times.count == 1
+
+
 def test_a_histogram_of_a_coarser_unit_is_read_in_it() -> None:
     """The lowest value that is told apart: 1,000 takes the bits of 512."""
     (bucket,) = hdr_log.decode(written({3: 5}, lowest=1000))
@@ -205,6 +211,7 @@ DAMAGED = {
     f"1.0,1.0,2.0,{written({9: 9})[:-8]}": "not whole",
     f"1.0,1.0,2.0,{written({9: 9}, digits=6)}": "another layout",
     f"1.0,1.0,2.0,{written({70 << 10: 1})}": "too large",
+    f"1.0,1.0,2.0,{written({bucket_of(2**63 - 1, 10): 1})}": "are too large: from 2^53 microseconds on",
 }
 
 

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 import random
-from fractions import Fraction
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.measure.build import histogram_of, latencies, times
+from tests.unit.measure.build import exact, histogram_of, latencies, times
 from troop.measure.histogram import HIGHEST, Histogram, HistogramError, from_document, highest_in, index_of, lowest_in
 
 percents = st.sampled_from([0, 0.1, 1, 25, 50, 75, 90, 95, 99, 99.9, 99.99, 100])
-
-
-def exact(values: list[int], percent: float) -> int:
-    """The smallest value that at least so many percent do not exceed, of the values themselves."""
-    rank = math.ceil(Fraction(str(percent)) * len(values) / 100)
-    return sorted(values)[max(rank, 1) - 1]
 
 
 # ------------------------------------------------------------------ buckets

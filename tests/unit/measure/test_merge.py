@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from tests.unit.measure.build import START, histogram_of, latencies, sampled, su
 from troop.measure.merge import MOST_SEPARATE, Merger
 from troop.measure.operations import Operation, PerSecond
 from troop.measure.separate import MOST_ROWS, Separate
-from troop.measure.summary import Samples, Summary, SummaryError, parse
+from troop.measure.summary import Clock, Samples, Summary, SummaryError, parse
 from troop.measure.windows import Windows
 from troop.report import document as report
 
@@ -168,6 +169,69 @@ def test_roles_are_kept_apart() -> None:
     document = merged(driver, server).document()
     assert [(row["role"], row["count"]) for row in document["table"]] == [("drivers", 1), ("servers", 1)]
     assert (document["phase"], document["nodes"], document["measured_seconds"]) == ("measure", 2, 10.0)
+
+
+# ------------------------------------------------------------------ clocks
+
+
+def by_a_clock(one: Summary, ahead: float, known: float | None = None) -> Summary:
+    """What a node would have said whose clock is so far ahead, a whole number of seconds; as far as is known to it."""
+    seconds = int(ahead)
+
+    def later(operation: Operation) -> Operation:
+        per_second, over_time = operation.per_second, operation.over_time
+        if over_time is not None:
+            document = over_time.document()
+            over_time = Windows.from_document({**document, "from": document["from"] + seconds})
+        return replace(operation, per_second=replace(per_second, start=per_second.start + seconds), over_time=over_time)
+
+    return replace(
+        one,
+        clock=Clock(ahead if known is None else known, 0.2),
+        measured_from=None if one.measured_from is None else one.measured_from + seconds,
+        operations={name: later(operation) for name, operation in one.operations.items()},
+        samples=one.samples and replace(one.samples, start=one.samples.start + seconds),
+    )
+
+
+@settings(max_examples=20)
+@given(summaries(most=3), st.lists(st.integers(-90, 90), min_size=3, max_size=3))
+def test_clocks_that_are_certainly_wrong_change_nothing(parts: list[Summary], ahead: list[int]) -> None:
+    parts = [replace(part, clock=Clock(0.0, 0.2), measured_from=START + 0.5) for part in parts]
+    right = merged(*parts).document()
+    wrong = merged(*(by_a_clock(part, seconds) for part, seconds in zip(parts, ahead, strict=False))).document()
+    for document in (right, wrong):
+        for role in document["roles"].values():
+            for line in role["nodes"].values():
+                del line["clock_offset_seconds"]
+    assert wrong == right
+
+
+@pytest.mark.parametrize(
+    ("ahead", "known", "counts"),
+    [(5, 5.3, [2, 2]), (-5, -4.7, [2, 2]), (1, 0.15, [1, 2, 1]), (0, 0.4, [2, 2]), (1, 0.7, [2, 2])],
+    ids=["ahead", "behind", "perhaps", "by less than half a second", "by more"],
+)
+def test_what_a_node_did_over_time_is_moved_by_whole_seconds(ahead: int, known: float, counts: list[int]) -> None:
+    part = summary(0, operations={"read": Operation(per_second=PerSecond(START, [1, 1], [0, 0]))})
+    document = merged(part, by_a_clock(replace(part, node="i-1"), ahead, known)).document()
+    per_second = document["roles"]["drivers"]["operations"]["read"]["per_second"]
+    assert (per_second["from"], per_second["count"]) == (START, counts)
+
+
+def test_what_was_taken_in_steps_is_moved_by_whole_steps() -> None:
+    over_time = Windows(START, 10)
+    over_time.record(START + 12, 7)
+    samples = Samples(START - START % 8, 8, sampled(cpu_user=[1]).series)
+    part = summary(0, operations={"read": Operation(over_time=over_time)}, samples=samples, clock=Clock(17.0, 0.1))
+    role = merged(part).document()["roles"]["drivers"]
+    assert role["operations"]["read"]["over_time"]["from"] == over_time.start - 20
+    assert role["samples"]["from"] == samples.start - 16
+
+
+def test_no_clock_moves_anything_to_before_1970() -> None:
+    document = merged(by_a_clock(timed(1, 1), 0, 1e300)).document()
+    assert document["roles"]["drivers"]["operations"]["read"]["over_time"]["from"] == 0
 
 
 # ------------------------------------------------------------------ what only single nodes can tell

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 import random
-from fractions import Fraction
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.measure.build import START, histogram_of, latencies, recorded, windows
+from tests.unit.measure.build import START, exact, histogram_of, latencies, recorded, windows
 from troop.measure.histogram import HIGHEST
 from troop.measure.windows import MOST_STEPS, Windows, WindowsError, highest_in, index_of, lowest_in, step_for
-
-
-def exact(values: list[int], percent: float) -> int:
-    """The smallest value that at least so many percent do not exceed, of the values themselves."""
-    rank = math.ceil(Fraction(str(percent)) * len(values) / 100)
-    return sorted(values)[max(rank, 1) - 1]
 
 
 def one_step(values: list[int]) -> Windows:

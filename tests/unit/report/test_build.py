@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.unit.report import runs
 from tests.unit.report.runs import InMemory
-from troop.report import fleets
+from troop.report import fleets, trust
 from troop.report.build import build
 from troop.report.document import Cell, Report
 from troop.report.html import report_page
@@ -136,6 +136,14 @@ def test_what_went_wrong_comes_first() -> None:
     assert severities == sorted(severities)  # error before warning
 
 
+def test_growth_that_is_less_than_it_should_be_is_a_finding_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "of perfect growth" not in str(COMPLETE.findings)
+    monkeypatch.setattr(trust, "GROWN", 0.99)
+    (told,) = [one for one in made(runs.kept()).findings if "of perfect growth" in one.text]
+    assert (told.cell, told.severity) == (None, "warning")
+    assert told.text.startswith("measure, read of drivers: at 12 servers ")
+
+
 def test_an_older_run_has_less_and_its_report_says_so() -> None:
     """No record, no latencies over time, and nobody knows when it began to measure."""
 
@@ -216,7 +224,9 @@ def places(document: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 
 RESULTS = json.loads(runs.kept().files["c001/results.json"])
-JUNK = st.sampled_from([None, -1, 0, 0.5, 10**20, 1e300, "x", "", [], {}, [[]], [None], {"a": 1}, True])
+JUNK: st.SearchStrategy[Any] = st.sampled_from(
+    [None, -1, 0, 0.5, 10**20, 1e300, "x", "", [], {}, [[]], [None], {"a": 1}, True]
+)
 
 
 @settings(max_examples=15, deadline=None)
@@ -328,6 +338,15 @@ def test_what_cannot_be_put_together_is_told_by_node() -> None:
     (separate,) = cell(report, "c001").phases[0].separate
     assert "measure: 7 more lines of single nodes were not kept" in said(report, "c001")
     assert separate.model_dump(exclude_defaults=True) == json.loads(json.dumps(row))
+
+
+def test_throughput_over_time_that_lacks_operations_is_told() -> None:
+    def lose(document: dict[str, Any]) -> None:
+        counts = document["phases"][0]["roles"]["drivers"]["operations"]["read"]["per_second"]
+        counts["count"] = [1] * len(counts["count"])
+
+    what = "throughput over time of drivers read is told in part"
+    assert what in said(made(runs.kept().changed("c001/results.json", lose)), "c001")
 
 
 ODD = {

@@ -237,7 +237,7 @@ def test_without_repetitions_there_is_no_interval() -> None:
 def test_a_comparison_tells_times_nodes_and_cost(compared: Read) -> None:
     row = comparisons.compared().rows[0]
     assert compared.row("p99")[-1] == f"{row.times[4].ratio:.3f}"
-    a = compared.row("n3, threads=50 · write", wording.plain(row.equal and row.equal.per_second))
+    a = compared.row("n3, threads=50 · write", wording.plain(row.equal.per_second if row.equal else None))
     assert a[2:] == ["A", "7 servers and 3 drivers", "between two measured steps", "$3.42", "0.839"]
     assert "A alone has n24" in "".join(compared.text)
 

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Dialog, Page, Request
 
 from tests.unit.report import sample_comparisons as comparisons
 from tests.unit.report import sample_reports as samples
@@ -53,10 +53,19 @@ def opened(browser: Browser, pages: Path) -> Opened:
     def open_(name: str, width: int = 375) -> Page:
         page = browser.new_page(viewport={"width": width, "height": 900})
         told: list[str] = []
+
+        def dismissed(dialog: Dialog) -> None:
+            told.append(f"dialog: {dialog.message}")
+            dialog.dismiss()
+
+        def asked_for(request: Request) -> None:
+            if not request.url.startswith("file:"):
+                told.append(f"request: {request.url}")
+
         page.on("console", lambda message: told.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: told.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: (told.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("request", lambda request: request.url.startswith("file:") or told.append(f"request: {request.url}"))
+        page.on("dialog", dismissed)
+        page.on("request", asked_for)
         page.goto((pages / f"{name}.html").as_uri())
         page.wait_for_selector("html[data-drawn]")
         page.told = told  # type: ignore[attr-defined]
@@ -228,6 +237,26 @@ def test_ratios_stand_on_their_intervals(opened: Opened) -> None:
     before = page.locator("#times-chart").inner_html()
     page.get_by_label("Operation").select_option(index=1)
     assert page.locator("#times-chart").inner_html() != before
+
+
+SPREAD = """chart => {
+    const marks = [...chart.querySelectorAll("path[fill]")].map((path) => path.getBoundingClientRect())
+        .filter((box) => box.width > 8 && box.width < 16);
+    return Math.max(...marks.map((box) => box.left)) - Math.min(...marks.map((box) => box.left));
+}"""
+
+
+def test_a_phone_that_is_turned_has_room_for_the_ratios_both_ways(browser: Browser, pages: Path) -> None:
+    page = browser.new_page(viewport={"width": 860, "height": 375})
+    page.goto((pages / "compared.html").as_uri())
+    page.wait_for_selector("html[data-drawn]")
+    chart = page.locator("#ratio-chart svg")
+    for width in (860, 375, 860):
+        page.set_viewport_size({"width": width, "height": 1235 - width})
+        page.wait_for_function("width => document.querySelector('#ratio-chart svg').clientWidth < width", arg=width)
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert chart.evaluate(SPREAD) > 0.3 * width
+    page.close()
 
 
 def test_of_very_many_rows_those_are_drawn_that_differ_most(opened: Opened) -> None:

@@ -145,7 +145,7 @@ def node(number: int, count: int = 1000, role: str = "drivers", **more: Any) -> 
 
 def told(members: list[Node] | None = None, **more: Any) -> str:
     """What is said of a cell with one phase of a minute, whose nodes are alike but for what is given."""
-    of_phase = {key: more.pop(key) for key in ("use", "operations", "measured_seconds") if key in more}
+    of_phase: dict[str, Any] = {key: more.pop(key) for key in ("use", "operations", "measured_seconds") if key in more}
     phase: dict[str, Any] = {
         "phase": "measure",
         "nodes": 3,
@@ -184,6 +184,10 @@ def test_of_a_cell_in_order_there_is_nothing_to_say() -> None:
             {"members": [node(1), node(2, clock_uncertainty_seconds=0.06)], "measured_seconds": 5.0},
             "may be wrong by 0.06 s, 1.2% of",
         ),
+        (
+            {"members": [node(1), node(2, clock_offset_seconds=-5.04), node(3, clock_offset_seconds=0.7)]},
+            r"measure: the clock of i-2, i-3 was wrong, by 5\.0 s at most: .* whole seconds and steps",
+        ),
         ({"use": [Use(role="drivers", nodes=1, cpu=86.0)]}, "processors of drivers were busy for 86 %"),
         ({"use": [Use(role="servers", nodes=1, steal=5.4)]}, r"servers waiting for 5 % of the time \(steal\)"),
         ({"use": [Use(role="servers", nodes=1, iowait=9.0)]}, r"waited for disks for 9 % of the time \(iowait\)"),
@@ -211,7 +215,8 @@ def test_what_is_not_to_be_trusted_is_said(change: dict[str, Any], said: str) ->
     [
         {"members": [node(1), node(2), node(3, 810)]},
         {"members": [node(1), node(2, 0, "servers"), node(3, 0, "servers")]},
-        {"members": [node(1, clock_uncertainty_seconds=0.3)]},  # nobody to differ from
+        {"members": [node(1, clock_uncertainty_seconds=0.3, clock_offset_seconds=9.0)]},  # nobody to differ from
+        {"members": [node(1), node(2, clock_offset_seconds=0.4)]},  # nothing was moved
         {"use": [Use(role="drivers", nodes=1, cpu=84.0, steal=4.0, iowait=4.0)]},
         {"use": [Use(role="servers", nodes=1, cpu=99.0)]},  # they are what is measured
         {"operations": [operation(200.0, count=10_000, p99_9_ms=9.0)]},
@@ -230,3 +235,30 @@ def test_where_no_role_is_called_so_those_that_count_operations_bring_the_load()
         phase = Phase(phase="m", nodes=1, measured_seconds=60.0, operations=rows, use=busy)
         found = trust.findings(alone.model_copy(update={"fleets": fleets, "phases": [phase]}))
         assert bool(found) is is_said
+
+
+@pytest.mark.parametrize(
+    ("last", "use", "said"),
+    [
+        (600.0, {"drivers": 84.0}, None),  # three quarters
+        (304.0, {"drivers": 40.0, "servers": 60.0}, "no processors explain it (servers 60 %, drivers 40 %); look at"),
+        (304.0, {"drivers": 93.0}, "processors were busy, of drivers for 93 % of the time."),
+        (304.0, {}, "how busy nodes were was not measured"),
+    ],
+)
+def test_why_throughput_does_not_grow_is_told_as_far_as_it_is_known(
+    last: float, use: dict[str, float], said: str | None
+) -> None:
+    found = []
+    for number, (rate, drivers) in enumerate([(100.0, 1), (100.0, 1), (last, 8), (last, 8)]):
+        rows = [operation(rate), operation(1.0, "beat")]  # as many beats whatever there is: nobody asks why
+        made = cell(number, rows, f"n{drivers}", nodes={"servers": 1, "drivers": drivers})
+        uses = [Use(role=role, nodes=1, cpu=use[role]) for role in ("servers", "drivers") if role in use]
+        found.append(made.model_copy(update={"phases": [made.phases[0].model_copy(update={"use": uses})]}))
+    told = [one.text for one in trust.of_growth(scaling(found, ["drivers"]), found)]
+    if said is None:
+        assert told == []
+    else:
+        (text,) = told
+        assert text.startswith("measure, read of drivers: at 8 drivers 38 % of perfect growth: ")
+        assert said in text

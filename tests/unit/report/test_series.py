@@ -9,7 +9,7 @@ import pytest
 from tests.unit.report.runs import START, coarse
 from troop.measure.summary import SERIES
 from troop.report.document import Series
-from troop.report.series import series, use
+from troop.report.series import series, told_in_part, use
 
 
 def phase(**changes: Any) -> dict[str, Any]:
@@ -47,6 +47,18 @@ def test_where_nobody_knows_when_it_was_measured_all_of_it_counts() -> None:
     whole = phase(measured_from=None)
     assert named(series(whole))["per_second"].start == 0
     assert use(whole)[0].user == 26.667
+
+
+@pytest.mark.parametrize(
+    ("seconds", "count", "told"),
+    [([5, 5, 10], 15, []), ([5, 10], 15, []), ([5, 9], 15, ["drivers read"]), ([], 15, []), ([0, 0], 0, [])],
+    ids=["with a warm-up", "all", "of some nodes", "none at all", "nothing done"],
+)
+def test_throughput_over_time_is_held_against_what_was_counted(seconds: list[int], count: int, told: list[str]) -> None:
+    some = phase()
+    operation = some["roles"]["drivers"]["operations"]["read"]
+    operation["histogram"]["count"], operation["per_second"]["count"] = count, seconds
+    assert told_in_part(some) == told
 
 
 def test_no_errors_are_no_series() -> None:

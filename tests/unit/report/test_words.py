@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.unit.report import sample_reports as samples
 from tests.unit.report.sample_cells import BEGAN
 from troop.report import assets, overview, wording
-from troop.report.document import Point, Scaling
+from troop.report.document import Cell, Operation, Phase, Point, Scaling
 from troop.report.outline import outline
 
 _TEXT = st.text(st.characters(exclude_categories=("C", "Z"), include_characters=" \n\t"), max_size=12)
@@ -118,9 +118,38 @@ def test_key_figures_are_of_cells_that_succeeded() -> None:
     cells = [best.model_copy(update={"phases": [phase.model_copy(update={"operations": faster})]}), *report.cells[1:]]
     found = {key.label: key for key in overview.keys(report.model_copy(update={"cells": cells}))}
     assert found["Cells succeeded"].value == "16 of 18"
-    assert found["Most throughput"].value == "87,860/s"
-    assert found["Most throughput"].note == "write, n12, threads=200, repetition 2"
+    assert found["Most throughput"].note == "write, n12, threads=200"
     assert found["Efficiency at 12 servers"].note == "write, of perfect growth, threads=50"
+
+
+def _measured(number: int, scale: str, repetition: int, rate: float, **more: Any) -> Cell:
+    """A cell with the operation that most is done of, and a rare one that costs next to nothing."""
+    told = {"role": "drivers", "operation": "read", "count": int(rate * 10), "p99_ms": 5.0, "cost_per_million": 2.0}
+    reads = Operation(**{**told, "per_second": rate, **more})
+    beats = Operation(role="drivers", operation="beat", count=9, per_second=9e9, cost_per_million=1e-6)
+    return Cell(
+        cell=f"c{number:03d}",
+        label=f"{scale}, #{repetition}",
+        scale=scale,
+        repetition=repetition,
+        status="SUCCEEDED",
+        phases=[Phase(phase="measure", nodes=1, measured_seconds=10, operations=[beats, reads])],
+    )
+
+
+def test_key_figures_are_of_all_repetitions_and_of_the_operation_that_most_is_done_of() -> None:
+    """One lucky repetition of n3 has the greatest rate and the least cost of all; n6 does more, for less."""
+    cells = [
+        _measured(1, "n3", 1, 100.0, p99_ms=5.0, cost_per_million=3.0),
+        _measured(2, "n3", 2, 900.0, p99_ms=1.0, cost_per_million=0.5),
+        _measured(3, "n3", 3, 100.0, p99_ms=9.0, cost_per_million=4.0),
+        _measured(4, "n6", 1, 400.0, p99_ms=7.0, cost_per_million=2.0),
+        _measured(5, "n6", 2, 625.0, p99_ms=6.0, cost_per_million=1.0),
+    ]
+    found = {key.label: key for key in overview.keys(samples.bare().model_copy(update={"cells": cells}))}
+    assert (found["Most throughput"].value, found["Most throughput"].note) == ("500/s", "read, n6")
+    assert found["p99 at that"].value.replace("\N{NO-BREAK SPACE}", " ") == "6.50 ms"
+    assert (found["Cheapest million"].value, found["Cheapest million"].note) == ("$1.50", "read, n6")
 
 
 def test_charts_come_from_beside_the_code_or_from_the_checkout(tmp_path: Path) -> None:

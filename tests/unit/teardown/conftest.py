@@ -11,12 +11,13 @@ import pytest
 from moto import mock_aws
 
 from local.account.patches import moto_lookups, moto_speed
+from tests.tables import create_table
 from tests.unit.edge.account import SETTINGS
 from tests.unit.edge.dimensions import right_dimensions
-from tests.unit.teardown.tables import make_runs_table
 from tests.unit.teardown.world import ENVIRONMENT, World, set_up
+from troop.aws.bench.runs import RunTable
 from troop.aws.clients import client
-from troop.aws.runs import RunTable
+from troop.tables import RUNS
 
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # thousands of them, for every account
 moto_lookups.apply()
@@ -48,7 +49,7 @@ def aws(environment: None) -> Iterator[None]:
 
 @pytest.fixture
 def runs(aws: None) -> RunTable:
-    make_runs_table(client("dynamodb"))
+    create_table(client("dynamodb"), RUNS)
     return RunTable(client("dynamodb"), "Runs", sleep=lambda seconds: None)
 
 

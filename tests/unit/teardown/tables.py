@@ -1,9 +1,8 @@
-"""The table ``Runs`` in moto, as a deployment has it, and records for it."""
+"""Records of runs, as they are in the table ``Runs``."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from troop.bench.record import Cell, Kind, Resource, Run
 
@@ -11,24 +10,6 @@ from troop.bench.record import Cell, Kind, Resource, Run
 NOON = datetime(2036, 11, 20, 12, 0, tzinfo=UTC)
 RUN = "20361120-120000-00000001"
 OTHER = "20361120-120000-00000002"
-
-
-def make_runs_table(dynamodb: Any, name: str = "Runs") -> None:
-    def schema(partition: str, sort: str) -> list[dict[str, str]]:
-        return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]
-
-    dynamodb.create_table(
-        TableName=name,
-        BillingMode="PAY_PER_REQUEST",
-        KeySchema=schema("run", "item"),
-        AttributeDefinitions=[
-            {"AttributeName": a, "AttributeType": "S"} for a in ("run", "item", "kind", "open", "at")
-        ],
-        GlobalSecondaryIndexes=[
-            {"IndexName": index, "KeySchema": schema(partition, "at"), "Projection": {"ProjectionType": "ALL"}}
-            for index, partition in (("by-time", "kind"), ("by-open", "open"))
-        ],
-    )
 
 
 def a_run(run: str = RUN, at: datetime = NOON, cells: int = 1) -> Run:

@@ -9,12 +9,12 @@ import pytest
 
 from tests.unit.teardown.tables import NOON, OTHER, RUN, a_cell, a_run
 from tests.unit.teardown.world import World
-from troop.bench import names
+from troop.bench import names, spending
 from troop.bench.money import HOURLY
 from troop.bench.prices import Prices, VolumePrice
 from troop.bench.record import CellStatus, Kind, RunStatus
 from troop.bench.spending import CellTerms, Terms
-from troop.flows import reckoning
+from troop.flows.bench import reckoning
 
 D = Decimal
 CELL = CellTerms(D(1), D(1), 1, D("0.25"), D(10))
@@ -102,7 +102,7 @@ def test_a_run_without_terms_or_with_damaged_ones_is_torn_down_all_the_same(
 ) -> None:
     launched(world, "c001", terms=terms)
     if terms:
-        monkeypatch.setattr(reckoning.spending, "actual", lambda *_: {}["nothing"])
+        monkeypatch.setattr(spending, "actual", lambda *_: dict[str, str]()["nothing"])
     world.tear_down(RUN, status="SUCCEEDED")
     run = world.runs.get(RUN)
     assert (run.status, run.cost) == (RunStatus.SUCCEEDED, None)

@@ -12,9 +12,10 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
+from tests.unit.edge.account import calls
 from tests.unit.teardown.tables import NOON, RUN
 from tests.unit.teardown.test_teardown import all_gone
-from tests.unit.teardown.world import Cut, World, calls, cut_at, set_up
+from tests.unit.teardown.world import Cut, World, cut_at, set_up
 from troop.bench.reaping import PATIENCE
 from troop.bench.record import RunStatus
 from troop.errors import RunClosedError
@@ -43,7 +44,7 @@ def _prepared(monkeypatch: pytest.MonkeyPatch, prepare: Do) -> Iterator[World]:
 def _operations(monkeypatch: pytest.MonkeyPatch, prepare: Do, work: Do) -> list[str]:
     with (
         _prepared(monkeypatch, prepare) as world,
-        calls(monkeypatch, lambda number, operation, call: call()) as operations,
+        calls(monkeypatch) as operations,
     ):
         work(world)
     return operations

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from handlers.reaper import ReapingIncompleteError
+from tests.unit.edge.account import calls
 from tests.unit.teardown.tables import NOON, OTHER, RUN
 from tests.unit.teardown.test_teardown import all_gone, refusal
-from tests.unit.teardown.world import ENVIRONMENT, PREFIX, World, calls
+from tests.unit.teardown.world import ENVIRONMENT, PREFIX, World
 from troop.bench import names
 from troop.bench.reaping import CELL_TIME, PATIENCE
 from troop.bench.record import RunStatus

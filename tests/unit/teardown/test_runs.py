@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.teardown.tables import NOON, OTHER, RUN, a_cell, a_resource, a_run
-from troop.aws.runs import BadCursor, RunTable
+from troop.aws.bench.runs import BadCursor, RunTable
 from troop.bench.record import CellStatus, Kind, RunStatus
 from troop.errors import MissingRunError, RunClosedError
 

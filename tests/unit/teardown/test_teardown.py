@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.unit.edge.account import calls
 from tests.unit.teardown.tables import NOON, OTHER, RUN
-from tests.unit.teardown.world import World, calls
+from tests.unit.teardown.world import World
 from troop import moments
 from troop.bench import names
 from troop.bench.record import CellStatus, Kind, Resource, RunStatus

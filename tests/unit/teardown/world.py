@@ -10,16 +10,19 @@ from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
-from botocore.client import BaseClient
-
 from handlers import reaper, teardown
-from tests.unit.teardown.tables import NOON, RUN, a_cell, a_run, make_runs_table
-from troop import moments, wiring
+from tests.tables import create_table
+from tests.unit.teardown.tables import NOON, RUN, a_cell, a_run
+from tests.unit.wired import forget
+from troop import moments
+from troop.aws.bench.runs import RunTable
 from troop.aws.clients import client
-from troop.aws.runs import RunTable
 from troop.bench import names
 from troop.bench.record import Kind, Launch, Resource
 from troop.bench.standing import Standing
+from troop.tables import RUNS
+from troop.tags import DEPLOYMENT_TAG, RUN_TAG
+from troop.wiring import environment
 
 DEPLOYMENT = "Troop"
 PREFIX = "arn:aws:states:eu-central-1:123456789012"
@@ -76,7 +79,7 @@ class World:
         self.now += timedelta(**time)
 
     def deploy(self) -> None:
-        make_runs_table(client("dynamodb"))
+        create_table(client("dynamodb"), RUNS)
         self.vpc = self.ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
         self.subnet = self.ec2.create_subnet(VpcId=self.vpc, CidrBlock="10.0.0.0/20")["Subnet"]["SubnetId"]
         wait = json.dumps({"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 60, "End": True}}})
@@ -189,13 +192,13 @@ class World:
         """Somebody else's: the same names and tags, but another deployment's tag, or none, or no run's."""
         self.launch(run, "c002", deployment="Other")
         of_run = names.tags(DEPLOYMENT, run, "c001", moments.iso(self.now))
-        for number, missing in enumerate((names.DEPLOYMENT_TAG, names.RUN_TAG)):
+        for number, missing in enumerate((DEPLOYMENT_TAG, RUN_TAG)):
             tags = {key: value for key, value in of_run.items() if key != missing}
             name = f"troop-{run}-c001-like-{number}"
             self.template(name, self.security_group(name, tags), tags)
             self.group(name, tags, count=1)
             self.volume(tags)
-        self.volume({names.DEPLOYMENT_TAG: "troop", names.RUN_TAG: run})
+        self.volume({DEPLOYMENT_TAG: "troop", RUN_TAG: run})
         self.strangers = self.existing()
 
     # What exists
@@ -251,21 +254,6 @@ def _tagged(kind: str, tags: dict[str, str]) -> list[dict[str, Any]]:
     return [{"ResourceType": kind, "Tags": [{"Key": k, "Value": v} for k, v in tags.items()]}]
 
 
-@contextmanager
-def calls(monkeypatch: Any, intercept: Intercept) -> Iterator[list[str]]:
-    """Routes every call of every client through ``intercept(number, operation, call)``; lists the operations."""
-    made: list[str] = []
-    real = BaseClient._make_api_call  # type: ignore[attr-defined]
-
-    def routed(self: Any, operation: str, parameters: Any) -> Any:
-        made.append(operation)
-        return intercept(len(made) - 1, operation, lambda: real(self, operation, parameters))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(BaseClient, "_make_api_call", routed)
-        yield made
-
-
 def cut_at(number: int, acted: bool) -> Intercept:
     """Cuts the run at a call: before it acts, or after it, its answer lost."""
 
@@ -285,16 +273,9 @@ def cut_at(number: int, acted: bool) -> Intercept:
 def set_up(monkeypatch: Any) -> Iterator[World]:
     """A world; to be used inside ``mock_aws``."""
     made = World()
-    monkeypatch.setattr(wiring, "now", made.clock)
-    monkeypatch.setattr(wiring, "sleep", lambda seconds: None)
+    monkeypatch.setattr(environment, "now", made.clock)
+    monkeypatch.setattr(environment, "sleep", lambda seconds: None)
     forget()
     made.deploy()
     yield made
     forget()
-
-
-def forget() -> None:
-    """Empties what lives as long as a function does."""
-    for function in vars(wiring).values():
-        if hasattr(function, "cache_clear") and function.__module__ == wiring.__name__:
-            function.cache_clear()

@@ -46,7 +46,8 @@ def read(line: str) -> Read:
     context = shared = COMMAND.make_context("troop", words)
     path = []
     while hasattr(context.command, "commands"):
-        name, command, rest = context.command.resolve_command(context, [*context._protected_args, *context.args])
+        group: Any = context.command
+        name, command, rest = group.resolve_command(context, [*context._protected_args, *context.args])
         path.append(name)
         context = command.make_context(name, rest, parent=context)
     assert not context.args

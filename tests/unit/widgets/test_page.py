@@ -70,7 +70,7 @@ def hostile(text: str) -> Iterator[View]:
     yield replace(build.decisions_view(reason=text[:200] or "x"), rows=rows, counts=[(text, 1)])
     yield replace(build.unit_decisions_view(), rows=rows, position=text)
     every: dict[str, Any] = dict.fromkeys(("reason", "owner", "calendar", "method"), sourced(text, text))
-    out = {"takes_part": sourced(False, text), "until": sourced(date(2026, 12, 1), text)}
+    out: dict[str, Any] = {"takes_part": sourced(False, text), "until": sourced(date(2026, 12, 1), text)}
     units = [build.unit_row(text, **every, **out), build.unit_row(text, UnitState(unrecovered=text))]
     yield replace(build.units_view(), rows=[*units, build.unit_row(text, problems=(text, text))], position=text)
     yield build.unit_view(text[:200] or "x", stop_alarms=sourced((text,), text), **every)
@@ -248,3 +248,9 @@ def test_what_is_to_be_read(name: str, says: list[str]) -> None:
 
 def test_a_sentence_is_escaped_too() -> None:
     assert "&lt;b&gt;" in message("<b>", looked_at())
+
+
+def test_what_has_not_recovered_is_named_in_words() -> None:
+    told = page(build.units_view(), frame())
+    assert "from its termination of 2026-11-18" in told
+    assert "2026-11-18#payments" not in told

@@ -9,13 +9,12 @@ line, and it ends with 1; all else is written, and counts if the script goes on.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Callable
 
-from troop.measure import hdr_log
+from troop.measure import hdr_log, this_phase
 from troop.measure.collectors import cassandra_stress, fio, iozone, jtl, output, sysstat, wrk
 from troop.measure.collectors.common import CollectorError, Problems
 from troop.measure.collectors.window import Window
@@ -31,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments[:1] == ["hdr"]:
         return hdr_log.main(arguments[1:])
     given = _parser().parse_args(arguments)
-    results = Path(os.environ["TROOP_RESULTS"])
+    results = this_phase.results()
     problems = Problems()
     collect: Collect = given.collect
     for path in given.files:
@@ -65,7 +64,8 @@ def _parser() -> argparse.ArgumentParser:
     tool("iozone", _iozone, "what iozone -t printed")
     stress = tool("cassandra-stress", _cassandra_stress, "what cassandra-stress printed")
     stress.add_argument("--hdr", type=Path, metavar="LOG", help="what its -log hdrfile= has written, of the same run")
-    tool("sysstat", _sysstat, "of sadf -j, or of iostat -t -o JSON")
+    metrics = tool("sysstat", _sysstat, "of sadf -j, or of iostat -t -o JSON")
+    metrics.add_argument("-y", action="store_true", help="it is of iostat -y: its first report counts")
     return parser
 
 
@@ -103,8 +103,8 @@ def _cassandra_stress(given: argparse.Namespace, path: Path, results: Path, prob
         _operations(cassandra_stress.TOOL, found, results)
 
 
-def _sysstat(_: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
-    samples = sysstat.read(path, problems)
+def _sysstat(given: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
+    samples = sysstat.read(path, problems, without_boot=given.y)
     output.write_samples("sysstat", samples, results)
     length = max(map(len, samples.series.values()), default=0)
     sys.stdout.write(f"{length} intervals of {samples.interval_seconds} s\n")

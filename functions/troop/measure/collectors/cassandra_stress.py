@@ -17,7 +17,7 @@ from pathlib import Path
 from troop.measure import hdr_log
 from troop.measure.collectors.common import CollectorError, Problems, a_name
 from troop.measure.collectors.window import Window
-from troop.measure.operations import Operation, Operations
+from troop.measure.operations import Operation, Operations, add_bounded
 from troop.measure.separate import Separate
 
 TOOL = "cassandra-stress"
@@ -245,7 +245,7 @@ def operations(logs: Iterable[Path], found: list[Run], window: Window, problems:
             raise CollectorError(f"{log}:1: it has no interval with a tag such as WRITE{SERVICE}")
         for kind in kinds:
             counting = by_tag[kind + (RESPONSE if kind + RESPONSE in by_tag else SERVICE)]
-            result.setdefault(a_name(kind), Operation()).add(counting.operation)
+            add_bounded(result, {a_name(kind): counting.operation})
     if len(found) == 1:
         _add_errors(result, found[0], began, window)
     return result

@@ -31,6 +31,10 @@ class Problems:
         if len(self.told) < MOST_PROBLEMS:
             self.told.append(sentence)
 
+    def again(self) -> None:
+        """One more of a kind that was told: it is only counted."""
+        self.count += 1
+
     def lines(self) -> list[str]:
         more = self.count - len(self.told)
         return [*self.told, f"and {more} more"] if more else list(self.told)

@@ -15,7 +15,7 @@ from typing import Any
 from troop.measure.collectors.common import CollectorError, Problems, a_name
 from troop.measure.collectors.pieces import elements
 from troop.measure.histogram import Histogram
-from troop.measure.operations import Operation, Operations, add_all
+from troop.measure.operations import Operation, Operations, add_bounded
 
 DIRECTIONS = ("read", "write", "trim")
 MIXED = "mixed"
@@ -62,7 +62,7 @@ def operations(text: str, name: str, measured: float, problems: Problems) -> Ope
     for line, job in jobs:
         label = str(job.get("jobname"))
         for direction, operation in _of_job(job, f"{name}:{line}: ", label, measured, problems):
-            add_all(found, {a_name(f"{label}:{direction}" if several else direction): operation})
+            add_bounded(found, {a_name(f"{label}:{direction}" if several else direction): operation})
     return found
 
 

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from troop.measure.collectors.common import CollectorError, Problems, a_name
 from troop.measure.collectors.window import Counted, Window
+from troop.measure.histogram import HIGHEST
 from troop.measure.operations import LONGEST_SECONDS
 
 NEEDED = ("timeStamp", "elapsed", "label", "success")
@@ -45,6 +46,8 @@ MOST_REMEMBERED = 100_000
 _DELIMITER = re.compile(r'(?:"\w+"|\w+)([^\w\s"]|\t)')
 """What stands behind the first column's name."""
 _ENDS = ("\n", "\r")
+_IN_WORDS = re.compile(r"[0-9][/:. -]+[0-9]")
+_IN_MILLISECONDS = "must be in milliseconds: let JMeter save it so (jmeter.save.saveservice.timestamp_format=ms)"
 _NUMBERED = re.compile(r"(-[0-9]+)+")
 
 
@@ -73,7 +76,7 @@ def counted(
     stamp, elapsed, label, success = (columns[column] for column in NEEDED)
     code, moved, idle = columns.get("responseCode"), columns.get("bytes"), columns.get("IdleTime")
     message, thread = columns.get("responseMessage"), columns.get("threadName")
-    once, found, width = _Once(), Counted(window), len(columns)
+    once, found, width, in_words = _Once(), Counted(window), len(columns), False
     if unknown := [column for column in TELLING if column not in columns]:
         problems.add(
             f"{name}:1: the header has no {', '.join(unknown)}: transactions, and requests that came of a sampler, "
@@ -121,8 +124,16 @@ def counted(
                 if row[success] != "false":
                     raise ValueError(f"success is {row[success]!r}")
             bytes_moved = int(row[moved] or 0) if moved is not None and failed is None else 0
+            if not 0 <= bytes_moved <= HIGHEST:
+                raise ValueError(f"bytes is {bytes_moved}: must be from 0 to {HIGHEST}")
         except ValueError as error:
-            problems.add(f"{name}:{source.begin}: {error}")
+            if not _IN_WORDS.search(row[stamp]):
+                problems.add(f"{name}:{source.begin}: {error}")
+            elif in_words:
+                problems.again()
+            else:
+                problems.add(f"{name}:{source.begin}: timeStamp is {row[stamp][:80]!r}: {_IN_MILLISECONDS}")
+                in_words = True
             continue
         sample = Sample(row[label], began, began + lasted, took, failed, bytes_moved)
         if thread is None or message is None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from troop.measure import told_samples
 from troop.measure.operations import Operation, document_of
 from troop.measure.recorder import FORMAT
 from troop.measure.separate import Separate, file_of
 from troop.measure.summary import Samples, samples_document
-
-SAMPLES = "troop.samples/1"
+from troop.measure.whole_file import write_whole
 
 _numbers = itertools.count()
 
@@ -28,11 +27,8 @@ def write_rows(tool: str, rows: Iterable[Separate], results: Path) -> Path:
 
 
 def write_samples(tool: str, samples: Samples, results: Path) -> Path:
-    return _write(results, f"samples-{tool}", {"format": SAMPLES, "samples": samples_document(samples)})
+    return _write(results, f"samples-{tool}", {"format": told_samples.FORMAT, "samples": samples_document(samples)})
 
 
 def _write(results: Path, name: str, document: Mapping[str, Any]) -> Path:
-    target = results / f"{name}-{os.getpid()}-{next(_numbers)}.json"
-    partial = target.with_suffix(".part")
-    partial.write_text(json.dumps(document, separators=(",", ":")), encoding="utf-8")
-    return partial.replace(target)
+    return write_whole(results / f"{name}-{os.getpid()}-{next(_numbers)}.json", document)

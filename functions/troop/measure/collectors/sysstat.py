@@ -1,32 +1,30 @@
 """Node metrics of sysstat's JSON: ``sadf -j -- -u -b -r -n DEV``, and ``iostat -x -t -o JSON``.
 
 Both tell rates a second over an interval, which become amounts of that interval. What they do not tell (iostat: memory
-and network) stays None. The first report of iostat is of the time since boot, and is left out. Moments are UTC unless
-they say otherwise, as nodes are.
+and network) stays None. The first report of iostat is of the time since boot, and is left out, unless it was run with
+``-y``, which nothing in its JSON says. Moments are UTC unless they say otherwise, as nodes are.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 from troop.measure.collectors.common import CollectorError, Problems
 from troop.measure.collectors.pieces import elements
+from troop.measure.devices import INTERFACE, WHOLE_DISK
 from troop.measure.histogram import HIGHEST
 from troop.measure.summary import MOST_SAMPLES, SERIES, Samples
 
-KIB = 1024
+KIB, MIB = 1024, 1024**2
 LONGEST = 24 * 3600
 """Seconds of an interval."""
 BLOCK = 512
 """Bytes, in sysstat's ``bread`` and ``bwrtn``."""
 
-_WHOLE_DISK = re.compile(r"nvme\d+n\d+|(sd|vd|xvd)[a-z]+|mmcblk\d+")
-_INTERFACE = re.compile(r"(en|eth)\w+")
 _FORMATS = ("%Y-%m-%dT%H:%M:%S%z", "%m/%d/%y %H:%M:%S", "%m/%d/%Y %I:%M:%S %p", "%d/%m/%y %H:%M:%S")
 """Of iostat's moments: ISO, by S_TIME_FORMAT=ISO, and what the locale makes of it."""
 
@@ -34,34 +32,48 @@ Rates = dict[str, float]
 """By name of ``SERIES``: thousandths, bytes, or amounts a second."""
 
 
-def read(path: Path, problems: Problems) -> Samples:
+def read(path: Path, problems: Problems, *, without_boot: bool = False) -> Samples:
     """All intervals of the file; None for those that are not in it.
+
+    Args:
+        without_boot: it is of ``iostat -y``, so its first report counts: for as long as the second one.
 
     Raises:
         OSError: the file cannot be read.
         CollectorError: it has no interval that can be read.
     """
-    return samples(path.read_text(encoding="utf-8", errors="replace"), str(path), problems)
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return samples(text, str(path), problems, without_boot=without_boot)
 
 
-def samples(text: str, name: str, problems: Problems) -> Samples:
+def samples(text: str, name: str, problems: Problems, *, without_boot: bool = False) -> Samples:
     """As :func:`read`, of a file's text."""
     if '"sysstat"' not in text[:1000]:
         raise CollectorError(f"{name}:1: it is no JSON of sysstat's: use sadf -j, or iostat -o JSON")
     taken: list[tuple[int, int, Rates]] = []  # end, seconds, rates
     before: int | None = None
+    first: tuple[int, Rates] | None = None
+    lacking: set[str] = set()
     for line, told in elements(text, "statistics", name, problems):
         try:
             if "avg-cpu" in told or "timestamp" not in told or isinstance(told["timestamp"], str):
                 ended = _moment(told)
                 if before is not None and ended > before:
-                    taken.append(_checked(ended, ended - before, _iostat(told)))
+                    if first is not None:
+                        taken.append(_checked(first[0], ended - before, first[1]))
+                        first = None
+                    taken.append(_checked(ended, ended - before, _iostat(told, lacking)))
+                elif before is None and without_boot:
+                    first = ended, _iostat(told, lacking)
                 before = ended
             else:
                 ended, seconds = _stamp(told["timestamp"])
                 taken.append(_checked(ended, seconds, _sadf(told)))
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            problems.add(f"{name}:{line}: an interval cannot be read: {error}")
+            why = f"it has no {error}" if isinstance(error, KeyError) else error
+            problems.add(f"{name}:{line}: an interval cannot be read: {why}")
+    for sentence in sorted(lacking):
+        problems.add(f"{name}:1: {sentence}")
     if not taken:
         raise CollectorError(f"{name}:{text.count(chr(10)) + 1}: it has no interval that can be read" + _why(problems))
     return _in_line(taken, name)
@@ -146,30 +158,41 @@ def _sadf(told: Mapping[str, Any]) -> Rates:
         rates["disk_write_bytes"] = sum(disk["wkB"] for disk in disks) * KIB
     if "memused" in told.get("memory", {}):
         rates["memory_used"] = told["memory"]["memused"] * KIB
-    if cards := [card for card in told.get("network", {}).get("net-dev", ()) if _INTERFACE.fullmatch(card["iface"])]:
+    if cards := [card for card in told.get("network", {}).get("net-dev", ()) if INTERFACE.fullmatch(card["iface"])]:
         rates["network_received_bytes"] = sum(card["rxkB"] for card in cards) * KIB
         rates["network_sent_bytes"] = sum(card["txkB"] for card in cards) * KIB
     return rates
 
 
-def _iostat(told: Mapping[str, Any]) -> Rates:
+def _iostat(told: Mapping[str, Any], lacking: set[str]) -> Rates:
+    """
+    Args:
+        lacking: gets a sentence for what a report does not tell, and might.
+    """
     rates = _cpu(told["avg-cpu"]) if "avg-cpu" in told else {}
     disks = _disks(told.get("disk", ()), "disk_device")
-    names: dict[str, Callable[[Mapping[str, Any]], float]] = {
-        "disk_reads": lambda disk: disk["r/s"],
-        "disk_writes": lambda disk: disk["w/s"],
-        "disk_read_bytes": lambda disk: KIB * disk["rkB/s" if "rkB/s" in disk else "kB_read/s"],
-        "disk_write_bytes": lambda disk: KIB * disk["wkB/s" if "wkB/s" in disk else "kB_wrtn/s"],
-    }
-    for key, rate in names.items():
-        if disks and ("r/s" in disks[0] or "bytes" in key):
-            rates[key] = sum(map(rate, disks))
+    if not disks:
+        return rates
+    for key, names in _IOSTAT.items():
+        if unit := next((name for name in names if name in disks[0]), None):
+            rates[key] = names[unit] * sum(disk[unit] for disk in disks)
+        elif "bytes" in key:
+            lacking.add("it does not tell reads and writes of disks apart: run iostat without -s")
     return rates
+
+
+_IOSTAT: Mapping[str, Mapping[str, int]] = {
+    "disk_reads": {"r/s": 1},
+    "disk_writes": {"w/s": 1},
+    "disk_read_bytes": {"rkB/s": KIB, "kB_read/s": KIB, "rMB/s": MIB, "MB_read/s": MIB},
+    "disk_write_bytes": {"wkB/s": KIB, "kB_wrtn/s": KIB, "wMB/s": MIB, "MB_wrtn/s": MIB},
+}
+"""What iostat calls them, with ``-x`` and without, and with ``-m``; and of how many that is a number."""
 
 
 def _disks(told: Any, key: str) -> list[Mapping[str, Any]]:
     """Whole disks: neither partitions nor what lies on top of disks, which would count twice."""
-    return [disk for disk in told if _WHOLE_DISK.fullmatch(disk[key])]
+    return [disk for disk in told if WHOLE_DISK.fullmatch(disk[key])]
 
 
 def _cpu(told: Mapping[str, Any]) -> Rates:

@@ -7,9 +7,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from troop.measure import this_phase
 from troop.measure.collectors.common import a_name
-from troop.measure.operations import LONGEST_SECONDS, MOST_NAMES, Operation, Operations, PerSecond
-from troop.measure.recorder import OTHER
+from troop.measure.operations import LONGEST_SECONDS, MOST_NAMES, OTHER, Operation, Operations, PerSecond
 from troop.measure.windows import Windows, step_for
 
 
@@ -37,9 +37,8 @@ class Window:
             KeyError: it is run by somebody else.
             ValueError: the phase is not measured.
         """
-        start = float(environment["TROOP_MEASURED_FROM"])
-        warm_up = float(environment.get("TROOP_WARM_UP_SECONDS", 0))
-        return cls(start, start + float(environment["TROOP_MEASURED_SECONDS"]), warm_up)
+        start, seconds, warm_up = this_phase.measured(environment)
+        return cls(start, start + seconds, warm_up)
 
     @property
     def measured(self) -> float:

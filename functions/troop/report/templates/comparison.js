@@ -2,9 +2,11 @@
 
 const MOST_RATIOS = 40;
 const ROW_HEIGHT = 34;
+const LABEL = 11; // pixels, of the names of rows
 
 function ratioOption(rows, failBelow) {
-  const narrow = innerWidth < 600 && !onPaper;
+  const [longest, overflow] = isNarrow() ? [105, "break"] : [240, "truncate"];
+  const width = Math.min(longest, widest(rows.map((row) => row.name), LABEL));
   const ends = rows.flatMap((row) => [row.ratio, row.low, row.high, failBelow]).filter((value) => value !== null && value > 0);
   const [least, most] = [Math.min(1, ...ends), Math.max(1, ...ends)];
   const room = Math.max(0.02, (most - least) * 0.08);
@@ -26,7 +28,7 @@ function ratioOption(rows, failBelow) {
     yAxis: {
       ...axis(""), type: "category", inverse: true, data: rows.map((row) => row.name), splitLine: { show: false },
       axisLabel: {
-        color: colour("ink"), interval: 0, lineHeight: 13, fontSize: 11, ...(narrow ? { width: 105, overflow: "break" } : { width: 240, overflow: "truncate" }),
+        color: colour("ink"), interval: 0, lineHeight: 13, fontSize: LABEL, width, overflow,
       },
     },
     tooltip: tooltip({

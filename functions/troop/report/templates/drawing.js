@@ -126,6 +126,15 @@ function basis(more) {
   };
 }
 
+const isNarrow = () => innerWidth < 600 && !onPaper;
+
+// The pixels that the longest of these names takes as a label.
+function widest(names, size) {
+  const pen = make("canvas").getContext("2d");
+  pen.font = `${size}px ${getComputedStyle(document.body).fontFamily}`;
+  return names.reduce((most, name) => Math.max(most, Math.ceil(pen.measureText(name).width)), 0);
+}
+
 // A chart in `box`, drawn from what `option` gives each time it is called.
 class Chart {
   // `paper` {width, height} is for what is only printed; else it is as large as its box.
@@ -143,10 +152,13 @@ class Chart {
   }
 
   fit() {
-    if (!onPaper && this.box.clientWidth) this.drawn.resize();
+    if (onPaper || !this.box.clientWidth) return;
+    this.drawn.resize();
+    if (this.narrow !== isNarrow()) this.draw(); // a phone that was turned
   }
 
   draw() {
+    this.narrow = isNarrow();
     this.drawn.setOption(this.option(), { notMerge: true });
   }
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 from cli.api import Answer, UnreachableError
 from tests.unit.cli.page.conftest import Looking
 
-SAID = [
+SAID: list[tuple[Answer | Exception, str]] = [
     (Answer(403, {"message": "The security token included in the request is expired"}), "have expired: get new ones"),
     (Answer(403, {"Message": "User: x is not authorized"}), "you may not do that: your policies must allow"),
     (UnreachableError("no route to host"), "the API of Troop cannot be reached: no route to host"),

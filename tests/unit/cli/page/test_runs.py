@@ -37,7 +37,11 @@ def test_benchmarks(looking: Looking) -> None:
 
 
 def test_results_that_were_loaded_by_hand_stay(looking: Looking, monkeypatch: pytest.MonkeyPatch) -> None:
-    going = {"run": run(status="RUNNING", ended_at=None), "cells": [cell(1, "n3"), cell(2, "n6")], "resources": []}
+    going: dict[str, Any] = {
+        "run": run(status="RUNNING", ended_at=None),
+        "cells": [cell(1, "n3"), cell(2, "n6")],
+        "resources": [],
+    }
     left_out = {"results": None, "results_left_out": True}
     request = looking.world.request
 
@@ -95,7 +99,7 @@ def test_a_report_is_made_anew(looking: Looking) -> None:
     looking.page.clock.install()
     page = looking.go(f"runs/{RUN}")
     made = page.get_by_role("status").filter(has_text="report")
-    expect(made).to_have_text("Report made 21 Nov 2026, 15:21:40.")
+    expect(made).to_have_text("Report made 21 Nov 2026, 15:21:40 UTC.")
     page.get_by_role("button", name=ANEW).focus()
     page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog")
@@ -103,7 +107,7 @@ def test_a_report_is_made_anew(looking: Looking) -> None:
     expect(dialog).to_contain_text("The one that is there was made 21 Nov 2026, 15:21:40")
     expect(dialog.get_by_role("button", name="Make it anew")).to_be_focused()
     page.keyboard.press("Enter")
-    expect(made).to_contain_text("Asked for 22 Nov 2026, 09:00:00: the report is made in the background")
+    expect(made).to_contain_text("Asked for 22 Nov 2026, 09:00:00 UTC: the report is made in the background")
     button = page.get_by_role("button", name="The report is being made")
     expect(button).to_be_focused()
     expect(button).to_have_attribute("aria-disabled", "true")
@@ -115,7 +119,7 @@ def test_a_report_is_made_anew(looking: Looking) -> None:
     expect(made).to_contain_text("Asked for")
     world.report = found_report("2", "2026-11-22T09:00:07.000Z")
     page.clock.fast_forward(15_000)
-    expect(made).to_have_text("The new report is there, made 22 Nov 2026, 09:00:07.")
+    expect(made).to_have_text("The new report is there, made 22 Nov 2026, 09:00:07 UTC.")
     expect(page.get_by_role("button", name=ANEW)).to_be_visible()
     expect(page.get_by_role("link", name="Open the report")).to_be_visible()
     assert looking.changes() == [("POST", f"benchmarks/{RUN}/report", {})]
@@ -156,3 +160,13 @@ def test_a_report_that_does_not_come_is_told(looking: Looking) -> None:
     expect(page.locator("#made")).to_contain_text("is not there yet")
     expect(page.get_by_role("button", name=ANEW)).to_be_visible()
     assert len([path for _, path, _ in looking.world.calls[asked:] if path.endswith("report")]) < 80
+
+
+def test_standing_fleets_are_listed_with_their_nodes_and_their_end(looking: Looking) -> None:
+    role = {"role": "workers", "desired": 5, "in_service": 4, "ready": 3, "failed": 0, "starting": 1, "leaving": 0}
+    told = {key: value for key, value in run(status="RUNNING", ended_at=None, cost=None).items() if key != "run"}
+    looking.world.fleets = [told | {"fleet": RUN, "name": "night-workers", "roles": [role]}]
+    page = looking.go("runs")
+    row = page.get_by_role("region", name="Standing fleets").get_by_role("row", name=re.compile("night-workers"))
+    for words in ("workers 3 of 5", "21 Nov 2026, 19:03:12 UTC", "1.31 USD"):
+        expect(row).to_contain_text(words)

@@ -7,6 +7,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from cli.api import Answer
+from tests.unit.cli.conftest import event
 from tests.unit.cli.page.conftest import Looking
 
 
@@ -30,6 +31,17 @@ def test_units_are_searched_and_sorted(looking: Looking) -> None:
     assert page.title() == "api/orders · Troop"
     page.go_back()
     expect(page.get_by_label("Search")).to_have_value("ORD")
+
+
+def test_the_list_tells_why_one_is_left_alone_until_when_and_whose_it_is(looking: Looking) -> None:
+    looking.world.add("closing", opt_out=True, reason="month-end closing", until="2099-12-31", owner="finance")
+    page = looking.page
+    page.get_by_role("button", name="Load anew").click()
+    for words in ("month-end", "finance", "2099-12"):
+        page.get_by_label("Search").fill(words)
+        expect(page.locator("tbody tr")).to_have_count(1)
+        row = page.get_by_role("row", name=re.compile("^closing ?finance"))
+        expect(row).to_contain_text("opted out until 2099-12-31: month-end closing")
 
 
 def test_two_thousand_units_stay_usable(looking: Looking) -> None:
@@ -70,6 +82,30 @@ def test_a_malformed_unit_does_not_take_part(looking: Looking) -> None:
     looking.go("units/bad")
     expect(page.locator(".headline .badge")).to_have_text("malformed")
     expect(page.get_by_role("button", name="Opt out")).to_be_visible()
+    expect(page.get_by_role("button", name="Opt in")).to_have_count(0)  # that mends nothing
+
+
+def test_a_list_that_is_old_is_loaded_anew_by_whoever_comes_back(looking: Looking) -> None:
+    page = looking.page
+    page.clock.install()
+    looking.go("units")
+    page.reload()
+    expect(page.get_by_text(re.compile(r"Loaded at \d\d:\d\d:\d\d UTC"))).to_be_visible()
+    for seconds, times in ((30, 0), (40, 1)):
+        looking.go("units/web")
+        expect(page.get_by_role("heading", name="web")).to_be_visible()
+        page.clock.fast_forward(seconds * 1_000)
+        asked = len(looking.world.calls)
+        page.get_by_role("link", name="← Units").click()
+        expect(page.locator("tbody tr")).to_have_count(3)
+        assert [path for _, path, _ in looking.world.calls[asked:]].count("groups") == times
+
+
+def test_an_address_of_no_unit_is_explained_to_people(looking: Looking) -> None:
+    page = looking.go("units/no~2Fsuch")
+    expect(page.get_by_role("heading", name="There is no unit no/such")).to_be_visible()
+    page.get_by_role("link", name="the list of units").click()
+    expect(page.get_by_role("heading", name="Units")).to_be_visible()
 
 
 def test_opting_out_asks_and_sends_the_version(looking: Looking) -> None:
@@ -96,6 +132,16 @@ def test_opting_out_asks_and_sends_the_version(looking: Looking) -> None:
     assert looking.changes()[1][2] == {"opt_in": True, "opt_out": None, "until": None, "reason": None, "version": 1}
 
 
+def test_until_today_can_be_chosen_where_the_day_ends_late(looking: Looking) -> None:
+    page = looking.page
+    page.clock.set_fixed_time("2026-11-24T02:00:00Z")  # in America it is still the 23rd
+    looking.go("units/web")
+    page.get_by_role("button", name="Opt out").click()
+    page.get_by_role("dialog").get_by_label("Until").fill("2026-11-23")
+    page.get_by_role("dialog").get_by_role("button", name="Opt out").click()
+    expect(page.locator("#flash")).to_have_text("web is left alone until 2026-11-23, that day included.")
+
+
 def test_a_unit_that_has_not_recovered_is_put_back(looking: Looking) -> None:
     looking.world.units["web"]["unrecovered"] = "2026-11-20#web"
     page = looking.go("units/web")
@@ -104,6 +150,27 @@ def test_a_unit_that_has_not_recovered_is_put_back(looking: Looking) -> None:
     page.get_by_role("dialog").get_by_role("button", name="Put back").click()
     expect(page.get_by_text("has not recovered")).to_have_count(0)
     assert looking.changes()[0][2]["unrecovered"] is False
+
+
+def test_what_has_not_recovered_is_left_alone_and_leads_to_its_event(looking: Looking) -> None:
+    looking.world.add("sick", unrecovered="od#sick#a~key")
+    looking.world.add("lost", unrecovered="2026-11-19#lost")  # of which the last events tell nothing
+    looking.world.add("bad", problem="tag troop:probability is 'often'")
+    on_demand = event("sick", status="UNRECOVERED", event_id="od#sick#a~key", id="od~sick~23a~7Ekey", detail="2 of 3")
+    looking.world.events = [on_demand]
+    page = looking.page
+    page.get_by_role("button", name="Load anew").click()
+    page.get_by_label("Show", exact=True).select_option("out")
+    expect(page.locator("tbody tr")).to_have_count(3)
+    assert rows(page) == ["bad", "lost", "sick"]
+    expect(page.get_by_role("row", name=re.compile("^lost"))).to_contain_text("from its termination of 2026-11-19")
+    page.get_by_role("link", name="sick").click()
+    said = "It has not recovered from the termination of i-0abc at 20 Nov 2026, 10:00:00 UTC, and is left alone"
+    expect(page.locator(".problem")).to_contain_text(said)
+    expect(page.get_by_role("row", name=re.compile("^Takes part"))).to_contain_text("not now")
+    page.locator(".problem").get_by_role("link").click()
+    expect(page.get_by_role("heading", name="Termination of i-0abc")).to_be_visible()
+    expect(page.locator("main")).to_contain_text("2 of 3")
 
 
 def test_somebody_elses_change_in_between_is_shown_and_not_undone(looking: Looking) -> None:

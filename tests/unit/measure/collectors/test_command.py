@@ -37,7 +37,7 @@ def run(*arguments: object) -> int:
 
 def test_samples_of_jmeter_become_operations(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("jtl", DATA / "jmeter-5.6.3.jtl", DATA / "jmeter-5.6.3.jtl") == 0
-    found = operations_in(results)
+    found = operations_in(results, [])
     assert found["missing"].errors == {"404": 64}
     assert found["GET-the-home-page-4f4e59ec"].times.count == 64
     assert found["GET-the-home-page-4f4e59ec"].over_time is not None
@@ -47,7 +47,7 @@ def test_samples_of_jmeter_become_operations(results: Path, capsys: pytest.Captu
 def test_jobs_of_fio_become_operations(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TROOP_MEASURED_SECONDS", "2")
     assert run("fio", DATA / "fio-3.33-client.json") == 0
-    assert set(operations_in(results)) == {"reads:read", "writes:write"}
+    assert set(operations_in(results, [])) == {"reads:read", "writes:write"}
 
 
 def test_runs_of_wrk_stay_apart(results: Path) -> None:
@@ -56,7 +56,7 @@ def test_runs_of_wrk_stay_apart(results: Path) -> None:
     rows = separate_in(results, problems)
     assert problems == []
     assert [(row.tool, row.operation, row.count) for row in rows] == [("wrk", "home", 282_619), ("wrk", "home", 16)]
-    assert operations_in(results) == {}
+    assert operations_in(results, []) == {}
 
 
 def test_tests_of_iozone_and_a_summary_of_cassandra_stress_stay_apart(results: Path) -> None:
@@ -76,7 +76,7 @@ def test_tests_of_iozone_and_a_summary_of_cassandra_stress_stay_apart(results: P
 def test_with_its_log_cassandra_stress_is_operations(results: Path) -> None:
     log = DATA / "cassandra-stress.hlog"
     assert run("cassandra-stress", DATA / "cassandra-stress-mixed.txt", "--hdr", log) == 0
-    found = operations_in(results)
+    found = operations_in(results, [])
     assert (found["READ"].times.count, found["WRITE"].times.count) == (860, 1260)
     assert found["WRITE"].errors == {"failed": 7}
     assert separate_in(results, []) == ()
@@ -85,7 +85,7 @@ def test_with_its_log_cassandra_stress_is_operations(results: Path) -> None:
 def test_a_log_of_histograms_needs_to_be_told_its_tag(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = DATA / "cassandra-stress.hlog"
     assert run("hdr", log, "--tag", "READ-st", "--operation", "read") == 0
-    assert operations_in(results)["read"].times.count == 860
+    assert operations_in(results, [])["read"].times.count == 860
     assert run("hdr", log, "--operation", "read") == 1
     assert "choose one, or they count twice" in capsys.readouterr().err
 
@@ -122,7 +122,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_written(results: Path, caps
     told = capsys.readouterr().err.splitlines()
     assert [line.split(": ")[0] for line in told[1:]] == [f"{empty}:1", f"{cut}:97", f"{cut}:97"]
     assert "missing.jtl" in told[0]
-    assert sum(operation.times.count for operation in operations_in(results).values()) == 64
+    assert sum(operation.times.count for operation in operations_in(results, []).values()) == 64
 
 
 def test_a_folder_that_is_not_there_is_an_error_and_no_stack(results: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from troop.measure.collectors import fio
 from troop.measure.collectors.common import CollectorError, Problems
+from troop.measure.operations import Operations
 
 DATA = Path(__file__).with_name("data")
 MEASURED = 2.0
@@ -115,7 +116,7 @@ def document() -> dict[str, Any]:
     return found
 
 
-def told(document: dict[str, Any]) -> tuple[fio.Operations, list[str]]:
+def told(document: dict[str, Any]) -> tuple[Operations, list[str]]:
     problems = Problems()
     return fio.operations(json.dumps(document), "a.json", MEASURED, problems), problems.lines()
 
@@ -174,3 +175,12 @@ def test_a_last_result_that_was_cut_off_leaves_the_one_before(part: float) -> No
     length = text.index('"fio version"') + 20 + int(len(text) * part)
     assert fio.operations(text + text[:length], "a.json", MEASURED, problems) == whole
     assert "the result before it counts" in problems.lines()[-1]
+
+
+def test_very_many_jobs_are_as_many_operations_as_a_node_may_have() -> None:
+    document = json.loads((DATA / "fio-3.33.json").read_text())
+    job = document["jobs"][0]
+    document["jobs"] = [{**job, "jobname": f"job{n}"} for n in range(80)]
+    found = fio.operations(json.dumps(document), "a", MEASURED, Problems())
+    assert len(found) == 64
+    assert found["other"].times.count == 17 * found["job0:read"].times.count

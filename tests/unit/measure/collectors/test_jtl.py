@@ -88,6 +88,9 @@ def test_a_log_without_its_header_is_refused(header: str, said: str) -> None:
         ("1795287010000,7,read,200,tru", "a.jtl:3: it has 5 columns, and the header has 6"),
         ("1795287010000,x,read,200,true,1", "a.jtl:3: invalid literal"),
         ("1795287010000,-7,read,200,true,1", "a.jtl:3: elapsed is -7"),
+        ("17952x,7,read,200,true,1", "a.jtl:3: invalid literal"),
+        ("1795287010000,7,read,200,true,-1", "a.jtl:3: bytes is -1: must be from 0 to "),
+        (f"1795287010000,7,read,200,true,{2**53}", f"a.jtl:3: bytes is {2**53}"),
         ("1795287010000,7,read,200,maybe,1", "a.jtl:3: success is 'maybe'"),
         ('1795287010000,7,"read,200,true,1', "a.jtl:"),
     ],
@@ -96,6 +99,19 @@ def test_a_damaged_line_is_told_and_the_rest_is_kept(row: str, said: str) -> Non
     found, (problem, *_) = read(samples("1795287010000,5,read,200,true,1", row))
     assert said in problem
     assert found["read"].times.count == 1
+
+
+def test_moments_in_words_are_told_once_with_what_to_set() -> None:
+    problems = Problems()
+    rows = [f"2026/11/22 03:00:0{n}.123,5,read,200,true,1" for n in range(9)]
+    found = jtl.counted(io.StringIO(samples(*rows, "1795287010000,5,read,200,true,1")), "a.jtl", EVER, problems)
+    assert found.operations["read"].times.count == 1
+    blind, told, more = problems.lines()
+    assert (blind, more) == (BLIND, "and 8 more")
+    assert told == (
+        "a.jtl:2: timeStamp is '2026/11/22 03:00:00.123': must be in milliseconds: let JMeter save it so "
+        "(jmeter.save.saveservice.timestamp_format=ms)"
+    )
 
 
 def test_lines_after_a_damaged_one_count() -> None:

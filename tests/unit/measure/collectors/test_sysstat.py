@@ -66,6 +66,54 @@ def test_iostats_first_report_is_of_the_time_since_boot_and_left_out() -> None:
     assert samples.series["memory_used"] == samples.series["network_sent_bytes"] == [None] * 3
 
 
+def by_iostat(*disks: dict[str, float], **cpu: float) -> str:
+    """iostat's JSON of a report a second, each of one disk."""
+    idle = {"user": 1.0, "nice": 0.0, "system": 0.0, "iowait": 0.0, "steal": 0.0, **cpu}
+    told = [
+        {"timestamp": f"2026-11-21T21:45:{n:02}+0000", "avg-cpu": idle, "disk": [{"disk_device": "vda", **disk}]}
+        for n, disk in enumerate(disks)
+    ]
+    return json.dumps({"sysstat": {"hosts": [{"statistics": told}]}})
+
+
+@pytest.mark.parametrize(
+    ("names", "unit"),
+    [
+        (("rkB/s", "wkB/s"), 1024),
+        (("kB_read/s", "kB_wrtn/s"), 1024),
+        (("rMB/s", "wMB/s"), 1024**2),
+        (("MB_read/s", "MB_wrtn/s"), 1024**2),
+    ],
+)
+def test_iostat_tells_bytes_in_units_of_its_options(names: tuple[str, str], unit: int) -> None:
+    problems = Problems()
+    samples = sysstat.samples(by_iostat({}, dict(zip(names, (3.0, 0.5), strict=True))), "a.json", problems)
+    assert problems.lines() == []
+    assert (samples.series["disk_read_bytes"], samples.series["disk_write_bytes"]) == ([3 * unit], [unit // 2])
+
+
+def test_reads_and_writes_in_one_are_told_once_and_the_rest_is_kept() -> None:
+    """As of iostat -x -s."""
+    problems = Problems()
+    samples = sysstat.samples(by_iostat(*[{"tps": 2.0, "kB/s": 9.0}] * 30), "a.json", problems)
+    assert samples.series["cpu_user"] == [10] * 29
+    assert samples.series["disk_read_bytes"] == [None] * 29
+    (said,) = problems.lines()
+    assert said == "a.json:1: it does not tell reads and writes of disks apart: run iostat without -s"
+
+
+def test_the_first_report_counts_where_it_is_said_to() -> None:
+    """Of iostat -y; it took as long as the next one."""
+    disks = [{"rkB/s": float(n), "wkB/s": 0.0, "r/s": float(n), "w/s": 0.0} for n in range(1, 4)]
+    problems = Problems()
+    samples = sysstat.samples(by_iostat(*disks), "a.json", problems, without_boot=True)
+    assert (samples.start, samples.series["disk_reads"]) == (1_795_297_499, [1, 2, 3])
+    assert sysstat.samples(by_iostat(*disks), "a.json", problems).series["disk_reads"] == [2, 3]
+    assert problems.lines() == []
+    with pytest.raises(CollectorError, match="no interval"):
+        sysstat.samples(by_iostat(disks[0]), "a.json", problems, without_boot=True)
+
+
 def every_ten_seconds(*ends: tuple[int, int]) -> str:
     """sadf's JSON of intervals that ended so many seconds after 12:00:00, and took so long; 2 reads a second in all."""
     told = [
@@ -114,6 +162,7 @@ def test_intervals_before_the_cut_are_kept(name: str) -> None:
         ("Linux 6.1 (vm)  11/21/26  _x86_64_\n", "a.json:1: it is no JSON of sysstat's"),
         ('{"sysstat": {"hosts": []}}', "a.json:1: it has no interval"),
         ('{"sysstat": {"hosts": [{"statistics": [{"avg-cpu": {}}]}]}}', "run iostat with -t"),
+        ('{"sysstat": {"hosts": [{"statistics": [{"timestamp": {}}]}]}}', "it has no 'date'"),
     ],
 )
 def test_what_tells_of_no_interval_is_refused(text: str, said: str) -> None:
@@ -125,7 +174,7 @@ def test_what_tells_of_no_interval_is_refused(text: str, said: str) -> None:
 def test_an_interval_a_second_shorter_or_longer_than_others_is_kept(phase: int) -> None:
     """sadc wakes up a moment late, and then in time again."""
     ends = ((10, 10), (20, 10), (29, 9), (40, 11), (50, 10), (61, 11), (70, 9), (80, 10))
-    taken = [(1_000_000_000 + phase + end, seconds, {"memory_used": end}) for end, seconds in ends]
+    taken = [(1_000_000_000 + phase + end, seconds, {"memory_used": float(end)}) for end, seconds in ends]
     found = sysstat._in_line(taken, "a.json")
     assert (found.start - 1_000_000_000, found.interval_seconds) == (10 if phase >= 5 else 0, 10)
     assert found.series["memory_used"] == [10, 20, 29, 40, 50, 61, 70, 80]
@@ -133,6 +182,7 @@ def test_an_interval_a_second_shorter_or_longer_than_others_is_kept(phase: int) 
 
 def test_an_interval_as_long_as_several_fills_them() -> None:
     taken = [
-        (1_000_000_000 + end, seconds, {"memory_used": end}) for end, seconds in ((10, 10), (20, 10), (51, 31), (60, 9))
+        (1_000_000_000 + end, seconds, {"memory_used": float(end)})
+        for end, seconds in ((10, 10), (20, 10), (51, 31), (60, 9))
     ]
     assert sysstat._in_line(taken, "a.json").series["memory_used"] == [10, 20, 51, 51, 51, 60]

@@ -1,0 +1,169 @@
+"""A run's documents in the results bucket: what the workflow writes, and what nodes have written.
+
+Nodes write what they like under their own keys: what is too large, or no JSON, is read as None, and the reader judges.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from troop.bench import names
+from troop.measure.summary import MOST_BYTES
+
+THREADS = 16
+WINDOW, WINDOW_BYTES = THREADS, 16 * 1024 * 1024
+"""Documents that are held in memory at a time, and how many bytes of them, if there is more than one: a summary of many
+operations can have megabytes, and takes ten times as much in memory.
+"""
+
+MOST_OUTPUT = 4 * 1024 * 1024
+"""Of a node's output, unpacked: what lies beyond is left unread."""
+
+PUTS = 5
+"""Tries to put an object that somebody else is putting."""
+
+_THERE, _AT_THE_SAME_TIME = frozenset({"PreconditionFailed", "412"}), frozenset({"ConditionalRequestConflict", "409"})
+
+TAIL_LINES, TAIL_CHARACTERS = 15, 1200
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An object as the bucket lists it."""
+
+    key: str
+    modified: datetime
+    size: int
+
+
+@dataclass(frozen=True)
+class CellStore:
+    """``client``: S3's, with at least :data:`THREADS` connections."""
+
+    client: Any
+    bucket: str
+
+    def write(self, key: str, document: Any) -> None:
+        self.put(key, json.dumps(document, separators=(",", ":")).encode(), "application/json")
+
+    def put(self, key: str, body: bytes, kind: str = "application/octet-stream") -> None:
+        self.client.put_object(Bucket=self.bucket, Key=key, Body=body, ContentType=kind)
+
+    def put_once(self, key: str, body: bytes, kind: str = "application/octet-stream") -> bytes:
+        """Puts an object unless there is one, as when several cells do it at a time; the content that is there now.
+
+        Raises:
+            ClientError: S3 refused.
+        """
+        for left in range(PUTS - 1, -1, -1):
+            try:
+                self.client.put_object(Bucket=self.bucket, Key=key, Body=body, ContentType=kind, IfNoneMatch="*")
+                return body
+            except ClientError as error:
+                code = error.response["Error"]["Code"]
+                if code in _THERE:
+                    break
+                if code not in _AT_THE_SAME_TIME or not left:
+                    raise
+        return self.get(key)
+
+    def get(self, key: str) -> bytes:
+        """An object's content.
+
+        Raises:
+            ClientError: there is none.
+        """
+        body: bytes = self.client.get_object(Bucket=self.bucket, Key=key)["Body"].read()
+        return body
+
+    def find(self, key: str) -> bytes | None:
+        """An object's content; None when there is none.
+
+        The bucket is asked for its list: to a reader who may list only a part of it, S3 does not say of a single object
+        that it is missing, but refuses.
+        """
+        answer = self.client.list_objects_v2(Bucket=self.bucket, Prefix=key, MaxKeys=1)
+        return self.get(key) if any(one["Key"] == key for one in answer.get("Contents", [])) else None
+
+    def read(self, key: str) -> Any:
+        """A document that the workflow or the API has written.
+
+        Raises:
+            ClientError: there is none.
+            ValueError: it is no JSON.
+        """
+        return json.loads(self.get(key))
+
+    def find_document(self, key: str) -> Any:
+        """As :meth:`read`; None when there is none."""
+        body = self.find(key)
+        return None if body is None else json.loads(body)
+
+    def listed(self, prefix: str) -> dict[str, Listed]:
+        """What nodes have written below a prefix, by their ids."""
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
+        found = (Listed(o["Key"], o["LastModified"], o["Size"]) for page in pages for o in page.get("Contents", []))
+        return {names.node_of(one.key): one for one in found}
+
+    def documents(self, objects: Iterable[Listed]) -> Iterator[tuple[str, Any]]:
+        """Nodes' documents with their ids, several read at once; None for one that cannot be read as JSON, or has more
+        than :data:`~troop.measure.summary.MOST_BYTES`.
+        """
+        with ThreadPoolExecutor(THREADS) as pool:
+            for some in _windows(objects):
+                yield from zip((names.node_of(one.key) for one in some), pool.map(self._document, some), strict=True)
+
+    def _document(self, listed: Listed) -> Any:
+        if listed.size > MOST_BYTES:
+            return None
+        try:
+            return self.read(listed.key)
+        except (ValueError, RecursionError):
+            return None
+
+    def put_log(self, key: str, text: str) -> None:
+        """Keeps output the way nodes do, packed."""
+        self.put(key, gzip.compress(text.encode(), mtime=0), "application/gzip")
+
+    def tail(self, key: str) -> str:
+        """The last lines of a node's output; "" when there is none, or none that can be read."""
+        packed = self.find(key)
+        if packed is None:
+            return ""
+        text = b""
+        with suppress(OSError, EOFError, zlib.error):  # of what is cut off, the beginning is enough
+            text = gzip.GzipFile(fileobj=io.BytesIO(packed)).read(MOST_OUTPUT)
+        return last_lines(text.decode(errors="replace"))
+
+
+def _windows(objects: Iterable[Listed]) -> Iterator[list[Listed]]:
+    some: list[Listed] = []
+    size = 0
+    for one in objects:
+        if some and (len(some) == WINDOW or size + one.size > WINDOW_BYTES):
+            yield some
+            some, size = [], 0
+        some.append(one)
+        size += one.size
+    if some:
+        yield some
+
+
+def last_lines(text: str) -> str:
+    return "\n".join(text.splitlines()[-TAIL_LINES:])[-TAIL_CHARACTERS:]
+
+
+def newest(objects: Iterable[Listed], most: int) -> Sequence[Listed]:
+    """At most so many, those that were written last."""
+    return sorted(objects, key=lambda one: (one.modified, one.key))[-most:]

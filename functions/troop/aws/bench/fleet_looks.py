@@ -1,0 +1,164 @@
+"""Looks at a cell's fleets: who serves, who runs, why some were not launched, what a node's console said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from troop.aws.bench.backups import HEALTHY, stays
+from troop.bench import names
+from troop.bench.booting import FleetSeen
+from troop.tags import CELL_TAG, RUN_TAG
+
+FROZEN = ("Launch", "ReplaceUnhealthy", "AZRebalance")
+"""Once all nodes are on the roster, none is added, replaced or moved."""
+
+ACTIVITIES = 50
+"""The newest ones that are looked through for why launches fail."""
+
+AT_ONCE = 100
+
+TAKEN_BACK = ("Server.SpotInstanceTermination", "Server.SpotInstanceShutdown")
+"""What EC2 gives as the reason why an instance ended."""
+
+SERVING = "InService"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Ids of instances that are over, or nearly.
+
+    Attributes:
+        taken: those that spot has taken back.
+        unexplained: those that shut down, and of which EC2 does not say why (yet).
+    """
+
+    taken: frozenset[str]
+    unexplained: frozenset[str]
+
+
+@dataclass(frozen=True)
+class FleetLooks:
+    """Reads, and the one switch that keeps a fleet as it is."""
+
+    ec2: Any
+    autoscaling: Any
+
+    def fleets(self, run: str, cell: str, wanted: Mapping[str, int]) -> list[FleetSeen]:
+        """The groups as they are, with why launches failed where some are missing.
+
+        Args:
+            wanted: how many nodes each role is to have.
+
+        Returns:
+            One for each role, in the order of their names; also for one whose group is not there (any more).
+        """
+        own = {names.fleet_name(run, cell, role): role for role in wanted}
+        backups = {names.backup_name(run, cell, role): role for role in wanted}
+        found = self._groups(sorted(own | backups))
+        return [
+            self._seen(role, wanted[role], found.get(name), found.get(names.backup_name(run, cell, role)))
+            for name, role in sorted(own.items())
+        ]
+
+    def _groups(self, ordered: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Those of some names that there are, but for those that are being deleted."""
+        found = {}
+        for i in range(0, len(ordered), AT_ONCE):
+            pages = self.autoscaling.get_paginator("describe_auto_scaling_groups").paginate(
+                AutoScalingGroupNames=ordered[i : i + AT_ONCE], PaginationConfig={"PageSize": AT_ONCE}
+            )
+            for page in pages:
+                for group in page["AutoScalingGroups"]:
+                    if not group.get("Status"):
+                        found[group["AutoScalingGroupName"]] = group
+        return found
+
+    def _seen(self, role: str, wanted: int, own: dict[str, Any] | None, backup: dict[str, Any] | None) -> FleetSeen:
+        groups = [group for group in (own, backup) if group]
+        instances = [instance for group in groups for instance in group["Instances"]]
+        serving = frozenset(i["InstanceId"] for i in instances if _serves(i))
+        asked = len(serving) < wanted
+        return FleetSeen(
+            role,
+            serving,
+            frozenset(i["InstanceId"] for i in instances) - serving,
+            self._refusals(own) if own and asked else (),
+            exists=own is not None,
+            groups=tuple(group["AutoScalingGroupName"] for group in groups),
+            granted=sum(map(stays, own["Instances"] if own else ())) + (backup["DesiredCapacity"] if backup else 0),
+            backup_refusals=(self._refusals(backup) if asked else ()) if backup else None,
+        )
+
+    def _refusals(self, group: dict[str, Any]) -> tuple[str, ...]:
+        answer = self.autoscaling.describe_scaling_activities(
+            AutoScalingGroupName=group["AutoScalingGroupName"], MaxRecords=ACTIVITIES
+        )
+        failed = [a for a in answer["Activities"] if a["StatusCode"] == "Failed"]
+        return tuple(a.get("StatusMessage") or a.get("Description") or "no reason given" for a in failed)
+
+    def freeze(self, groups: Iterable[str]) -> None:
+        """From now on the groups of these names launch, replace and move nothing."""
+        for name in groups:
+            self.autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=list(FROZEN))
+
+    def running(self, run: str, cell: str) -> dict[str, frozenset[str]]:
+        """Ids of the cell's instances that run, each with the ids of its volumes.
+
+        By tag, not by id: EC2 refuses a call that names a single instance it has forgotten.
+        """
+        return {
+            i["InstanceId"]: frozenset(d["Ebs"]["VolumeId"] for d in i.get("BlockDeviceMappings", []) if "Ebs" in d)
+            for i in self._instances(run, cell, ["running"])
+        }
+
+    def ended(self, run: str, cell: str) -> Ended:
+        """The cell's instances that are over, or nearly."""
+        found = list(self._instances(run, cell, ["shutting-down", "terminated", "stopping", "stopped"]))
+        why = {i["InstanceId"]: (i.get("StateReason") or {}).get("Code") for i in found}
+        going = {i["InstanceId"] for i in found if i["State"]["Name"] == "shutting-down"}
+        return Ended(
+            frozenset(i for i, code in why.items() if code in TAKEN_BACK),
+            frozenset(i for i in going if not why[i]),
+        )
+
+    def described(self, run: str, cell: str) -> dict[str, dict[str, Any]]:
+        """The cell's instances that run, by id, as EC2 describes them."""
+        return {i["InstanceId"]: i for i in self._instances(run, cell, ["running"])}
+
+    def existing(self, run: str, cell: str) -> frozenset[str]:
+        """Ids of the cell's instances that EC2 still knows, those that are over too."""
+        states = ["pending", "running", "shutting-down", "terminated", "stopping", "stopped"]
+        return frozenset(i["InstanceId"] for i in self._instances(run, cell, states))
+
+    def _instances(self, run: str, cell: str, states: list[str]) -> Iterable[dict[str, Any]]:
+        filters = [
+            {"Name": f"tag:{RUN_TAG}", "Values": [run]},
+            {"Name": f"tag:{CELL_TAG}", "Values": [cell]},
+            {"Name": "instance-state-name", "Values": states},
+        ]
+        pages = self.ec2.get_paginator("describe_instances").paginate(
+            Filters=filters, PaginationConfig={"PageSize": 1000}
+        )
+        return (i for page in pages for reservation in page["Reservations"] for i in reservation["Instances"])
+
+    def console(self, instance_id: str) -> str:
+        """What an instance has printed on its console; "" when EC2 has nothing (any more)."""
+        try:
+            answer = self.ec2.get_console_output(InstanceId=instance_id, Latest=True)
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            if code == "UnsupportedOperation":  # not of Nitro: what it printed at boot is kept all the same
+                answer = self.ec2.get_console_output(InstanceId=instance_id)
+            elif code == "InvalidInstanceID.NotFound":
+                return ""
+            else:
+                raise
+        return str(answer.get("Output") or "")
+
+
+def _serves(instance: dict[str, Any]) -> bool:
+    return bool(instance["LifecycleState"] == SERVING and instance["HealthStatus"] == HEALTHY)

@@ -1,0 +1,170 @@
+"""Finds what runs have created, by its tags, and removes it; what does not carry this deployment's tag is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from troop import moments
+from troop.aws.bench.instance_facts import purchase_of
+from troop.bench.record import Disk, Kind
+from troop.bench.teardown import Seen
+from troop.tags import CELL_TAG, DEPLOYMENT_TAG, EXPIRES_TAG, FLEET_TAG, RUN_TAG
+
+TERMINATED_AT_ONCE = 100
+"""Instances in one call."""
+
+_LIVING = ["pending", "running", "shutting-down", "stopping", "stopped"]
+"""The states of instances that are not gone; a terminated one stays visible for an hour or so."""
+
+_MISSING = frozenset(
+    {
+        "InvalidInstanceID.NotFound",
+        "InvalidVolume.NotFound",
+        "InvalidGroup.NotFound",
+        "InvalidGroupId.NotFound",
+        "InvalidLaunchTemplateId.NotFound",
+        "InvalidLaunchTemplateName.NotFoundException",
+    }
+)
+
+Refusals = dict[Seen, str]
+"""What could not be asked to go yet, and why."""
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    """Of one deployment: what carries its tag and the tag of a run.
+
+    Each removal asks once and does not wait. What is gone already counts as asked.
+    """
+
+    ec2: Any
+    autoscaling: Any
+    deployment: str
+
+    def find(self, run: str | None = None, cell: str | None = None) -> list[Seen]:
+        """All that exists of a run, or of one cell of it; without a run, of all runs."""
+        wanted = {DEPLOYMENT_TAG: self.deployment, RUN_TAG: run, CELL_TAG: cell}
+        filters = [{"Name": f"tag:{key}", "Values": [value]} for key, value in wanted.items() if value is not None]
+        if run is None:
+            filters.append({"Name": "tag-key", "Values": [RUN_TAG]})
+        # Held against the tags once more: all that is found here is removed.
+        return [one for one in self._all(filters) if run in (None, one.run) and cell in (None, one.cell)]
+
+    def remove(self, these: Sequence[Seen]) -> Refusals:
+        """Asks for all of them to go, in this order; one that is refused does not stop the others."""
+        refused: Refusals = {}
+        instances = [one for one in these if one.kind is Kind.INSTANCE]
+        for one in these:
+            if one.kind is not Kind.INSTANCE:
+                self._attempt(one, refused)
+            elif one is instances[0]:
+                self._terminate(instances, refused)
+        return refused
+
+    # Finding
+
+    def _all(self, filters: list[dict[str, Any]]) -> Iterator[Seen]:
+        for one in self._pages(self.autoscaling, "describe_auto_scaling_groups", "AutoScalingGroups", filters):
+            name = one["AutoScalingGroupName"]
+            # A group on its way out has a status; any other has none.
+            going = bool(one.get("Status"))
+            yield from self._seen(one, Kind.AUTO_SCALING_GROUP, name, name, one["CreatedTime"], going=going)
+        living = {"Name": "instance-state-name", "Values": _LIVING}
+        for reservation in self._pages(self.ec2, "describe_instances", "Reservations", [*filters, living]):
+            for one in reservation["Instances"]:
+                going, ident = one["State"]["Name"] == "shutting-down", one["InstanceId"]
+                for seen in self._seen(one, Kind.INSTANCE, ident, ident, one["LaunchTime"], going=going):
+                    zone = one.get("Placement", {}).get("AvailabilityZone")
+                    kind, purchase = one.get("InstanceType"), purchase_of(one)
+                    yield replace(seen, instance_type=kind, zone=zone, purchase=purchase)
+        for one in self._pages(self.ec2, "describe_volumes", "Volumes", filters):
+            going, ident = one["State"] in ("deleting", "deleted"), one["VolumeId"]
+            held = one["State"] == "in-use" or bool(one.get("Attachments"))
+            disk = Disk(one["VolumeType"], one["Size"], one.get("Iops"), one.get("Throughput"))
+            for seen in self._seen(one, Kind.VOLUME, ident, ident, one["CreateTime"], going=going, held=held):
+                yield replace(seen, disk=disk)
+        for one in self._pages(self.ec2, "describe_launch_templates", "LaunchTemplates", filters):
+            ident, name = one["LaunchTemplateId"], one["LaunchTemplateName"]
+            yield from self._seen(one, Kind.LAUNCH_TEMPLATE, ident, name, one["CreateTime"])
+        for one in self._pages(self.ec2, "describe_security_groups", "SecurityGroups", filters):
+            yield from self._seen(one, Kind.SECURITY_GROUP, one["GroupId"], one["GroupName"], None)
+
+    def _pages(self, client: Any, call: str, field: str, filters: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for page in client.get_paginator(call).paginate(Filters=filters):
+            yield from page[field]
+
+    def _seen(
+        self,
+        raw: dict[str, Any],
+        kind: Kind,
+        ident: str,
+        name: str,
+        created_at: datetime | None,
+        going: bool = False,
+        held: bool = False,
+    ) -> Iterator[Seen]:
+        tags = {tag["Key"]: tag.get("Value", "") for tag in raw.get("Tags", [])}
+        if tags.get(DEPLOYMENT_TAG) != self.deployment or not tags.get(RUN_TAG):
+            return
+        run, cell, expires = tags[RUN_TAG], tags.get(CELL_TAG, ""), _moment(tags.get(EXPIRES_TAG, ""))
+        yield Seen(run, cell, kind, ident, name, going, held, created_at, expires, role=tags.get(FLEET_TAG))
+
+    # Removing
+
+    def _attempt(self, one: Seen, refused: Refusals) -> None:
+        calls: dict[Kind, Callable[[], Any]] = {
+            Kind.AUTO_SCALING_GROUP: lambda: self.autoscaling.delete_auto_scaling_group(
+                AutoScalingGroupName=one.id, ForceDelete=True
+            ),
+            Kind.VOLUME: lambda: self.ec2.delete_volume(VolumeId=one.id),
+            Kind.LAUNCH_TEMPLATE: lambda: self.ec2.delete_launch_template(LaunchTemplateId=one.id),
+            Kind.SECURITY_GROUP: lambda: self.ec2.delete_security_group(GroupId=one.id),
+        }
+        try:
+            calls[one.kind]()
+        except ClientError as error:
+            if not _missing(error):
+                refused[one] = _words(error)
+
+    def _terminate(self, instances: Sequence[Seen], refused: Refusals) -> None:
+        for i in range(0, len(instances), TERMINATED_AT_ONCE):
+            some = instances[i : i + TERMINATED_AT_ONCE]
+            try:
+                self.ec2.terminate_instances(InstanceIds=[one.id for one in some])
+            except ClientError:  # all of them, for the sake of one
+                for one in some:
+                    self._terminate_one(one, refused)
+
+    def _terminate_one(self, one: Seen, refused: Refusals) -> None:
+        try:
+            self.ec2.terminate_instances(InstanceIds=[one.id])
+        except ClientError as error:
+            if not _missing(error):
+                refused[one] = _words(error)
+
+
+def described(these: Iterable[Seen], refused: Refusals) -> list[str]:
+    """What there is, in words, each with what spoke against its removal."""
+    return [f"{one.kind.value} {one.id}" + (f" ({refused[one]})" if one in refused else "") for one in these]
+
+
+def _missing(error: ClientError) -> bool:
+    code = error.response["Error"]["Code"]
+    return code in _MISSING or (code == "ValidationError" and "not found" in str(error).lower())
+
+
+def _words(error: ClientError) -> str:
+    return f"{error.response['Error']['Code']}: {error.response['Error'].get('Message', '')[:200]}"
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return moments.parse(text)
+    except ValueError:
+        return None

@@ -1,0 +1,156 @@
+"""The prices of what a run uses: from where AWS tells them, or from what it has told a while ago.
+
+A price that cannot be had is missing, whatever the reason; the reasons are told besides. All of it ends in time for an
+answer of the API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from troop.aws.bench.price_cache import PriceCache
+from troop.aws.bench.price_list import PriceList
+from troop.aws.bench.spot_prices import read_spot_prices
+from troop.bench.money import USD, exact
+from troop.bench.prices import CROSS_ZONE_GB, Prices, VolumePrice
+
+LIST_KEPT, SPOT_KEPT = timedelta(days=1), timedelta(hours=1)
+
+THREADS = 8
+LONGEST_SECONDS = 12.0
+"""For all that is asked for; what has not been answered then is not known."""
+
+YUAN = "CNY"
+
+_SPOT = "spot/"
+_FAILURES = (ClientError, BotoCoreError, ValueError, KeyError, TypeError)
+
+
+@dataclass(frozen=True)
+class PriceBook:
+    """Of one region.
+
+    Attributes:
+        price_list: None where there is none that could be asked.
+        ec2: asked for what spot costs.
+    """
+
+    region: str
+    price_list: PriceList | None
+    ec2: Any
+    cache: PriceCache
+    clock: Callable[[], datetime]
+    longest_seconds: float = LONGEST_SECONDS
+
+    def read(
+        self, types: Collection[str], spot: Mapping[str, Collection[str]], volumes: Collection[str]
+    ) -> tuple[Prices, list[str]]:
+        """The prices there are, and why others are missing.
+
+        Args:
+            types: whose price on demand is wanted.
+            spot: whose price of spot is wanted, each with the zones that count.
+            volumes: types of volumes.
+        """
+        now = self.clock()
+        try:
+            kept = self.cache.read([*types, *volumes, *(_SPOT + name for name in spot)], now)
+        except _FAILURES:
+            kept = {}
+        missing = {name: name for name in (*types, *volumes) if name not in kept}
+        stale = [name for name, zones in spot.items() if not set(zones) <= set(kept.get(_SPOT + name, {}))]
+        asked, why = self._asked(missing, volumes, {name: spot[name] for name in stale}, now)
+        found = kept | asked
+        on_demand = {name: Decimal(str(found[name]["amount"])) for name in types if name in found}
+        by_zone = {name: _decimals(found[_SPOT + name]) for name in spot if found.get(_SPOT + name)}
+        of_volumes = {name: _volume(found[name]) for name in volumes if name in found}
+        return Prices(
+            currency=self._currency(found[name]["currency"] for name in (*types, *volumes) if name in found),
+            on_demand=on_demand,
+            spot=by_zone,
+            volumes=of_volumes,
+            cross_zone_gb=None if self._currency(()) == YUAN else CROSS_ZONE_GB,
+        ), why
+
+    def _currency(self, told: Iterable[str]) -> str:
+        return next(iter(told), YUAN if self.region.startswith("cn-") else USD)
+
+    def _asked(
+        self,
+        names: Iterable[str],
+        volumes: Collection[str],
+        spot: Mapping[str, Collection[str]],
+        now: datetime,
+    ) -> tuple[dict[str, Any], list[str]]:
+        """What AWS tells, kept for the next time."""
+        pool = ThreadPoolExecutor(THREADS)
+        listed: dict[Future[Any], str] = {}
+        if self.price_list is not None:
+            for name in names:
+                listed[pool.submit(self._volume if name in volumes else self._instance, name)] = name
+        prices = pool.submit(self._spot, spot, now) if spot else None
+        done, late = wait([*listed, *([prices] if prices else [])], timeout=self.longest_seconds)
+        pool.shutdown(wait=False, cancel_futures=True)
+        found: dict[str, Any] = {}
+        why: dict[str, None] = {}
+        for future in done:
+            what = "what spot costs" if future is prices else "AWS's price list"
+            try:
+                told = future.result() if future is prices else {listed[future]: future.result()}
+            except _FAILURES as error:
+                why[f"{what} could not be read: {_words(error)}"] = None
+                continue
+            known = {name: price for name, price in told.items() if price}
+            self._keep(known, now)
+            found |= known
+        if late:
+            why["not all prices could be read in time: try again"] = None
+        if self.price_list is None and list(names):
+            why[f"there is no price list for {self.region}"] = None
+        return found, list(why)
+
+    def _instance(self, name: str) -> dict[str, Any] | None:
+        assert self.price_list is not None
+        price = self.price_list.instance(name)
+        return {"amount": price.amount, "currency": price.currency} if price else None
+
+    def _volume(self, name: str) -> dict[str, Any] | None:
+        assert self.price_list is not None
+        found = self.price_list.volume(name)
+        if found is None:
+            return None
+        price, currency = found
+        told = {"gib": price.gib, "iops": list(price.iops), "throughput_mib": price.throughput_mib}
+        return {key: value for key, value in told.items() if value is not None} | {"currency": currency}
+
+    def _spot(self, wanted: Mapping[str, Collection[str]], now: datetime) -> dict[str, Any]:
+        zones = {zone for of_one in wanted.values() for zone in of_one}
+        found = read_spot_prices(self.ec2, wanted, zones, now) if zones else {}
+        return {_SPOT + name: dict(prices) for name, prices in found.items()}
+
+    def _keep(self, found: Mapping[str, Any], now: datetime) -> None:
+        for name, price in found.items():
+            try:
+                self.cache.write(name, price, now, SPOT_KEPT if name.startswith(_SPOT) else LIST_KEPT)
+            except _FAILURES:
+                return  # they are asked for again
+
+
+def _volume(told: Mapping[str, Any]) -> VolumePrice:
+    iops = tuple(Decimal(str(price)) for price in told["iops"])
+    return VolumePrice(exact(told["gib"]), iops, exact(told.get("throughput_mib")))
+
+
+def _decimals(zones: Mapping[str, Any]) -> dict[str, Decimal]:
+    return {zone: Decimal(str(price)) for zone, price in zones.items()}
+
+
+def _words(error: Exception) -> str:
+    return error.response["Error"]["Code"] if isinstance(error, ClientError) else type(error).__name__

@@ -1,0 +1,113 @@
+"""The cells of a run, in the table ``Runs``: what is done, what it came to, and whether it is closed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from troop import moments
+from troop.aws.bench.run_items import CELL, RUN, cell_item, cell_of, key
+from troop.aws.bench.run_rows import IS_OPEN, RunRows
+from troop.aws.transact import ConditionFailed, transact
+from troop.bench.record import FINAL, SCHEMA, Cell, CellStatus
+from troop.errors import MissingRunError
+
+
+@dataclass(frozen=True)
+class RunCells:
+    """The cells of all runs of a deployment."""
+
+    rows: RunRows
+
+    def get(self, run: str, cell: str) -> Cell:
+        """One cell of a run.
+
+        Raises:
+            MissingRunError: there is none.
+        """
+        return cell_of(self.rows.get(run, cell))
+
+    def of(self, run: str) -> list[Cell]:
+        """All cells of a run, in their order."""
+        return [cell_of(item) for item in self.rows.beginning(run, CELL)]
+
+    def add(self, cell: Cell) -> None:
+        """Puts one more cell of an open run; one that is on record already stays as it is.
+
+        Raises:
+            RunClosedError: the run is closed.
+            MissingRunError: there is none.
+        """
+        whose: dict[str, Any] = {"TableName": self.rows.table, "ExpressionAttributeNames": {"#item": "item"}}
+        check = whose | {"Key": key(cell.run, RUN), "ConditionExpression": IS_OPEN}
+        put = whose | {"Item": cell_item(cell), "ConditionExpression": "attribute_not_exists(#item)"}
+        try:
+            transact(self.rows.client, [{"ConditionCheck": check}, {"Put": put}], self.rows.sleep)
+        except ConditionFailed as failed:
+            if failed.part == 0:
+                raise self.rows.closed_or_missing(cell.run) from None
+
+    def change(
+        self,
+        run: str,
+        cell: str,
+        *,
+        phase: str | None = None,
+        at: datetime | None = None,
+        status: CellStatus | None = None,
+        reason: str | None = None,
+        results: list[dict[str, Any]] | None = None,
+    ) -> bool:
+        """Changes what is given. A cell that has come to an end keeps its status, reason and results: then nothing is
+        changed, and the answer is False (True if it is of that status already).
+
+        Args:
+            phase: what the cell is at from now on; any cell can go on to the next one.
+            at: when it began that; needed with a phase. The first moment counts.
+
+        Raises:
+            MissingRunError: there is no such cell.
+        """
+        update, names = ["#schema = :schema"], {"#item": "item", "#schema": "schema"}
+        values: dict[str, Any] = {":schema": SCHEMA}
+        condition = "attribute_exists(#item)"
+        given: dict[str, Any] = {"status": status.value if status else None, "reason": reason, "results": results}
+        for name, value in given.items():
+            if value is not None:
+                update.append(f"#{name} = :{name}")
+                names[f"#{name}"], values[f":{name}"] = name, value
+        if len(update) > 1:
+            names["#status"] = "status"
+            going = [name for name in CellStatus if name not in FINAL]
+            values |= {f":going{i}": name.value for i, name in enumerate(going)}
+            condition += f" AND #status IN ({', '.join(f':going{i}' for i in range(len(going)))})"
+        if phase is not None:
+            if at is None:
+                raise ValueError("a phase needs the moment at which it began")
+            update += ["#phase = :phase", "phases.#began = if_not_exists(phases.#began, :at)"]
+            names |= {"#phase": "phase", "#began": phase}
+            values |= {":phase": phase, ":at": moments.iso(at)}
+        try:
+            self.rows.update(run, CELL + cell, "SET " + ", ".join(update), condition, values, names)
+        except ConditionFailed:
+            return self.get(run, cell).status is status
+        return True
+
+    def close(self, run: str, cell: str, now: datetime) -> None:
+        """From now on nothing may be launched for the cell. Repeating it changes nothing.
+
+        Raises:
+            MissingRunError: there is no such cell.
+        """
+        try:
+            self.rows.update(
+                run,
+                CELL + cell,
+                "SET closed_at = if_not_exists(closed_at, :now)",
+                "attribute_exists(#item)",
+                {":now": moments.iso(now)},
+                {"#item": "item"},
+            )
+        except ConditionFailed:
+            raise MissingRunError(run, cell) from None

@@ -1,0 +1,235 @@
+"""Runs, cells, resources and launches to items of the table ``Runs`` and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from troop import moments
+from troop.aws.dynamo import jsonable, plain, typed
+from troop.bench import costs, spending
+from troop.bench.plan import Variant, variant_document, variant_of
+from troop.bench.record import SCHEMA, Cell, CellStatus, Disk, Expected, Kind, Launch, Resource, Run, RunStatus
+from troop.bench.spending import Terms
+from troop.bench.standing import Counts, Standing
+from troop.tables import BENCHMARK, FLEET, RUN_OPEN
+
+RUN, CELL, RESOURCE, LAUNCH, TERMS = "run", "cell#", "resource#", "launch#", "terms"
+"""How the sort keys begin."""
+
+ENDED = "ended"
+"""Attribute of a launch that was given back."""
+
+Item = Mapping[str, Any]
+
+
+def key(run: str, item: str) -> dict[str, Any]:
+    """The key of an item, typed."""
+    return {"run": {"S": run}, "item": {"S": item}}
+
+
+def key_of(resource: Resource) -> dict[str, Any]:
+    return key(resource.run, f"{RESOURCE}{resource.kind.value}#{resource.name}")
+
+
+def at_of(run: Run) -> str:
+    """Sort key of the indices over runs: by time, and unique."""
+    return f"{moments.iso(run.at)}#{run.run}"
+
+
+def run_item(run: Run) -> dict[str, Any]:
+    """A run as a typed item. ``open`` exists only until it has ended, so that the index over it stays small."""
+    return typed(
+        {
+            "run": run.run,
+            "item": RUN,
+            "schema": SCHEMA,
+            "kind": FLEET if run.standing else BENCHMARK,
+            "at": at_of(run),
+            "open": None if run.ended_at else RUN_OPEN,
+            "name": run.name,
+            "expires_at": moments.iso(run.expires_at),
+            "requested_by": run.requested_by,
+            "cells": run.cells,
+            "nodes": run.nodes,
+            "status": run.status.value,
+            "execution": run.execution,
+            "outcome": run.outcome.value if run.outcome else None,
+            "closed_at": _iso(run.closed_at),
+            "ended_at": _iso(run.ended_at),
+            "reason": run.reason,
+            **(standing_values(run.standing) if run.standing else {}),
+            "estimate": asdict(run.estimate) if run.estimate else None,
+            "cost": costs.to_document(run.cost) if run.cost else None,
+        }
+    )
+
+
+def standing_values(standing: Standing) -> dict[str, Any]:
+    """The attributes that the item of a standing fleet has besides; those that are None are left out of it."""
+    return {
+        "desired": dict(standing.desired),
+        "scaled_at": _iso(standing.scaled_at),
+        "scaled_by": standing.scaled_by,
+        "seen": {role: asdict(counts) for role, counts in standing.seen.items()},
+        "seen_at": _iso(standing.seen_at),
+        "ready_within": standing.ready_within,
+    }
+
+
+def run_of(item: Item) -> Run:
+    """The reverse of :func:`run_item`."""
+    values = plain(item)
+    return Run(
+        run=values["run"],
+        name=values["name"],
+        at=moments.parse(values["at"].partition("#")[0]),
+        expires_at=moments.parse(values["expires_at"]),
+        requested_by=values["requested_by"],
+        cells=int(values["cells"]),
+        nodes=int(values["nodes"]),
+        status=RunStatus(values["status"]),
+        execution=values.get("execution"),
+        outcome=RunStatus(values["outcome"]) if "outcome" in values else None,
+        closed_at=_moment(values, "closed_at"),
+        ended_at=_moment(values, "ended_at"),
+        reason=values.get("reason"),
+        standing=_standing(values) if "desired" in values else None,
+        estimate=Expected.of(values["estimate"]) if values.get("estimate") else None,
+        cost=costs.from_document(values["cost"]) if "cost" in values else None,
+    )
+
+
+def _standing(values: Item) -> Standing:
+    return Standing(
+        desired={role: int(count) for role, count in sorted(values["desired"].items())},
+        scaled_at=_moment(values, "scaled_at"),
+        scaled_by=values.get("scaled_by"),
+        seen={
+            role: Counts(**{k: int(n) for k, n in counts.items()}) for role, counts in sorted(values["seen"].items())
+        },
+        seen_at=_moment(values, "seen_at"),
+        ready_within=int(values["ready_within"]) if "ready_within" in values else None,
+    )
+
+
+def cell_item(cell: Cell) -> dict[str, Any]:
+    """A cell as a typed item."""
+    return typed(
+        {
+            "run": cell.run,
+            "item": CELL + cell.cell,
+            "schema": SCHEMA,
+            "status": cell.status.value,
+            "phase": cell.phase,
+            "phases": {name: moments.iso(at) for name, at in cell.phases.items()},
+            "reason": cell.reason,
+            "results": cell.results,
+            "closed_at": _iso(cell.closed_at),
+            "variant": variant_document(cell.variant),
+            "attempt": cell.attempt,
+            "cost": costs.to_document(cell.cost) if cell.cost else None,
+        }
+    )
+
+
+def cell_of(item: Item) -> Cell:
+    """The reverse of :func:`cell_item`; the phases in the order in which they began."""
+    values = plain(item)
+    began = {name: moments.parse(at) for name, at in values["phases"].items()}
+    return Cell(
+        run=values["run"],
+        cell=values["item"].removeprefix(CELL),
+        status=CellStatus(values["status"]),
+        phase=values["phase"],
+        phases=dict(sorted(began.items(), key=lambda pair: pair[1])),
+        reason=values.get("reason"),
+        results=jsonable(values["results"]) if "results" in values else None,
+        closed_at=_moment(values, "closed_at"),
+        variant=variant_of(jsonable(values["variant"])) if "variant" in values else Variant(),
+        attempt=int(values.get("attempt", 1)),
+        cost=costs.from_document(values["cost"]) if "cost" in values else None,
+    )
+
+
+def resource_of(item: Item) -> Resource:
+    """A resource from its item, which is only ever written attribute by attribute."""
+    values = plain(item)
+    _, kind, name = values["item"].split("#", 2)
+    return Resource(
+        run=values["run"],
+        cell=values["cell"],
+        kind=Kind(kind),
+        name=name,
+        planned_at=moments.parse(values["planned_at"]),
+        created_at=_moment(values, "created_at"),
+        gone_at=_moment(values, "gone_at"),
+        role=values.get("role"),
+        instance_type=values.get("instance_type"),
+        zone=values.get("zone"),
+        purchase=values.get("purchase"),
+        started_at=_moment(values, "started_at"),
+        disk=_disk_of(values["disk"]) if "disk" in values else None,
+    )
+
+
+def facts_of(resource: Resource) -> dict[str, Any]:
+    """What is known of it besides that it is there, as attributes; those that are not known are left out."""
+    disk = resource.disk
+    facts = {
+        "role": resource.role,
+        "instance_type": resource.instance_type,
+        "zone": resource.zone,
+        "purchase": resource.purchase,
+        "started_at": _iso(resource.started_at),
+        "disk": disk and {k: v for k, v in asdict(disk).items() if v is not None},
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _disk_of(item: Item) -> Disk:
+    whole = {key: int(item[key]) for key in ("size_gib", "iops", "throughput_mib") if key in item}
+    return Disk(type=item["type"], **whole)
+
+
+def terms_item(run: str, terms: Terms) -> dict[str, Any]:
+    """By what a run's money is reckoned, as a typed item; None is left out of it at any depth."""
+    return key(run, TERMS) | typed({"schema": SCHEMA, "terms": _present(spending.to_document(terms))})
+
+
+def terms_of(item: Item) -> Terms:
+    """The reverse of :func:`terms_item`."""
+    return spending.from_document(plain(item)["terms"])
+
+
+def _present(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _present(inner) for key, inner in value.items() if inner is not None}
+    return value
+
+
+def item_of(launch: Launch) -> str:
+    """The sort key of a launch."""
+    return f"{LAUNCH}{launch.cell}#{launch.token}"
+
+
+def launch_item(launch: Launch) -> dict[str, Any]:
+    """A launch as a typed item."""
+    return key(launch.run, item_of(launch)) | typed({"schema": SCHEMA, "until": moments.iso(launch.until)})
+
+
+def launch_of(item: Item) -> Launch:
+    """The reverse of :func:`launch_item`."""
+    values = plain(item)
+    _, cell, token = values["item"].split("#", 2)
+    return Launch(values["run"], cell, token, moments.parse(values["until"]))
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return moments.iso(moment) if moment else None
+
+
+def _moment(values: Item, name: str) -> datetime | None:
+    return moments.parse(values[name]) if values.get(name) else None

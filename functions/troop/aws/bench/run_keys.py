@@ -1,0 +1,57 @@
+"""Idempotency keys of runs: what one was first used for, so that the same request again is the same run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from troop.aws.passing import PassingItems
+from troop.aws.transact import ConditionFailed
+from troop.bench.record import SCHEMA
+from troop.state_keys import RUN_KEY
+
+KEPT = timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class Used:
+    """What a key stands for.
+
+    Attributes:
+        run: the id that its first request was given, whether there is such a run already or not.
+        digest: of that request.
+    """
+
+    run: str
+    digest: str
+
+
+class RunKeys(PassingItems):
+    """Keeps keys in the table ``State``; they expire by themselves a week later."""
+
+    def used(self, key: str) -> Used | None:
+        """What a key was used for; None when it was not."""
+        found = self.find(_where(key))
+        return _used(found) if found else None
+
+    def use(self, key: str, run: str, digest: str, now: datetime) -> Used:
+        """Uses a key, unless it was used before: then what it stands for stays as it is, and is the answer."""
+        expires = int((now + KEPT).timestamp())
+        values = {"given": run, "digest": digest, "expires_at": expires, "schema": SCHEMA}
+        found = self.put_unless(_where(key), values, "given")
+        if found is None:
+            return Used(run, digest)
+        if not found:
+            raise ConditionFailed(0)  # it expired in this very moment: the request can be made again
+        return _used(found)
+
+
+def _used(item: Mapping[str, Any]) -> Used:
+    return Used(str(item["given"]), str(item["digest"]))
+
+
+def _where(key: str) -> str:
+    return RUN_KEY + hashlib.sha256(key.encode()).hexdigest()

@@ -1,0 +1,69 @@
+"""The rule that nothing is launched for a closed run: launches are leases, on record in the table ``Runs``.
+
+Whoever launches takes one in a transaction that holds only while the run and the cell are open, and gives it back; so
+whoever has closed one, and reads the table then, knows who may still be creating.
+"""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from troop.aws.bench.run_items import ENDED, LAUNCH, cell_of, item_of, launch_item, launch_of, run_of
+from troop.aws.bench.run_rows import RunRows
+from troop.aws.transact import ConditionFailed
+from troop.bench.record import Launch
+from troop.errors import RunClosedError
+
+
+@dataclass(frozen=True)
+class RunLaunches:
+    """The launches of all runs of a deployment."""
+
+    rows: RunRows
+
+    def of(self, run: str) -> list[Launch]:
+        """The launches that nobody has ended; those of steps that died stay after their time."""
+        return [launch_of(item) for item in self.rows.beginning(run, LAUNCH) if ENDED not in item]
+
+    def check_open(self, run: str, cell: str) -> None:
+        """To be called before each creation.
+
+        Raises:
+            RunClosedError: the run or the cell is closed.
+            MissingRunError: there is none.
+        """
+        if run_of(self.rows.get(run)).closed_at is not None:
+            raise RunClosedError(run)
+        if cell_of(self.rows.get(run, cell)).closed_at is not None:
+            raise RunClosedError(run, cell)
+
+    def begin(self, run: str, cell: str, until: datetime) -> Launch:
+        """Gives the right to create what the cell needs. Whoever has it creates nothing after ``until``, and looks
+        before each creation whether the run is still open.
+
+        Args:
+            until: when the step has been killed, at the latest.
+
+        Raises:
+            RunClosedError: the run or the cell is closed.
+            MissingRunError: there is none.
+        """
+        launch = Launch(run, cell, secrets.token_hex(8), until)
+        put = {"Put": {"TableName": self.rows.table, "Item": launch_item(launch)}}
+        self.rows.write_while_open(run, cell, [put])
+        return launch
+
+    def end(self, launch: Launch) -> None:
+        """Gives it back: nothing more is created by it. Repeating it changes nothing."""
+        with suppress(ConditionFailed):
+            self.rows.update(
+                launch.run,
+                item_of(launch),
+                "SET #ended = :ended",
+                "attribute_exists(#item)",
+                {":ended": True},
+                {"#item": "item", "#ended": ENDED},
+            )

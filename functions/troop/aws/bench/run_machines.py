@@ -1,0 +1,48 @@
+"""Starts and stops the workflow of a run, and starts its teardown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from troop.aws.machine import Machine
+from troop.bench.record import RunStatus
+
+
+@dataclass(frozen=True)
+class RunMachines:
+    """``benchmark``, ``teardown``: ARNs of the state machines."""
+
+    client: Any
+    benchmark: str
+    teardown: str
+
+    def execution(self, run: str) -> str:
+        """ARN of the execution that does a run, whether it has started or not."""
+        return Machine(self.client, self.benchmark).execution(run)
+
+    def start(self, run: str) -> None:
+        """Starts a run's workflow, unless it has started before.
+
+        Raises:
+            ClientError: Step Functions refused.
+        """
+        Machine(self.client, self.benchmark).start(run, {"run": run})
+
+    def stop(self, run: str, reason: str) -> None:
+        """Stops a run's workflow where it is; nothing happens when it does not run.
+
+        Raises:
+            ClientError: Step Functions refused.
+        """
+        Machine(self.client, self.benchmark).stop(run, reason, error="Stopped")
+
+    def tear_down(self, run: str, status: RunStatus, reason: str, now: datetime) -> None:
+        """Starts to take down what a run has created; at most once a minute, however often it is asked for.
+
+        Raises:
+            ClientError: Step Functions refused.
+        """
+        work = {"run": run, "status": status.value, "reason": reason}
+        Machine(self.client, self.teardown).start(f"{run}-stop-{int(now.timestamp()) // 60}", work)

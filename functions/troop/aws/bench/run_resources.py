@@ -1,0 +1,85 @@
+"""What a run was to create, has created, and has left, in the table ``Runs``: written down before it is created."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from troop import moments
+from troop.aws.bench.run_items import RESOURCE, facts_of, key_of, resource_of
+from troop.aws.bench.run_rows import RunRows
+from troop.aws.dynamo import typed
+from troop.bench.record import SCHEMA, Resource
+
+
+@dataclass(frozen=True)
+class RunResources:
+    """The resources of all runs of a deployment."""
+
+    rows: RunRows
+
+    def of(self, run: str) -> list[Resource]:
+        """Those of a run: in no order."""
+        return [resource_of(item) for item in self.rows.beginning(run, RESOURCE)]
+
+    def plan(self, resources: Iterable[Resource]) -> None:
+        """Writes down what is about to be created; what is on record already stays as it is.
+
+        Raises:
+            RunClosedError: the run or a cell is closed.
+            MissingRunError: there is none.
+        """
+        self._record_while_open(resources, None)
+
+    def created(self, resources: Iterable[Resource], now: datetime) -> None:
+        """Writes down that they were created, also if they were not planned by their name, as instances are.
+
+        Raises:
+            RunClosedError: the run or a cell is closed; teardown then finds and records them itself.
+            MissingRunError: there is none.
+        """
+        self._record_while_open(resources, now)
+
+    def found(self, resources: Iterable[Resource], now: datetime) -> None:
+        """Writes down what was seen of a run that may be closed: it was created, and is not gone."""
+        self.rows.write_all([self._seen(resource, now) for resource in resources])
+
+    def gone(self, resources: Iterable[Resource], now: datetime) -> None:
+        """Writes down that they are gone. They need not be on record; the moment they were first seen gone counts."""
+        values = {":now": moments.iso(now)}
+        self.rows.write_all([self._set(r, ["gone_at = if_not_exists(gone_at, :now)"], values) for r in resources])
+
+    def _record_while_open(self, resources: Iterable[Resource], created: datetime | None) -> None:
+        def of(resource: Resource) -> tuple[str, str]:
+            return resource.run, resource.cell
+
+        values = {":now": moments.iso(created)} if created else {}
+        also = ["created_at = if_not_exists(created_at, :now)"] if created else []
+        for (run, cell), those in groupby(sorted(resources, key=of), of):
+            parts = [self._set(resource, also, values) for resource in those]
+            self.rows.write_while_open(run, cell, parts)
+
+    def _seen(self, resource: Resource, now: datetime) -> dict[str, Any]:
+        values = {":now": moments.iso(resource.created_at or now)}
+        return self._set(resource, ["created_at = if_not_exists(created_at, :now)"], values, " REMOVE gone_at")
+
+    def _set(self, resource: Resource, also: list[str], values: dict[str, Any], more: str = "") -> dict[str, Any]:
+        """Writes a resource without overwriting what is on record of it, and ``also`` that."""
+        keeps = ["#cell = if_not_exists(#cell, :cell)", "planned_at = if_not_exists(planned_at, :planned)"]
+        every = {":cell": resource.cell, ":planned": moments.iso(resource.planned_at), ":schema": SCHEMA}
+        names = {"#cell": "cell", "#schema": "schema"}
+        for name, value in facts_of(resource).items():
+            keeps.append(f"#{name} = if_not_exists(#{name}, :{name})")
+            names[f"#{name}"], every[f":{name}"] = name, value
+        return {
+            "Update": {
+                "TableName": self.rows.table,
+                "Key": key_of(resource),
+                "UpdateExpression": "SET " + ", ".join(["#schema = :schema", *keeps, *also]) + more,
+                "ExpressionAttributeNames": names,
+                "ExpressionAttributeValues": typed(values | every),
+            }
+        }

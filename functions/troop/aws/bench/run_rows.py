@@ -1,0 +1,122 @@
+"""How items of the table ``Runs`` are read and written, and how a write is bound to a run that is still open."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from troop.aws.bench.run_items import CELL, RUN, key
+from troop.aws.dynamo import typed
+from troop.aws.transact import ConditionFailed, Sleep, transact, write
+from troop.errors import MissingRunError, RunClosedError
+
+MOST_PARTS = 100
+"""Items that one transaction may write or check."""
+
+IS_OPEN = "attribute_exists(#item) AND attribute_not_exists(closed_at)"
+"""Condition on the item of a run or a cell; ``#item`` is the attribute ``item``."""
+
+
+@dataclass(frozen=True)
+class RunRows:
+    """The table's items. All reads are strongly consistent."""
+
+    client: Any
+    table: str
+    sleep: Sleep = time.sleep
+
+    def find(self, run: str, item: str) -> dict[str, Any] | None:
+        """An item, by its sort key."""
+        answer = self.client.get_item(TableName=self.table, Key=key(run, item), ConsistentRead=True)
+        found: dict[str, Any] | None = answer.get("Item")
+        return found
+
+    def get(self, run: str, cell: str | None = None) -> dict[str, Any]:
+        """The item of a run, or of one of its cells.
+
+        Raises:
+            MissingRunError: there is none.
+        """
+        found = self.find(run, _item_of(cell))
+        if found is None:
+            raise MissingRunError(run, cell)
+        return found
+
+    def beginning(self, run: str, beginning: str) -> Iterable[dict[str, Any]]:
+        """The items whose sort keys begin so, in their order."""
+        pages = self.client.get_paginator("query").paginate(
+            TableName=self.table,
+            KeyConditionExpression="#run = :run AND begins_with(#item, :beginning)",
+            ExpressionAttributeNames={"#run": "run", "#item": "item"},
+            ExpressionAttributeValues=typed({":run": run, ":beginning": beginning}),
+            ConsistentRead=True,
+        )
+        return (item for page in pages for item in page["Items"])
+
+    def update(
+        self,
+        run: str,
+        item: str,
+        update: str,
+        condition: str,
+        values: dict[str, Any],
+        names: dict[str, str] | None = None,
+    ) -> None:
+        """Changes one item.
+
+        Raises:
+            ConditionFailed: the condition does not hold; nothing is changed.
+        """
+        named = {"ExpressionAttributeNames": names} if names else {}  # DynamoDB takes no empty map
+        write(
+            self.client.update_item,
+            self.sleep,
+            TableName=self.table,
+            Key=key(run, item),
+            UpdateExpression=update,
+            ConditionExpression=condition,
+            ExpressionAttributeValues=typed(values),
+            **named,
+        )
+
+    def write_all(self, parts: list[dict[str, Any]]) -> None:
+        """Writes any number of parts of transactions, as many at once as may be."""
+        for i in range(0, len(parts), MOST_PARTS):
+            transact(self.client, parts[i : i + MOST_PARTS], self.sleep)
+
+    def write_while_open(self, run: str, cell: str, parts: list[dict[str, Any]]) -> None:
+        """Writes any number of parts of transactions, as many at once as may be, and none of those that come after the
+        run or the cell was closed.
+
+        Raises:
+            RunClosedError: the run or the cell is closed.
+            MissingRunError: there is none.
+        """
+        checks = [
+            {
+                "ConditionCheck": {
+                    "TableName": self.table,
+                    "Key": key(run, item),
+                    "ConditionExpression": IS_OPEN,
+                    "ExpressionAttributeNames": {"#item": "item"},
+                }
+            }
+            for item in (RUN, CELL + cell)
+        ]
+        each = MOST_PARTS - len(checks)
+        for i in range(0, len(parts), each):
+            try:
+                transact(self.client, [*checks, *parts[i : i + each]], self.sleep)
+            except ConditionFailed as failed:
+                raise self.closed_or_missing(run, cell if failed.part else None) from None
+
+    def closed_or_missing(self, run: str, cell: str | None = None) -> RunClosedError | MissingRunError:
+        """Why a write that needs the run, or the cell, to be open was refused."""
+        found = self.find(run, _item_of(cell))
+        return MissingRunError(run, cell) if found is None else RunClosedError(run, cell)
+
+
+def _item_of(cell: str | None) -> str:
+    return CELL + cell if cell else RUN

@@ -1,0 +1,224 @@
+"""The table ``Runs``: the record of every run, from its admission until nothing of it is left.
+
+A run is closed once and for good. Whatever launches writes down first what it is about to create, in a transaction
+that holds only while the run and the cell are open; so whoever has closed one, and reads the table then, knows of all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from troop import moments
+from troop.aws.bench.run_cells import RunCells
+from troop.aws.bench.run_items import (
+    CELL,
+    RUN,
+    TERMS,
+    cell_item,
+    key,
+    run_item,
+    run_of,
+    terms_item,
+    terms_of,
+)
+from troop.aws.bench.run_launches import RunLaunches
+from troop.aws.bench.run_resources import RunResources
+from troop.aws.bench.run_rows import IS_OPEN, MOST_PARTS, RunRows
+from troop.aws.dynamo import typed
+from troop.aws.transact import ConditionFailed, Sleep, transact
+from troop.bench import costs
+from troop.bench.costs import Cost
+from troop.bench.record import Cell, Run, RunStatus
+from troop.bench.spending import Terms
+from troop.errors import MissingRunError
+from troop.tables import BENCHMARK, RUN_OPEN, RUNS_BY_OPEN, RUNS_BY_TIME
+
+
+class BadCursor(ValueError):
+    """A cursor that no page can have ended with."""
+
+
+@dataclass(frozen=True)
+class RunTable:
+    """The runs of a deployment. All reads are strongly consistent, but :meth:`page` and :meth:`open_runs`."""
+
+    client: Any
+    table: str
+    sleep: Sleep = time.sleep
+
+    # What belongs to runs
+
+    @property
+    def rows(self) -> RunRows:
+        return RunRows(self.client, self.table, self.sleep)
+
+    @property
+    def cells(self) -> RunCells:
+        return RunCells(self.rows)
+
+    @property
+    def launches(self) -> RunLaunches:
+        return RunLaunches(self.rows)
+
+    @property
+    def resources(self) -> RunResources:
+        return RunResources(self.rows)
+
+    # Reads
+
+    def get(self, run: str) -> Run:
+        """A run.
+
+        Raises:
+            MissingRunError: there is none.
+        """
+        return run_of(self.rows.get(run))
+
+    def terms(self, run: str) -> Terms | None:
+        """By what its money is reckoned; None for a run of an earlier version."""
+        found = self.rows.find(run, TERMS)
+        return terms_of(found) if found else None
+
+    def open_runs(self) -> list[Run]:
+        """The runs that have not ended, oldest first. The index lags a moment behind: read one before acting on it."""
+        pages = self.client.get_paginator("query").paginate(
+            TableName=self.table,
+            IndexName=RUNS_BY_OPEN.name,
+            KeyConditionExpression="#open = :open",
+            ExpressionAttributeNames={"#open": RUNS_BY_OPEN.partition},
+            ExpressionAttributeValues={":open": {"S": RUN_OPEN}},
+        )
+        return [run_of(item) for page in pages for item in page["Items"]]
+
+    def page(self, limit: int, cursor: str | None = None, kind: str = BENCHMARK) -> tuple[list[Run], str | None]:
+        """At most ``limit`` runs, newest first, and the cursor that continues after them; None when there is no more.
+
+        Args:
+            kind: which runs, :data:`troop.tables.BENCHMARK` or FLEET.
+
+        Raises:
+            BadCursor: the cursor is none that a page ended with.
+        """
+        query: dict[str, Any] = {
+            "TableName": self.table,
+            "IndexName": RUNS_BY_TIME.name,
+            "ScanIndexForward": False,
+            "KeyConditionExpression": "#kind = :run",
+            "ExpressionAttributeNames": {"#kind": RUNS_BY_TIME.partition},
+            "ExpressionAttributeValues": {":run": {"S": kind}},
+            "Limit": limit,
+        }
+        if cursor is not None:
+            run = cursor.partition("#")[2]
+            if not run:
+                raise BadCursor(cursor)
+            query["ExclusiveStartKey"] = key(run, RUN) | typed({"kind": kind, "at": cursor})
+        answer = self.client.query(**query)
+        last = answer.get("LastEvaluatedKey")
+        return [run_of(item) for item in answer["Items"]], str(last["at"]["S"]) if last else None
+
+    # What becomes of a run
+
+    def create(self, run: Run, cells: Sequence[Cell], terms: Terms | None = None) -> bool:
+        """Puts a run, its cells and its terms; False when there is such a run already, of which nothing is changed
+        then.
+        """
+        items = [cell_item(cell) for cell in cells] + ([terms_item(run.run, terms)] if terms else [])
+        puts = [{"Put": {"TableName": self.table, "Item": item}} for item in items]
+        absent: dict[str, Any] = {
+            "TableName": self.table,
+            "ConditionExpression": "attribute_not_exists(#item)",
+            "ExpressionAttributeNames": {"#item": "item"},
+        }
+        *before, last = [puts[i : i + MOST_PARTS - 1] for i in range(0, max(len(puts), 1), MOST_PARTS - 1)]
+        try:
+            # The run comes last: until it is there, cells without it mean nothing, and are put again.
+            for some in before:
+                transact(self.client, [{"ConditionCheck": absent | {"Key": key(run.run, RUN)}}, *some], self.sleep)
+            transact(self.client, [{"Put": absent | {"Item": run_item(run)}}, *last], self.sleep)
+        except ConditionFailed:
+            return False
+        return True
+
+    def set_running(self, run: str, execution: str) -> None:
+        """The run's workflow has begun.
+
+        Raises:
+            RunClosedError: the run was closed before.
+            MissingRunError: there is no such run.
+        """
+        try:
+            self.rows.update(
+                run,
+                RUN,
+                "SET #status = :running, execution = :execution",
+                IS_OPEN,
+                {":running": RunStatus.RUNNING.value, ":execution": execution},
+                {"#item": "item", "#status": "status"},
+            )
+        except ConditionFailed:
+            raise self.rows.closed_or_missing(run) from None
+
+    def close(self, run: str, status: RunStatus, reason: str | None, now: datetime) -> Run:
+        """Closes a run: from now on nothing may be launched for it. Of several callers the first one's status and
+        reason count. Returns the run as it is now.
+
+        Args:
+            status: what it is to end with, one of :data:`troop.bench.record.ENDED`.
+
+        Raises:
+            MissingRunError: there is no such run.
+        """
+        update = "SET closed_at = :now, outcome = :outcome"
+        values, names = {":now": moments.iso(now), ":outcome": status.value}, {"#item": "item"}
+        if reason is not None:
+            update, values[":reason"] = f"{update}, reason = :reason", reason
+        if status is RunStatus.STOPPED:
+            update, values[":stopping"] = f"{update}, #status = :stopping", RunStatus.STOPPING.value
+            names["#status"] = "status"
+        with suppress(ConditionFailed):  # closed before, or missing
+            self.rows.update(run, RUN, update, IS_OPEN, values, names)
+        return self.get(run)
+
+    def conclude(self, run: str, now: datetime) -> Run:
+        """Ends a closed run, with the status it was closed with. Repeating it changes nothing. Returns the run.
+
+        Raises:
+            MissingRunError: there is no such run.
+        """
+        found = self.get(run)
+        if found.outcome is None:
+            raise ValueError(f"the run {run} is not closed")
+        if found.ended_at is None:
+            self.rows.update(
+                run,
+                RUN,
+                "SET ended_at = if_not_exists(ended_at, :now), #status = outcome REMOVE #open",
+                "attribute_exists(closed_at)",
+                {":now": moments.iso(now)},
+                {"#status": "status", "#open": "open"},
+            )
+        return self.get(run)
+
+    def set_cost(self, run: str, cell: str | None, cost: Cost) -> None:
+        """What a cell has cost, or without one the whole run; what was said before is replaced.
+
+        Raises:
+            MissingRunError: there is no such cell or run.
+        """
+        try:
+            self.rows.update(
+                run,
+                CELL + cell if cell else RUN,
+                "SET cost = :cost",
+                "attribute_exists(#item)",
+                {":cost": costs.to_document(cost)},
+                {"#item": "item"},
+            )
+        except ConditionFailed:
+            raise MissingRunError(run, cell) from None

@@ -1,0 +1,72 @@
+"""The Auto Scaling groups of a standing fleet: looked at, and given another size."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from troop.aws.bench.backups import HEALTHY
+from troop.aws.bench.fleet_looks import ACTIVITIES, SERVING
+from troop.bench import names
+from troop.bench.standing import GroupSeen, Member, Place
+
+
+@dataclass(frozen=True)
+class StandingGroups:
+    """``autoscaling``: a client."""
+
+    autoscaling: Any
+
+    def look(self, run: str, cell: str, roles: Collection[str]) -> list[GroupSeen]:
+        """The group of each role, in the order of the roles; also of one whose group is not there (any more)."""
+        by_name = {names.fleet_name(run, cell, role): role for role in roles}
+        answer = self.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=list(by_name))
+        found = {}
+        for group in answer["AutoScalingGroups"]:
+            if not group.get("Status"):  # a group on its way out has one
+                role = by_name[group["AutoScalingGroupName"]]
+                found[role] = _seen(group, role)
+        return [found.get(role) or GroupSeen(role, exists=False) for role in roles]
+
+    def resize(self, run: str, cell: str, role: str, count: int) -> None:
+        """Gives a role's group another size; when it shrinks, Auto Scaling picks who goes, zone by zone.
+
+        Raises:
+            ClientError: Auto Scaling refused, as it does while the group is being deleted.
+        """
+        name = names.fleet_name(run, cell, role)
+        self.autoscaling.update_auto_scaling_group(AutoScalingGroupName=name, MaxSize=count, DesiredCapacity=count)
+
+    def refusals(self, run: str, cell: str, role: str) -> tuple[str, ...]:
+        """Why a role's latest launches have failed, newest first, until one that went well: what failed before that
+        has passed.
+        """
+        name = names.fleet_name(run, cell, role)
+        answer = self.autoscaling.describe_scaling_activities(AutoScalingGroupName=name, MaxRecords=ACTIVITIES)
+        said = []
+        for activity in answer["Activities"]:
+            if activity["StatusCode"] == "Successful":
+                break
+            if activity["StatusCode"] == "Failed":
+                said.append(activity.get("StatusMessage") or activity.get("Description") or "no reason given")
+        return tuple(said)
+
+
+def _seen(group: Mapping[str, Any], role: str) -> GroupSeen:
+    members = tuple(
+        Member(
+            one["InstanceId"],
+            one["AvailabilityZone"],
+            one.get("InstanceType", ""),
+            _place(one["LifecycleState"], one["HealthStatus"]),
+        )
+        for one in group["Instances"]
+    )
+    return GroupSeen(role, group["DesiredCapacity"], group["MaxSize"], members)
+
+
+def _place(lifecycle: str, health: str) -> Place:
+    if lifecycle.startswith("Pending"):
+        return Place.STARTING
+    return Place.SERVING if (lifecycle, health) == (SERVING, HEALTHY) else Place.LEAVING

@@ -1,0 +1,1 @@
+"""Adapters of chaos: groups and their health, claims, events, decisions, policy, terminations."""

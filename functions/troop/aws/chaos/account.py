@@ -1,0 +1,82 @@
+"""The account as a tick reads it: what all decisions rest on, and what is fetched only for units that are due."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from troop.aws.chaos.balancers import BalancersOfATick
+from troop.aws.chaos.groups import alarm_states, protected_instances, read_groups, refreshing
+from troop.aws.chaos.shields import Asking, NotAskedError, spare_shielded
+from troop.aws.chaos.state import PolicyTable, StateTable
+from troop.chaos.decisions import Account
+from troop.chaos.facts import Facts
+from troop.chaos.guards import BEFORE_CAPS, Refusal, pass_guards
+
+
+def read_account(autoscaling: Any, ec2: Any, policies: PolicyTable, state: StateTable) -> Account:
+    """All groups, the tables ``GroupTags`` and ``State``, and the ids of protected instances."""
+    view = state.view()
+    return Account(
+        groups=read_groups(autoscaling),
+        items=policies.all(),
+        states=view.units,
+        switch=view.switch,
+        counts=view.counts,
+        protected_instances=protected_instances(ec2),
+    )
+
+
+def look_closer(
+    autoscaling: Any, cloudwatch: Any, balancers: BalancersOfATick, asking: Asking, due: list[Facts]
+) -> list[Facts]:
+    """Adds to the facts of units that are due: instance refreshes, one call a group; the states of stop alarms; who is
+    healthy by what the groups get traffic from, one call for each; and of the instances that would be chosen, those
+    that EC2 protects, two calls or some more a unit.
+    """
+    under_way = refreshing(autoscaling, sorted({g.name for f in due for g in f.groups}))
+    states = _alarm_states(cloudwatch, [f.policy.stop_alarms.value for f in due])
+    seen = [replace(f, refreshing=under_way, alarms=states) for f in due]
+    return [_without_shielded(asking, _balanced(balancers, f)) for f in seen]
+
+
+def _alarm_states(cloudwatch: Any, named: list[tuple[str, ...]]) -> dict[str, str]:
+    """States by name of the alarms that units have named. Where CloudWatch finds something wrong with a name, each unit
+    is asked about by itself, and those of which it cannot be told are left alone: what is unknown is not OK.
+    """
+    try:
+        return alarm_states(cloudwatch, {name for names in named for name in names})
+    except ClientError as error:
+        if not _invalid(error):
+            raise
+    states: dict[str, str] = {}
+    for names in named:
+        try:
+            states |= alarm_states(cloudwatch, names)
+        except ClientError as error:
+            if not _invalid(error):
+                raise
+    return states
+
+
+def _invalid(error: ClientError) -> bool:
+    return error.response["Error"]["Code"] in ("ValidationError", "InvalidParameterValue")
+
+
+def _balanced(balancers: BalancersOfATick, facts: Facts) -> Facts:
+    """With who gets traffic, or why that cannot be told. Of a unit that is refused by now nobody asks."""
+    if isinstance(pass_guards(facts, BEFORE_CAPS), Refusal):
+        return facts
+    healthy, unread = balancers.healthy(facts.groups)
+    return replace(facts, unread=unread) if unread else replace(facts, balanced=healthy)
+
+
+def _without_shielded(asking: Asking, facts: Facts) -> Facts:
+    # Whoever claims asks again, and there nothing is terminated when it cannot be told. One instance that this role may
+    # not be told about must not cost all other units their tick.
+    with suppress(BotoCoreError, ClientError, NotAskedError):
+        return spare_shielded(asking, facts, BEFORE_CAPS)
+    return facts

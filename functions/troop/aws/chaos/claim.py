@@ -1,0 +1,179 @@
+"""The claim: one DynamoDB transaction that gives the right to terminate one instance, or says who is against it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from troop.aws.chaos.event_items import to_item
+from troop.aws.chaos.keys import GivenKey
+from troop.aws.transact import ConditionFailed, transact
+from troop.chaos.events import SCHEMA, Event, Status
+from troop.chaos.facts import UnitState
+from troop.chaos.policy import PARSERS
+from troop.state_keys import DAY, IN_FLIGHT, SWITCH, UNIT
+
+_WORDS = {
+    "already-today": "the event of the day is on record",
+    "switched": "chaos was halted or leashed while it was claimed",
+    "policy-changed": "its policy was changed while it was claimed",
+    "day-cap": "others were faster: max_per_day {max_per_day}",
+    "in-flight": "others were faster: max_in_flight {max_in_flight}",
+    "unit-changed": "it was claimed, given up or taken out of chaos meanwhile",
+    "key-used": "the key has led to an event",
+}
+REFUSALS = tuple(_WORDS)
+"""Why a claim is refused, in the order of the transaction's parts."""
+
+
+class ClaimRefused(Exception):
+    """A condition of the claim does not hold (any more).
+
+    Attributes:
+        reason: one of :data:`REFUSALS`.
+        detail: a sentence.
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        self.reason, self.detail = reason, detail
+        super().__init__(f"{reason}: {detail}")
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Makes claims.
+
+    Attributes:
+        leashed: what the switch says until somebody sets it.
+        sleep: between attempts that met another transaction; an argument so that tests need not wait.
+    """
+
+    client: Any
+    events: str
+    state: str
+    group_tags: str
+    leashed: bool
+    sleep: Callable[[float], None] = time.sleep
+
+    def make(
+        self,
+        event: Event,
+        policy_item: Mapping[str, Any],
+        unit: UnitState,
+        max_per_day: int,
+        max_in_flight: int,
+        given: GivenKey | None = None,
+    ) -> Event:
+        """Puts the event, if it may be put: all conditions hold, or nothing is written. Returns it as it is on record,
+        with what the unit's item said before.
+
+        Args:
+            event: status CLAIMED.
+            policy_item: the unit's item in ``GroupTags`` in DynamoDB's types, as the decision has read it; people edit
+                it by hand and bump no version, so its contents are compared.
+            unit: the unit's state as the decision has read it.
+            given: on demand, the key that leads to this event from now on, and has led to none so far.
+
+        Raises:
+            ClaimRefused: with the first condition that did not hold.
+            ClientError: whatever else DynamoDB refuses.
+        """
+        event = replace(event, before=unit.last)
+        parts = [
+            self._event(event),
+            self._switch(),
+            self._policy(event.unit, policy_item),
+            self._counter(f"{DAY}{event.day}", max_per_day),
+            self._counter(IN_FLIGHT, max_in_flight),
+            self._unit(event, unit),
+            *([given.record(self.state, event)] if given else []),
+        ]
+        try:
+            transact(self.client, parts, self.sleep)
+        except ConditionFailed as failed:
+            reason = REFUSALS[failed.part]
+            words = _WORDS[reason].format(max_per_day=max_per_day, max_in_flight=max_in_flight)
+            raise ClaimRefused(reason, words) from None
+        return event
+
+    def _event(self, event: Event) -> dict[str, Any]:
+        return {
+            "Put": {
+                "TableName": self.events,
+                "Item": to_item(event),
+                "ConditionExpression": "attribute_not_exists(event_id) OR #status = :leashed",
+                "ExpressionAttributeNames": {"#status": "status"},
+                "ExpressionAttributeValues": {":leashed": {"S": Status.LEASHED.value}},
+            }
+        }
+
+    def _switch(self) -> dict[str, Any]:
+        unset = "" if self.leashed else "attribute_not_exists(leashed) OR "
+        return {
+            "ConditionCheck": {
+                "TableName": self.state,
+                "Key": {"key": {"S": SWITCH}},
+                "ConditionExpression": f"(attribute_not_exists(halted) OR halted = :no) AND ({unset}leashed = :no)",
+                "ExpressionAttributeValues": {":no": {"BOOL": False}},
+            }
+        }
+
+    def _policy(self, unit: str, item: Mapping[str, Any]) -> dict[str, Any]:
+        names = {f"#k{i}": key for i, key in enumerate(PARSERS)}
+        values = {f":v{i}": item[key] for i, key in enumerate(PARSERS) if key in item}
+        same = [f"#k{i} = :v{i}" if key in item else f"attribute_not_exists(#k{i})" for i, key in enumerate(PARSERS)]
+        check: dict[str, Any] = {
+            "TableName": self.group_tags,
+            "Key": {"unit": {"S": unit}},
+            "ConditionExpression": " AND ".join(same),
+            "ExpressionAttributeNames": names,
+        }
+        return {"ConditionCheck": check | ({"ExpressionAttributeValues": values} if values else {})}
+
+    def _counter(self, key: str, most: int) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self.state,
+                "Key": {"key": {"S": key}},
+                "UpdateExpression": "ADD #count :one SET #schema = :schema",
+                "ConditionExpression": "attribute_not_exists(#count) OR #count < :most",
+                "ExpressionAttributeNames": {"#count": "count", "#schema": "schema"},
+                "ExpressionAttributeValues": {
+                    ":one": {"N": "1"},
+                    ":most": {"N": str(most)},
+                    ":schema": {"N": str(SCHEMA)},
+                },
+            }
+        }
+
+    def _unit(self, event: Event, unit: UnitState) -> dict[str, Any]:
+        values = {
+            ":day": {"S": event.day.isoformat()},
+            ":event": {"S": event.event_id},
+            ":schema": {"N": str(SCHEMA)},
+        }
+        unchanged = "attribute_not_exists(last_day)"
+        if unit.last_day:
+            unchanged, values[":last"] = "last_day = :last", {"S": unit.last_day.isoformat()}
+        # The event, too: two on demand can fall on one day, and one of the night before can still be in flight.
+        if unit.last_event:
+            unchanged, values[":before"] = f"{unchanged} AND last_event = :before", {"S": unit.last_event}
+        else:
+            unchanged += " AND attribute_not_exists(last_event)"
+        # And what was given up: a claim made and given up in between leaves the last event as it was.
+        if unit.given_up:
+            unchanged, values[":spent"] = f"{unchanged} AND given_up_event = :spent", {"S": unit.given_up.event_id}
+        else:
+            unchanged += " AND attribute_not_exists(given_up_event)"
+        return {
+            "Update": {
+                "TableName": self.state,
+                "Key": {"key": {"S": UNIT + event.unit}},
+                "UpdateExpression": "SET last_day = :day, last_event = :event, #schema = :schema",
+                "ConditionExpression": f"attribute_not_exists(unrecovered) AND {unchanged}",
+                "ExpressionAttributeNames": {"#schema": "schema"},
+                "ExpressionAttributeValues": values,
+            }
+        }

@@ -1,0 +1,196 @@
+"""Listings of decisions, newest first, a bounded read however large the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from troop import moments
+from troop.aws.chaos.decisions import SHARDS, day_shard
+from troop.aws.dynamo import plain, typed
+from troop.tables import DECISIONS_BY_DAY
+
+READS = 4
+"""Most queries that a page of one unit makes; a page of a day makes one for each of its parts."""
+
+EXAMINED = 250
+"""Most decisions that a query for one day of a unit examines."""
+
+_WEST, _EAST = timedelta(hours=12), timedelta(hours=14)
+"""How far local days lie behind UTC's, and ahead of them, at most."""
+
+_LONGEST_KEY = 1024
+"""Bytes of a sort key; DynamoDB refuses to look for a longer one."""
+
+
+class BadPosition(ValueError):
+    """A position that no page of the listing can have ended at."""
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What is on record of a decision.
+
+    Attributes:
+        tick: the moment it was for.
+        day: the local day; None for one that was written before that was always known.
+        groups: names of the unit's groups at that tick.
+        rolled, probability: the day's roll, and what it was held against; None where it was not known.
+        calendar: the name of the unit's calendar, which need not exist.
+        group, instance_id: what was to be terminated, or would have been; None when nothing was.
+    """
+
+    unit: str
+    tick: datetime
+    day: date | None
+    reason: str
+    detail: str
+    groups: tuple[str, ...]
+    rolled: float | None
+    probability: float | None
+    calendar: str
+    group: str | None
+    instance_id: str | None
+
+
+@dataclass(frozen=True)
+class DecisionPage:
+    """A page, newest first. ``position`` continues after it; None when there is no more. A page can be short, even
+    empty, and still have a position: the read stops at its bound.
+    """
+
+    decisions: tuple[Decided, ...]
+    position: str | None
+
+
+@dataclass(frozen=True)
+class DecisionQueries:
+    """Reads the table ``Decisions`` and its index."""
+
+    client: Any
+    table: str
+
+    def latest(self, unit: str) -> Decided | None:
+        """The unit's last decision that is still kept; one query of one item."""
+        found = self.of_unit(unit, None, 1).decisions
+        return found[0] if found else None
+
+    def of_unit(self, unit: str, day: date | None, limit: int, position: str | None = None) -> DecisionPage:
+        """At most ``limit`` decisions about a unit (on a local day), after ``position``.
+
+        Without a day one query, unless items are so large that DynamoDB parts them; with one at most READS that examine
+        EXAMINED each.
+
+        Raises:
+            BadPosition: the position lies outside the listing.
+        """
+        low, high = _ticks_of(day)
+        if position is not None and not (len(position) == len(low) and low <= position <= high):
+            raise BadPosition(position)
+        found: list[dict[str, Any]] = []
+        for _ in range(READS):
+            answer = self.client.query(**self._unit_query(unit, day, limit - len(found), position))
+            matching = [plain(item) for item in answer["Items"]]
+            taken = matching[: limit - len(found)]
+            found += taken
+            last = answer.get("LastEvaluatedKey")
+            position = last["tick"]["S"] if last else None
+            if len(found) == limit:
+                more = position is not None or len(matching) > len(taken)
+                return DecisionPage(tuple(map(_decided, found)), found[-1]["tick"] if more else None)
+            if position is None:
+                break
+        return DecisionPage(tuple(map(_decided, found)), position)
+
+    def of_day(self, day: date, limit: int, position: str | None = None) -> DecisionPage:
+        """At most ``limit`` decisions about all units on a local day, after ``position``; those of one tick in the
+        reverse order of the units' names. SHARDS queries that examine ``limit`` decisions each.
+
+        Raises:
+            BadPosition: the position is longer than any of the listing.
+        """
+        if position is not None and len(position.encode()) > _LONGEST_KEY:
+            raise BadPosition(position)
+        found: list[dict[str, Any]] = []
+        floor = ""  # down to here every part has been read
+        for shard in range(SHARDS):
+            answer = self.client.query(**self._part_query(day, shard, limit, position))
+            found += map(plain, answer["Items"])
+            if last := answer.get("LastEvaluatedKey"):
+                floor = max(floor, last["at"]["S"])
+        ordered = sorted(
+            (item for item in found if item["at"] >= floor), key=lambda item: str(item["at"]), reverse=True
+        )
+        page = ordered[:limit]
+        more = len(ordered) > limit or bool(floor)
+        return DecisionPage(tuple(map(_decided, page)), (page[-1]["at"] if page else floor) if more else None)
+
+    def _unit_query(self, unit: str, day: date | None, missing: int, position: str | None) -> dict[str, Any]:
+        low, high = _ticks_of(day)
+        query: dict[str, Any] = {
+            "TableName": self.table,
+            "KeyConditionExpression": "#unit = :unit AND #tick BETWEEN :low AND :high",
+            "ExpressionAttributeNames": {"#unit": "unit", "#tick": "tick"},
+            "ExpressionAttributeValues": typed({":unit": unit, ":low": low, ":high": high}),
+            "ScanIndexForward": False,
+            "ConsistentRead": True,
+            "Limit": missing,
+        }
+        if day:
+            query["Limit"] = EXAMINED
+            query["FilterExpression"] = "#day = :day"
+            query["ExpressionAttributeNames"]["#day"] = "day"
+            query["ExpressionAttributeValues"] |= typed({":day": day.isoformat()})
+        if position:
+            query["ExclusiveStartKey"] = typed({"unit": unit, "tick": position})
+        return query
+
+    def _part_query(self, day: date, shard: int, limit: int, position: str | None) -> dict[str, Any]:
+        query: dict[str, Any] = {
+            "TableName": self.table,
+            "IndexName": DECISIONS_BY_DAY.name,
+            "KeyConditionExpression": "#part = :part",
+            "ExpressionAttributeNames": {"#part": DECISIONS_BY_DAY.partition},
+            "ExpressionAttributeValues": typed({":part": day_shard(day, shard)}),
+            "ScanIndexForward": False,
+            "Limit": limit,
+        }
+        if position:
+            query["KeyConditionExpression"] += " AND #at < :position"
+            query["ExpressionAttributeNames"]["#at"] = "at"
+            query["ExpressionAttributeValues"] |= typed({":position": position})
+        return query
+
+
+def _ticks_of(day: date | None) -> tuple[str, str]:
+    """The ticks, both included, that can fall into a local day of any time zone."""
+    first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    if day is None:
+        return moments.iso(first), moments.iso(last)
+    midnight = datetime.combine(day, time.min, UTC)
+    length = timedelta(days=1) + _WEST
+    return moments.iso(midnight - min(_EAST, midnight - first)), moments.iso(midnight + min(length, last - midnight))
+
+
+def _decided(item: Mapping[str, Any]) -> Decided:
+    policy = item.get("policy", {})  # the index does without it
+    probability = item.get("probability", policy.get("probability", {}).get("value"))
+    return Decided(
+        unit=item["unit"],
+        tick=moments.parse(item["tick"]),
+        day=date.fromisoformat(item["day"]) if item.get("day") else None,
+        reason=item["reason"],
+        detail=item.get("detail", ""),
+        groups=tuple(item.get("groups", ())),
+        rolled=_number(item.get("rolled")),
+        probability=_number(probability),
+        calendar=str(item.get("calendar", policy.get("calendar", {}).get("value", ""))),
+        group=item.get("group"),
+        instance_id=item.get("instance_id"),
+    )
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)

@@ -1,0 +1,156 @@
+"""Writes what people change through the API: the change and its record, in one transaction."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from troop import moments
+from troop.aws.chaos.changes import ChangeTable
+from troop.aws.dynamo import plain, typed
+from troop.aws.transact import ConditionFailed, Sleep, transact
+from troop.chaos.changes import Author, Change, version_of
+from troop.chaos.events import SCHEMA
+from troop.state_keys import SWITCH, UNIT, UNRECOVERED
+
+Item = Mapping[str, Any]
+
+
+class ChangedMeanwhile(Exception):
+    """What was read is no longer what is stored, so nothing was written."""
+
+
+@dataclass(frozen=True)
+class Edits:
+    """Changes items of ``GroupTags`` and ``State``.
+
+    Only the attributes that a change is about are written, and only if they are still as they were read: what others
+    change at the same time, by hand even, is neither lost nor left out of the record.
+    """
+
+    client: Any
+    group_tags: str
+    state: str
+    changes: ChangeTable
+    sleep: Sleep = time.sleep
+
+    def unit(
+        self, unit: str, read: Item, wanted: Mapping[str, Any], left_by: str | None, author: Author, now: datetime
+    ) -> None:
+        """Changes a unit's item, and puts the unit back into chaos. Writes nothing when all is as wanted.
+
+        Args:
+            read: the unit's item in DynamoDB's types, as the caller has read it.
+            wanted: plain values by key; None removes.
+            left_by: the event after which the unit did not recover, if it is to be put back.
+
+        Raises:
+            ChangedMeanwhile: the item, or what keeps the unit out of chaos, is no longer as it was read.
+        """
+        differing = _differing(read, wanted)
+        parts, record = [], _record(read, differing)
+        if differing:
+            bookkeeping = _signed(author, now) | {"version": version_of(plain(read)) + 1}
+            parts.append(_update(self.group_tags, {"unit": unit}, read, differing, bookkeeping, ("version",)))
+        if left_by is not None:
+            parts += [self._unit_put_back(unit, left_by), self._unit_unlisted(unit)]
+            record["unrecovered"] = (left_by, None)
+        self._write(parts, Change(UNIT + unit, now, author.caller, record), author)
+
+    def switch(self, read: Item, wanted: Mapping[str, Any], author: Author, now: datetime) -> None:
+        """The same for the switch.
+
+        Raises:
+            ChangedMeanwhile: the switch is no longer as it was read.
+        """
+        differing = _differing(read, wanted)
+        parts = [_update(self.state, {"key": SWITCH}, read, differing, _signed(author, now))] if differing else []
+        self._write(parts, Change(SWITCH, now, author.caller, _record(read, differing)), author)
+
+    def _write(self, parts: list[dict[str, Any]], change: Change, author: Author) -> None:
+        if not parts:
+            return
+        try:
+            transact(self.client, [*parts, self.changes.part(change, author)], self.sleep)
+        except ConditionFailed:
+            raise ChangedMeanwhile(change.subject) from None
+        except ClientError as error:
+            reasons = [reason.get("Code") for reason in error.response.get("CancellationReasons", [])]
+            if "TransactionConflict" in reasons:  # others have written all the time that this was tried
+                raise ChangedMeanwhile(change.subject) from None
+            raise
+
+    def _unit_put_back(self, unit: str, event_id: str) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self.state,
+                "Key": typed({"key": UNIT + unit}),
+                "UpdateExpression": "REMOVE unrecovered",
+                "ConditionExpression": "unrecovered = :event",
+                "ExpressionAttributeValues": typed({":event": event_id}),
+            }
+        }
+
+    def _unit_unlisted(self, unit: str) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self.state,
+                "Key": typed({"key": UNRECOVERED}),
+                "UpdateExpression": "DELETE #units :unit",
+                "ExpressionAttributeNames": {"#units": "units"},
+                "ExpressionAttributeValues": {":unit": {"SS": [unit]}},
+            }
+        }
+
+
+def _signed(author: Author, now: datetime) -> dict[str, Any]:
+    return {"changed_at": moments.iso(now), "changed_by": author.caller, "schema": SCHEMA}
+
+
+def _differing(read: Item, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the wanted is stored otherwise (also in another type, as people write it by hand)."""
+    new = typed(wanted)
+    return {key: value for key, value in wanted.items() if read.get(key) != new.get(key)}
+
+
+def _record(read: Item, differing: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    old = plain({key: read[key] for key in differing if key in read})
+    return {key: (old.get(key), new) for key, new in differing.items()}
+
+
+def _update(
+    table: str,
+    key: Mapping[str, str],
+    read: Item,
+    wanted: Mapping[str, Any],
+    bookkeeping: Mapping[str, Any],
+    unchanged: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    """Sets and removes attributes, if they, and those ``unchanged``, are as they were read."""
+    new = typed({**wanted, **bookkeeping})
+    names = {name: f"#a{index}" for index, name in enumerate([*wanted, *bookkeeping])}
+    removed = [names[name] for name in wanted if name not in new]
+    update = "SET " + ", ".join(f"{names[name]} = :n{names[name][1:]}" for name in new)
+    values = {f":n{names[name][1:]}": value for name, value in new.items()}
+    conditions = []
+    for name in [*wanted, *unchanged]:
+        if name in read:
+            conditions.append(f"{names[name]} = :o{names[name][1:]}")
+            values[f":o{names[name][1:]}"] = read[name]
+        else:
+            conditions.append(f"attribute_not_exists({names[name]})")
+    return {
+        "Update": {
+            "TableName": table,
+            "Key": typed(key),
+            "UpdateExpression": update + (" REMOVE " + ", ".join(removed) if removed else ""),
+            "ConditionExpression": " AND ".join(conditions),
+            "ExpressionAttributeNames": {short: name for name, short in names.items()},
+            "ExpressionAttributeValues": values,
+        }
+    }

@@ -1,0 +1,107 @@
+"""Events to items of the table ``Events`` and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any
+
+from troop import moments
+from troop.aws.dynamo import plain, typed
+from troop.chaos.events import OPEN, SCHEMA, Event, Last, Status, Watch
+from troop.tables import EVENT, EVENT_OPEN
+
+_MOMENTS = ("deadline", "attempted_at", "terminated_at", "recovered_at")
+
+
+def to_item(event: Event) -> dict[str, Any]:
+    """An event as a typed item, with the keys of the table's indices.
+
+    ``at`` sorts by time and is unique; ``open`` exists only while the event is in flight, so that the index over it
+    stays as small as that.
+    """
+    values: dict[str, Any] = {
+        "event_id": event.event_id,
+        "schema": SCHEMA,
+        "kind": EVENT,
+        "at": f"{moments.iso(event.at)}#{event.event_id}",
+        "open": EVENT_OPEN if event.status in OPEN else None,
+        "unit": event.unit,
+        "day": event.day.isoformat(),
+        "status": event.status.value,
+        "group": event.group,
+        "instance_id": event.instance_id,
+        "zone": event.zone,
+        "method": event.method,
+        "rolled": event.rolled,
+        "probability": event.probability,
+        "desired": event.desired,
+        "execution": event.execution,
+        "attempts": event.attempts or None,
+        "detail": event.detail,
+        "recovery_seconds": event.recovery_seconds,
+    }
+    values["watch"] = watch_value(event.watch)
+    values["before"] = _last_value(event.before) if event.before else None
+    for name in _MOMENTS:
+        moment: datetime | None = getattr(event, name)
+        values[name] = moments.iso(moment) if moment else None
+    return typed(values)
+
+
+def from_item(item: Mapping[str, Any]) -> Event:
+    """The reverse of :func:`to_item`."""
+    values = plain(item)
+    return Event(
+        event_id=values["event_id"],
+        unit=values["unit"],
+        day=date.fromisoformat(values["day"]),
+        status=Status(values["status"]),
+        at=moments.parse(values["at"].partition("#")[0]),
+        group=values["group"],
+        instance_id=values["instance_id"],
+        zone=values.get("zone", ""),
+        method=values["method"],
+        rolled=_number(values.get("rolled")),
+        probability=_number(values.get("probability")),
+        desired=int(values["desired"]),
+        execution=values.get("execution", ""),
+        attempts=int(values.get("attempts", 0)),
+        detail=values.get("detail", ""),
+        watch=_watch(values.get("watch", {})),
+        before=_last(values["before"]) if "before" in values else None,
+        **{name: moments.parse(values[name]) if values.get(name) else None for name in _MOMENTS},
+    )
+
+
+def _last_value(last: Last) -> dict[str, Any]:
+    return {"day": last.day.isoformat() if last.day else None, "event_id": last.event_id}
+
+
+def _last(value: Mapping[str, Any]) -> Last:
+    day = value.get("day")
+    return Last(date.fromisoformat(day) if day else None, value.get("event_id"))
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def watch_value(watch: Watch) -> dict[str, Any]:
+    """The attribute ``watch``, in plain values."""
+    return {
+        "looks": watch.looks,
+        "whole": watch.whole,
+        "whole_since": moments.iso(watch.whole_since) if watch.whole_since else None,
+        "looked_at": moments.iso(watch.looked_at) if watch.looked_at else None,
+    }
+
+
+def _watch(value: Mapping[str, Any]) -> Watch:
+    since, looked = value.get("whole_since"), value.get("looked_at")
+    return Watch(
+        looks=int(value.get("looks", 0)),
+        whole=int(value.get("whole", 0)),
+        whole_since=moments.parse(since) if since else None,
+        looked_at=moments.parse(looked) if looked else None,
+    )

@@ -1,0 +1,119 @@
+"""Listings of events, newest first, a bounded read however large the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from troop import moments
+from troop.aws.chaos.event_items import from_item
+from troop.aws.dynamo import typed
+from troop.chaos.events import Event, Status
+from troop.tables import EVENT, EVENTS_BY_TIME, EVENTS_BY_UNIT
+
+READS = 4
+"""Most queries a page makes."""
+
+EXAMINED = 250
+"""Most events a query examines, so that a page examines at most READS x EXAMINED."""
+
+
+class BadPosition(ValueError):
+    """A position that no page of the listing can have ended at."""
+
+
+@dataclass(frozen=True)
+class EventFilter:
+    """Which events: ``since`` is inside the range, ``until`` is not and not before it. None means any."""
+
+    unit: str | None = None
+    group: str | None = None
+    status: Status | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    method: str | None = None
+
+    @property
+    def beyond_keys(self) -> dict[str, str]:
+        """What is wanted of attributes that are no keys of an index, and so costs reading what does not match."""
+        wanted = {"group": self.group, "status": self.status and self.status.value, "method": self.method}
+        return {name: value for name, value in wanted.items() if value is not None}
+
+    @property
+    def bounds(self) -> tuple[str, str]:
+        """The range of the index's sort key, both ends included.
+
+        "#" sorts before every character of a moment, so a bare moment lies before all events of that moment.
+        """
+        low = moments.iso(self.since) if self.since else "0"
+        return low, moments.iso(self.until) if self.until else "9999-12-31T23:59:59.999Z~"
+
+
+@dataclass(frozen=True)
+class EventPage:
+    """A page, newest first. ``position`` continues after it; None when there is no more.
+
+    With a filter on status or group a page can be short, even empty, and still have a position: the read stops at its
+    bound.
+    """
+
+    events: tuple[Event, ...]
+    position: str | None
+
+
+@dataclass(frozen=True)
+class EventQueries:
+    """Reads the indices of the table ``Events``."""
+
+    client: Any
+    table: str
+
+    def page(self, wanted: EventFilter, limit: int, position: str | None = None) -> EventPage:
+        """At most ``limit`` events that match, after ``position`` (of an earlier page with the same filter).
+
+        Raises:
+            BadPosition: the position lies outside the listing, where DynamoDB would refuse to start.
+        """
+        low, high = wanted.bounds
+        if position is not None and not (low <= position <= high and position.partition("#")[2]):
+            raise BadPosition(position)
+        found: list[Event] = []
+        for _ in range(READS):
+            answer = self.client.query(**self._query(wanted, position, limit - len(found)))
+            matching = [from_item(item) for item in answer["Items"]]
+            found += matching[: limit - len(found)]
+            last = answer.get("LastEvaluatedKey")
+            position = last["at"]["S"] if last else None
+            if len(found) == limit:
+                more = position is not None or (len(matching) > 0 and matching[-1] is not found[-1])
+                return EventPage(tuple(found), _position(found[-1]) if more else None)
+            if position is None:
+                break
+        return EventPage(tuple(found), position)
+
+    def _query(self, wanted: EventFilter, position: str | None, missing: int) -> dict[str, Any]:
+        index, value = (EVENTS_BY_UNIT, wanted.unit) if wanted.unit else (EVENTS_BY_TIME, EVENT)
+        low, high = wanted.bounds
+        query: dict[str, Any] = {
+            "TableName": self.table,
+            "IndexName": index.name,
+            "ScanIndexForward": False,
+            "KeyConditionExpression": "#key = :key AND #at BETWEEN :low AND :high",
+            "ExpressionAttributeNames": {"#key": index.partition, "#at": index.sort},
+            "ExpressionAttributeValues": typed({":key": value, ":low": low, ":high": high}),
+            "Limit": min(missing, EXAMINED),
+        }
+        if filters := wanted.beyond_keys:
+            query["Limit"] = EXAMINED
+            query["FilterExpression"] = " AND ".join(f"#{name} = :{name}" for name in filters)
+            query["ExpressionAttributeNames"] |= {f"#{name}": name for name in filters}
+            query["ExpressionAttributeValues"] |= typed({f":{name}": value for name, value in filters.items()})
+        if position:
+            event_id = position.partition("#")[2]
+            query["ExclusiveStartKey"] = typed({"event_id": event_id, index.partition: value, index.sort: position})
+        return query
+
+
+def _position(event: Event) -> str:
+    return f"{moments.iso(event.at)}#{event.event_id}"

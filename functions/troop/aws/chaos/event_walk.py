@@ -1,0 +1,74 @@
+"""All terminations since a moment, newest first, in as many queries as it takes: whoever walks says when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from troop import moments
+from troop.aws.chaos.event_queries import EventFilter
+from troop.aws.dynamo import typed
+from troop.chaos.events import Status
+from troop.tables import EVENT, EVENTS_BY_TIME
+
+TERMINATIONS = (Status.CLAIMED, Status.TERMINATED, Status.RECOVERED, Status.UNRECOVERED, Status.GROUP_DELETED)
+"""A leashed record, and a claim that terminated nothing, are no terminations."""
+
+
+class Termination(NamedTuple):
+    """What of an event is read; ``at`` is the claim's moment."""
+
+    at: datetime
+    group: str
+    instance_id: str
+
+
+class Stretch(NamedTuple):
+    """What one query has found. ``back_to``: the moment of the last event it examined; None when there is no more."""
+
+    found: list[Termination]
+    back_to: datetime | None
+
+
+@dataclass(frozen=True)
+class EventWalk:
+    """Reads the index by time of the table ``Events``, 1 MB of it (some 1,700 events) a query."""
+
+    client: Any
+    table: str
+
+    def since(self, moment: datetime | None, wanted: Mapping[str, str]) -> Iterator[Stretch]:
+        """Terminations from ``moment`` on (None: all there are), of which ``wanted`` attributes have these values.
+
+        Args:
+            wanted: by attribute, ``group`` or ``instance_id``: DynamoDB leaves out what does not match, so that it need
+                not be sent, but reads it all the same.
+        """
+        low, high = EventFilter(since=moment).bounds
+        kinds = {f":status{i}": status.value for i, status in enumerate(TERMINATIONS)}
+        filters = [f"#status IN ({', '.join(kinds)})", *(f"#{name} = :{name}" for name in wanted)]
+        values = {":kind": EVENT, ":low": low, ":high": high} | kinds
+        query = {
+            "TableName": self.table,
+            "IndexName": EVENTS_BY_TIME.name,
+            "ScanIndexForward": False,
+            "KeyConditionExpression": "kind = :kind AND #at BETWEEN :low AND :high",
+            "FilterExpression": " AND ".join(filters),
+            "ProjectionExpression": "#at, #group, instance_id",
+            "ExpressionAttributeNames": {"#at": "at", "#group": "group", "#status": "status"}
+            | {f"#{name}": name for name in wanted},
+            "ExpressionAttributeValues": typed(values | {f":{name}": value for name, value in wanted.items()}),
+        }
+        for page in self.client.get_paginator("query").paginate(**query):
+            last = page.get("LastEvaluatedKey")
+            yield Stretch([_read(item) for item in page["Items"]], _moment(last["at"]["S"]) if last else None)
+
+
+def _read(item: Mapping[str, Any]) -> Termination:
+    return Termination(_moment(item["at"]["S"]), item["group"]["S"], item["instance_id"]["S"])
+
+
+def _moment(at: str) -> datetime:
+    return moments.parse(at.partition("#")[0])

@@ -1,0 +1,253 @@
+"""The table ``Events``: reads, and the steps of an event after its claim.
+
+A step changes only the attributes it is about, and only if the event is where the step would take it from.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from troop import moments
+from troop.aws.chaos.event_items import from_item, to_item, watch_value
+from troop.aws.chaos.given_back import given_back
+from troop.aws.dynamo import typed
+from troop.aws.transact import ConditionFailed, Sleep, transact, write
+from troop.chaos.events import CAME_TO_NOTHING, SCHEMA, Event, Status, is_on_demand
+from troop.state_keys import IN_FLIGHT, UNIT, UNRECOVERED
+from troop.tables import EVENT_OPEN, EVENTS_BY_OPEN
+
+LONGEST_NOTE = 500
+
+
+class StepRefused(Exception):
+    """The event is not where the step would take it from: somebody else was there first."""
+
+
+@dataclass(frozen=True)
+class EventTable:
+    """The events of a deployment. ``state`` names the table of the counters that a closed event gives back to."""
+
+    client: Any
+    table: str
+    state: str = ""
+    sleep: Sleep = time.sleep
+
+    def get(self, event_id: str) -> Event | None:
+        """An event by its id, strongly consistent."""
+        answer = self.client.get_item(TableName=self.table, Key=_key(event_id), ConsistentRead=True)
+        return from_item(answer["Item"]) if "Item" in answer else None
+
+    def open_ids(self) -> list[str]:
+        """Ids of the events in flight. The index lags a moment behind: read an event itself before acting on it."""
+        pages = self.client.get_paginator("query").paginate(
+            TableName=self.table,
+            IndexName=EVENTS_BY_OPEN.name,
+            KeyConditionExpression="#open = :open",
+            ExpressionAttributeNames={"#open": EVENTS_BY_OPEN.partition},
+            ExpressionAttributeValues={":open": {"S": EVENT_OPEN}},
+            ProjectionExpression="event_id",
+        )
+        return [item["event_id"]["S"] for page in pages for item in page["Items"]]
+
+    def record_leashed(self, event: Event) -> bool:
+        """Records what would have been terminated, and with the unit that it has its record of the day; False when the
+        day already has its event.
+        """
+        put = {
+            "TableName": self.table,
+            "Item": to_item(event),
+            "ConditionExpression": "attribute_not_exists(event_id)",
+        }
+        mark = {
+            "TableName": self.state,
+            "Key": {"key": {"S": UNIT + event.unit}},
+            "UpdateExpression": "SET leashed_day = :day, #schema = :schema",
+            "ExpressionAttributeNames": {"#schema": "schema"},
+            "ExpressionAttributeValues": {":day": {"S": event.day.isoformat()}, ":schema": {"N": str(SCHEMA)}},
+        }
+        try:
+            transact(self.client, [{"Put": put}, {"Update": mark}], self.sleep)
+        except ConditionFailed:
+            return False
+        return True
+
+    def attempt(self, event: Event, now: datetime) -> Event:
+        """Counts a try that is about to ask AWS, so that a claim left behind can be told from an untouched one, and a
+        first try from a repeated one. Returns the event as it is now.
+
+        Raises:
+            StepRefused: the claim is no longer this execution's to carry out.
+        """
+        answer = self._step(
+            event,
+            "SET attempted_at = if_not_exists(attempted_at, :now) ADD attempts :one",
+            "#status = :claimed AND execution = :execution",
+            {":now": moments.iso(now), ":one": 1, ":claimed": Status.CLAIMED.value, ":execution": event.execution},
+            ReturnValues="ALL_NEW",
+        )
+        return from_item(answer["Attributes"])
+
+    def note(self, event: Event, words: str) -> None:
+        """Keeps with a claim what speaks against carrying it out.
+
+        Raises:
+            StepRefused: the event is no longer CLAIMED.
+        """
+        values = {":detail": words[:LONGEST_NOTE], ":claimed": Status.CLAIMED.value}
+        self._step(event, "SET detail = :detail", "#status = :claimed", values)
+
+    def terminated(self, event: Event, at: datetime, detail: str = "") -> Event:
+        """CLAIMED -> TERMINATED; it stays in flight until its recovery is known.
+
+        Raises:
+            StepRefused: the event is no longer CLAIMED.
+        """
+        self._step(
+            event,
+            "SET #status = :terminated, terminated_at = :at, detail = :detail",
+            "#status = :claimed",
+            {
+                ":at": moments.iso(at),
+                ":detail": detail,
+                ":terminated": Status.TERMINATED.value,
+                ":claimed": Status.CLAIMED.value,
+            },
+        )
+        return replace(event, status=Status.TERMINATED, terminated_at=at, detail=detail)
+
+    def looked(self, event: Event) -> None:
+        """Keeps what the last look has shown, so that any other watcher can carry on from it.
+
+        Raises:
+            StepRefused: the event is no longer TERMINATED.
+        """
+        values = {":watch": watch_value(event.watch), ":terminated": Status.TERMINATED.value}
+        self._step(event, "SET watch = :watch", "#status = :terminated", values)
+
+    def close(
+        self,
+        event: Event,
+        status: Status,
+        detail: str,
+        recovered_at: datetime | None = None,
+        *,
+        maybe_asked: bool = False,
+    ) -> Event:
+        """Ends an event in flight: its final status, its place in flight given back, and after UNRECOVERED the unit
+        taken out of chaos, all in one transaction. What came to nothing gives back its count of the day, too, and the
+        unit's last termination is again what it was before the claim. A scheduled claim has used up its day all the
+        same, for the day's event is on record.
+
+        Args:
+            maybe_asked: AWS may have been asked to terminate the instance, so a claim on demand uses up its day, too.
+
+        Raises:
+            StepRefused: the event is no longer as it was read: in another status, or asked for meanwhile.
+        """
+        closed = replace(event, status=status, detail=detail, recovered_at=recovered_at)
+        parts = [self._closing(event, closed), self._place_given_back()]
+        if status is Status.UNRECOVERED:
+            parts += [self._unit_taken_out(event), self._unit_listed(event)]
+        spends = maybe_asked or not is_on_demand(event.event_id)
+        for restoring in (True, False):
+            back = given_back(self.state, closed, spends, restoring) if status in CAME_TO_NOTHING else []
+            try:
+                transact(self.client, [*parts, *back], self.sleep)
+            except ConditionFailed as failed:
+                if failed.part == 0:
+                    raise StepRefused(f"{event.event_id} is no longer as it was read ({event.status})") from None
+            else:
+                return closed
+        raise AssertionError("without restoring only the event's part has a condition")
+
+    def _step(
+        self,
+        event: Event,
+        update: str,
+        condition: str,
+        values: dict[str, Any],
+        **more: str,
+    ) -> Any:
+        try:
+            return write(
+                self.client.update_item,
+                self.sleep,
+                TableName=self.table,
+                Key=_key(event.event_id),
+                UpdateExpression=update,
+                ConditionExpression=condition,
+                ExpressionAttributeNames={"#status": "status"},
+                ExpressionAttributeValues=typed(values),
+                **more,
+            )
+        except ConditionFailed:
+            raise StepRefused(f"{event.event_id} is not as this step needs it ({condition})") from None
+
+    def _closing(self, event: Event, closed: Event) -> dict[str, Any]:
+        values: dict[str, Any] = {
+            ":from": event.status.value,
+            ":status": closed.status.value,
+            ":detail": closed.detail,
+            ":watch": watch_value(closed.watch),
+        }
+        update = "SET #status = :status, detail = :detail, watch = :watch"
+        if closed.recovered_at:
+            update += ", recovered_at = :recovered_at, recovery_seconds = :seconds"
+            values[":recovered_at"], values[":seconds"] = moments.iso(closed.recovered_at), closed.recovery_seconds
+        condition, names = "#status = :from", {"#status": "status", "#open": "open"}
+        update += " REMOVE #open"
+        if event.status is Status.CLAIMED:
+            # Whoever ends a claim must know of every try to carry it out: one in between makes him look again.
+            if event.attempts:
+                condition, values[":attempts"] = f"{condition} AND attempts = :attempts", event.attempts
+            else:
+                condition += " AND attribute_not_exists(attempts)"
+        return {
+            "Update": {
+                "TableName": self.table,
+                "Key": _key(event.event_id),
+                "UpdateExpression": update,
+                "ConditionExpression": condition,
+                "ExpressionAttributeNames": names,
+                "ExpressionAttributeValues": typed(values),
+            }
+        }
+
+    def _place_given_back(self) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self.state,
+                "Key": {"key": {"S": IN_FLIGHT}},
+                "UpdateExpression": "ADD #count :back",
+                "ExpressionAttributeNames": {"#count": "count"},
+                "ExpressionAttributeValues": {":back": {"N": "-1"}},
+            }
+        }
+
+    def _unit_taken_out(self, event: Event) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self.state,
+                "Key": {"key": {"S": UNIT + event.unit}},
+                "UpdateExpression": "SET unrecovered = :event",
+                "ExpressionAttributeValues": {":event": {"S": event.event_id}},
+            }
+        }
+
+    def _unit_listed(self, event: Event) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self.state,
+                "Key": {"key": {"S": UNRECOVERED}},
+                "UpdateExpression": "ADD #units :unit SET #schema = :schema",
+                "ExpressionAttributeNames": {"#units": "units", "#schema": "schema"},
+                "ExpressionAttributeValues": {":unit": {"SS": [event.unit]}, ":schema": {"N": str(SCHEMA)}},
+            }
+        }
+
+
+def _key(event_id: str) -> dict[str, Any]:
+    return {"event_id": {"S": event_id}}

@@ -1,0 +1,60 @@
+"""What a claim that came to nothing gives back: its count of the day, and the unit's last termination before it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from troop.chaos.events import SCHEMA, Event
+from troop.state_keys import DAY, UNIT
+
+
+def given_back(table: str, event: Event, spends: bool, restoring: bool) -> list[dict[str, Any]]:
+    """The parts of the transaction that ends the event.
+
+    Args:
+        table: ``State``.
+        event: as it ends, with the sentence about how.
+        spends: the unit's day is used up all the same.
+        restoring: puts the last termination back, on the condition that the unit's item names this event. That is so
+            unless somebody has edited the item; then what it says stays.
+    """
+    return [_count(table, event), *_unit(table, event, spends, restoring)]
+
+
+def _count(table: str, event: Event) -> dict[str, Any]:
+    return {
+        "Update": {
+            "TableName": table,
+            "Key": {"key": {"S": f"{DAY}{event.day}"}},
+            "UpdateExpression": "ADD #count :back",
+            "ExpressionAttributeNames": {"#count": "count"},
+            "ExpressionAttributeValues": {":back": {"N": "-1"}},
+        }
+    }
+
+
+def _unit(table: str, event: Event, spends: bool, restoring: bool) -> list[dict[str, Any]]:
+    before = event.before if restoring else None
+    values: dict[str, Any] = {}
+    if spends:
+        values |= {"given_up_day": str(event.day), "given_up_event": event.event_id, "given_up_why": event.detail}
+    if before:
+        values |= {"last_day": str(before.day) if before.day else None, "last_event": before.event_id}
+    if not values:
+        return []
+    kept = [f"{name} = :{name}" for name, value in values.items() if value is not None]
+    gone = [name for name, value in values.items() if value is None]
+    update: dict[str, Any] = {
+        "TableName": table,
+        "Key": {"key": {"S": UNIT + event.unit}},
+        "UpdateExpression": " ".join(
+            [f"SET {', '.join([*kept, '#schema = :schema'])}", *([f"REMOVE {', '.join(gone)}"] if gone else [])]
+        ),
+        "ExpressionAttributeNames": {"#schema": "schema"},
+        "ExpressionAttributeValues": {f":{name}": {"S": value} for name, value in values.items() if value is not None}
+        | {":schema": {"N": str(SCHEMA)}},
+    }
+    if before:
+        update["ConditionExpression"] = "last_event = :this"
+        update["ExpressionAttributeValues"][":this"] = {"S": event.event_id}
+    return [{"Update": update}]

@@ -1,0 +1,49 @@
+"""Requests without a key that come again: for a minute they stand for one."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timedelta
+from typing import Any
+
+from troop.aws.passing import PassingItems
+from troop.chaos.events import SCHEMA
+from troop.state_keys import REPEAT
+
+WITHIN = timedelta(minutes=1)
+_KEPT = timedelta(days=1)
+
+
+class Repeats(PassingItems):
+    """Keeps which key a request was given; such items expire by themselves."""
+
+    def key_of(self, digest: str, now: datetime) -> str:
+        """The key for a request: that of the first one of the same digest, if it came less than a minute ago."""
+        values = _values(key := _key(digest, now), now)
+        earliest = _stamp(now) - int(WITHIN.total_seconds() * 1000)
+        return _given(self.put_unless(REPEAT + digest, values, "since", until=earliest), key)
+
+    def another(self, digest: str, key: str, now: datetime) -> str:
+        """The key for a request whose key so far has led to nothing. Of two that ask for it at once, both are given the
+        same one.
+        """
+        seed = hashlib.sha256(key.encode()).hexdigest()[:8]  # both can come in the same millisecond
+        new = f"{_key(digest, now)}-{seed}"
+        return _given(self.put_instead(REPEAT + digest, _values(new, now), "given", key), new)
+
+
+def _given(in_the_way: dict[str, Any] | None, key: str) -> str:
+    return key if in_the_way is None else str(in_the_way.get("given", key))
+
+
+def _values(key: str, now: datetime) -> dict[str, Any]:
+    expires = int((now + _KEPT).timestamp())
+    return {"given": key, "since": _stamp(now), "expires_at": expires, "schema": SCHEMA}
+
+
+def _stamp(now: datetime) -> int:
+    return int(now.timestamp() * 1000)
+
+
+def _key(digest: str, now: datetime) -> str:
+    return f"repeat-{digest[:32]}-{_stamp(now)}"

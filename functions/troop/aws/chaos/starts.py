@@ -1,0 +1,30 @@
+"""Starts the workflow of terminations on demand: each event has one execution, of a name of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from troop.aws.machine import Machine
+from troop.chaos.on_demand import execution_name
+
+
+@dataclass(frozen=True)
+class Starts:
+    """``machine``: ARN of the state machine."""
+
+    client: Any
+    machine: str
+
+    def execution(self, event_id: str) -> str:
+        """ARN of the execution that carries out an event, whether it has started or not."""
+        return Machine(self.client, self.machine).execution(execution_name(event_id))
+
+    def start(self, event_id: str, work: Mapping[str, Any]) -> None:
+        """Starts it, unless it has started before.
+
+        Raises:
+            ClientError: Step Functions refused.
+        """
+        Machine(self.client, self.machine).start(execution_name(event_id), work)

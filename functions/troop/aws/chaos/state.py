@@ -1,0 +1,147 @@
+"""The tables ``State`` and ``GroupTags``: the switch, the counters, the units, and what people set for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from troop.aws.dynamo import batch_get, plain, scan
+from troop.chaos.facts import Counts, GivenUp, Switch, UnitState
+from troop.state_keys import DAY, IN_FLIGHT, SWITCH, UNIT
+
+
+@dataclass(frozen=True)
+class StateView:
+    """The whole table ``State`` as one tick has read it."""
+
+    switch: Switch
+    counts: Counts
+    units: Mapping[str, UnitState]
+
+
+@dataclass(frozen=True)
+class StateTable:
+    """Reads the table ``State``.
+
+    Attributes:
+        leashed: what the switch says until somebody sets it.
+    """
+
+    client: Any
+    table: str
+    leashed: bool
+
+    def view(self) -> StateView:
+        """Everything, strongly consistent."""
+        by_key = {item["key"]: item for item in scan(self.client, self.table)}
+        return StateView(
+            switch=self.switch_of(by_key.get(SWITCH, {})),
+            counts=Counts(
+                by_day={
+                    date.fromisoformat(k.removeprefix(DAY)): int(v.get("count", 0))
+                    for k, v in by_key.items()
+                    if k.startswith(DAY)
+                },
+                in_flight=int(by_key.get(IN_FLIGHT, {}).get("count", 0)),
+            ),
+            units={k.removeprefix(UNIT): _unit(v) for k, v in by_key.items() if k.startswith(UNIT)},
+        )
+
+    def switch(self) -> Switch:
+        return self.switch_of(self._get(SWITCH))
+
+    def counts(self, day: date) -> Counts:
+        """The counters that a claim on ``day`` is checked against."""
+        return Counts(
+            by_day={day: int(self._get(f"{DAY}{day}").get("count", 0))},
+            in_flight=int(self._get(IN_FLIGHT).get("count", 0)),
+        )
+
+    def unit(self, unit: str) -> UnitState:
+        return _unit(self._get(UNIT + unit))
+
+    def raw(self, key: str) -> dict[str, Any]:
+        """An item in DynamoDB's own types; empty when there is none."""
+        answer = self.client.get_item(TableName=self.table, Key={"key": {"S": key}}, ConsistentRead=True)
+        item: dict[str, Any] = answer.get("Item", {})
+        return item
+
+    def switch_of(self, item: Mapping[str, Any]) -> Switch:
+        """What the switch's item, in plain values, says; empty when nobody has set it."""
+        return Switch(halted=bool(item.get("halted", False)), leashed=bool(item.get("leashed", self.leashed)))
+
+    def _get(self, key: str) -> dict[str, Any]:
+        return plain(self.raw(key))
+
+
+def _unit(item: Mapping[str, Any]) -> UnitState:
+    last, leashed, given_up = item.get("last_day"), item.get("leashed_day"), item.get("given_up_day")
+    return UnitState(
+        last_day=date.fromisoformat(last) if last else None,
+        unrecovered=item.get("unrecovered"),
+        last_event=item.get("last_event"),
+        leashed_day=date.fromisoformat(leashed) if leashed else None,
+        given_up=GivenUp(date.fromisoformat(given_up), item.get("given_up_event", ""), item.get("given_up_why", ""))
+        if given_up
+        else None,
+    )
+
+
+LONGEST_KEY = 2048
+"""Bytes of a partition key; DynamoDB refuses to start after a longer one."""
+
+
+class BadUnitKey(ValueError):
+    """A unit that cannot be the key of an item."""
+
+
+@dataclass(frozen=True)
+class PolicyTable:
+    """Reads the table ``GroupTags``. Items are what people wrote: nothing in them is to be trusted yet."""
+
+    client: Any
+    table: str
+
+    def all(self) -> dict[str, dict[str, Any]]:
+        """Item by unit, strongly consistent."""
+        return {item["unit"]: item for item in scan(self.client, self.table)}
+
+    def page(self, limit: int, after: str | None = None) -> tuple[list[dict[str, Any]], str | None]:
+        """One read: at most ``limit`` items, and the unit after which the next page begins; None when there is none.
+
+        Args:
+            after: the unit that the page before ended with.
+
+        Raises:
+            BadUnitKey: no item can have that key.
+        """
+        if after is not None and not 0 < len(after.encode()) <= LONGEST_KEY:
+            raise BadUnitKey(after[:80])
+        start = {"ExclusiveStartKey": {"unit": {"S": after}}} if after is not None else {}
+        answer = self.client.scan(TableName=self.table, Limit=limit, ConsistentRead=True, **start)
+        last = answer.get("LastEvaluatedKey")
+        return list(map(plain, answer["Items"])), str(last["unit"]["S"]) if last else None
+
+    def raw(self, unit: str) -> dict[str, Any]:
+        """A unit's item in DynamoDB's own types (which a claim compares exactly); empty when there is none."""
+        answer = self.client.get_item(TableName=self.table, Key={"unit": {"S": unit}}, ConsistentRead=True)
+        item: dict[str, Any] = answer.get("Item", {})
+        return item
+
+
+def read_units(
+    policies: PolicyTable, state: StateTable, units: Iterable[str]
+) -> tuple[dict[str, dict[str, Any]], dict[str, UnitState]]:
+    """Of at most 50 units, the items in ``GroupTags`` and what is remembered, where there is any; one call for both."""
+    keys = sorted(set(units))
+    found = batch_get(
+        state.client,
+        {
+            policies.table: [{"unit": {"S": unit}} for unit in keys],
+            state.table: [{"key": {"S": UNIT + unit}} for unit in keys],
+        },
+    )
+    items = {item["unit"]: item for item in found[policies.table]}
+    return items, {item["key"].removeprefix(UNIT): _unit(item) for item in found[state.table]}

@@ -1,0 +1,50 @@
+"""What functions are told in their environment: the stack sets these variables, and the wiring reads them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Variable(StrEnum):
+    """Names of tables, buckets and the like, and ARNs of what is called. Which functions have which, infra/ says."""
+
+    DEPLOYMENT = "TROOP_DEPLOYMENT"
+    """Whose a function is. Without it failures are logged, and not counted."""
+
+    GROUP_TAGS_TABLE = "TROOP_GROUP_TAGS_TABLE"
+    EVENTS_TABLE = "TROOP_EVENTS_TABLE"
+    STATE_TABLE = "TROOP_STATE_TABLE"
+    DECISIONS_TABLE = "TROOP_DECISIONS_TABLE"
+    CHANGES_TABLE = "TROOP_CHANGES_TABLE"
+    RUNS_TABLE = "TROOP_RUNS_TABLE"
+
+    WORK_BUCKET = "TROOP_WORK_BUCKET"
+    RESULTS_BUCKET = "TROOP_RESULTS_BUCKET"
+    SALT_SECRET = "TROOP_SALT_SECRET"
+
+    CHAOS_MACHINE = "TROOP_CHAOS_MACHINE"
+    ON_DEMAND_MACHINE = "TROOP_ON_DEMAND_MACHINE"
+    BENCHMARK_MACHINE = "TROOP_BENCHMARK_MACHINE"
+    FLEET_MACHINE = "TROOP_FLEET_MACHINE"
+    TEARDOWN_MACHINE = "TROOP_TEARDOWN_MACHINE"
+    FLEET_FUNCTION = "TROOP_FLEET_FUNCTION"
+    REPORT_FUNCTION = "TROOP_REPORT_FUNCTION"
+
+    SCHEDULE_GROUP = "TROOP_SCHEDULE_GROUP"
+    UNDELIVERED_QUEUE = "TROOP_UNDELIVERED_QUEUE"
+    TICK_MINUTES = "TROOP_TICK_MINUTES"
+    OTHER_SCHEDULES = "TROOP_OTHER_SCHEDULES"
+
+    EVENT_BUS = "TROOP_EVENT_BUS"
+    NEWS_TOPIC = "TROOP_NEWS_TOPIC"
+    UNTOLD_QUEUE = "TROOP_UNTOLD_QUEUE"
+    ACT_NOW_TOPIC = "TROOP_ACT_NOW_TOPIC"
+
+    NETWORK_VPC = "TROOP_NETWORK_VPC"
+    NETWORK_SUBNETS = "TROOP_NETWORK_SUBNETS"
+    """Their ids, parted by commas."""
+    NODE_PROFILE = "TROOP_NODE_PROFILE"
+
+    DEPLOYMENT_FILE = "TROOP_DEPLOYMENT_FILE"
+    AGENT_FILE = "TROOP_AGENT_FILE"
+    """Paths of files that are not beside the handlers; the stack sets neither."""

@@ -1,0 +1,1 @@
+"""Steps of benchmarks: estimate, launch, gather, collect, tear down, reap, report; and standing fleets."""

@@ -1,0 +1,86 @@
+"""What spot has not given is launched on demand: its group is kept at what it has, and a backup group gets the rest.
+
+All of it may be repeated, and goes on from what it finds. There are never more nodes than the fleet is to have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from troop import moments
+from troop.aws.bench.backups import BackupGroups
+from troop.aws.bench.cell_store import CellStore
+from troop.aws.bench.fleets import Fleets
+from troop.aws.bench.runs import RunTable
+from troop.bench import names
+from troop.bench.definition import ON_DEMAND, Fleet, from_document
+from troop.bench.record import Kind, Launch, Resource, Run
+from troop.flows.bench.launch import LONGEST, check_right
+
+
+@dataclass(frozen=True)
+class Backup:
+    """``deployment``: the stack's name."""
+
+    deployment: str
+    runs: RunTable
+    store: CellStore
+    groups: BackupGroups
+    fleets: Fleets
+    clock: Callable[[], datetime]
+
+    def run(self, run: str, cell: str) -> float:
+        """Backs up every spot fleet of a cell that is short; one whose launches are not all over is left for the next
+        time. Seconds since the groups were made.
+
+        Raises:
+            RunClosedError: the run or the cell is closed; nothing is created any more.
+            MissingRunError: there is none.
+            LaunchImpossibleError: there is a group of the backup's name that is not the run's, or is being deleted.
+            LaunchTooLateError: it took too long.
+        """
+        record, its, now = self.runs.get(run), self.runs.cells.get(run, cell), self.clock()
+        elapsed = (now - its.phases[names.BOOT]).total_seconds()
+        if its.phase != names.BOOT or self.store.find(names.roster_key(run, cell)) is not None:
+            return elapsed
+        benchmark = from_document(self.store.read(names.cell_definition_key(run, cell)))
+        launch = self.runs.launches.begin(run, cell, now + LONGEST)
+        try:
+            for fleet in benchmark.fleets:
+                if fleet.is_spot:
+                    self._fill(record, launch, fleet)
+        finally:
+            self.runs.launches.end(launch)
+        return elapsed
+
+    def _fill(self, record: Run, launch: Launch, fleet: Fleet) -> None:
+        spot_name = names.fleet_name(launch.run, launch.cell, fleet.role)
+        name, now = names.backup_name(launch.run, launch.cell, fleet.role), self.clock()
+        spot, backup = self.groups.look(spot_name), self.groups.look(name)
+        if backup:  # made by a try before, which may have been cut off here
+            self.fleets.keep(name, record.expires_at)
+            self.runs.resources.created([Resource(launch.run, launch.cell, Kind.AUTO_SCALING_GROUP, name, now)], now)
+        if spot is None or len(spot.members) + (backup.desired if backup else 0) >= fleet.count:
+            return
+        check_right(self.runs, launch, self.clock())
+        self.groups.stop_launching(spot_name)
+        spot = self.groups.look(spot_name)  # it may have launched until just now
+        if spot is None or self.groups.is_launching(spot_name, spot.members):
+            return
+        self.groups.resize(spot_name, len(spot.members))
+        rest = fleet.count - len(spot.members)
+        if rest == 0 or (backup and backup.desired >= rest):
+            return
+        planned = Resource(launch.run, launch.cell, Kind.AUTO_SCALING_GROUP, name, planned_at=self.clock())
+        self.runs.resources.plan([planned])
+        check_right(self.runs, launch, self.clock())
+        if backup:
+            self.groups.resize(name, rest)
+        else:
+            tags = names.tags(self.deployment, launch.run, launch.cell, moments.iso(record.expires_at))
+            wanted = replace(fleet, count=rest, purchase=ON_DEMAND)
+            self.fleets.group(name, wanted, spot.template, spot.subnets, names.of_fleet(tags, fleet.role))
+            self.fleets.keep(name, record.expires_at)
+        self.runs.resources.created([planned], self.clock())

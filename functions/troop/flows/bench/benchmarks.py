@@ -1,0 +1,254 @@
+"""Runs of benchmarks: admitted before anything is launched, started once for each key, stopped for good."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from troop.aws.bench.offers import read_offers
+from troop.aws.bench.run_files import RunFiles, Upload
+from troop.aws.bench.run_keys import RunKeys, Used
+from troop.aws.bench.run_machines import RunMachines
+from troop.aws.bench.runs import RunTable
+from troop.bench import admission, names
+from troop.bench.definition import AROUND, Benchmark, to_document
+from troop.bench.plan import Plan, to_plan_document
+from troop.bench.problems import BadBenchmarkError
+from troop.bench.record import Cell, Kind, Resource, Run, RunStatus
+from troop.bench.standing import Standing
+from troop.errors import MissingRunError, TroopError
+from troop.flows.bench.estimating import Estimating, Judged
+from troop.settings import Settings
+from troop.tables import BENCHMARK, FLEET
+
+_KINDS = list(Kind)
+
+
+class NoBenchmarksError(TroopError):
+    """The deployment has no half that runs benchmarks."""
+
+    def __init__(self) -> None:
+        super().__init__("this deployment runs no benchmarks: its setting troop:benchmarks is false")
+
+
+class BucketError(TroopError):
+    """The benchmark wants to read buckets that the deployment does not allow."""
+
+    def __init__(self, buckets: list[str], allowed: tuple[str, ...]) -> None:
+        there = ", ".join(allowed) if allowed else "none"
+        wanted, all_of_them = ", ".join(buckets), ",".join([*allowed, *buckets])
+        super().__init__(
+            f"nodes of this deployment may not read {wanted}: its setting troop:allowed_buckets names {there}. To allow"
+            " it, have it deployed again, with its STAGE or DEPLOYMENT where it has one: `make deploy ARGS='-c "
+            f"troop:allowed_buckets={all_of_them}'`, or put the names into cdk.json, so that the next deployment has "
+            "them, too"
+        )
+
+
+class OtherRunError(TroopError):
+    """The key stands for another request."""
+
+    def __init__(self, key: str, run: str) -> None:
+        super().__init__(
+            f"the key {key!r} was used for another benchmark, or other files, by {run}: choose another key"
+        )
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """``repeated``: the run was on record before."""
+
+    run: Run
+    repeated: bool
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is on record of a run; resources in the order in which they are created, None when nobody has asked."""
+
+    run: Run
+    cells: list[Cell]
+    resources: list[Resource] | None
+
+
+@dataclass(frozen=True)
+class Benchmarks:
+    """What the API does with runs; it creates nothing on EC2 itself.
+
+    Attributes:
+        subnets: ids of those that fleets are launched into.
+        clock: the moment, aware.
+        kind: of the runs, as :mod:`troop.tables` has it: those of another kind are not there.
+    """
+
+    settings: Settings
+    runs: RunTable
+    keys: RunKeys
+    files: RunFiles
+    machines: RunMachines
+    ec2: Any
+    subnets: tuple[str, ...]
+    clock: Callable[[], datetime]
+    estimating: Estimating
+    kind: str = BENCHMARK
+
+    def admit(self, benchmark: Benchmark, plan: Plan, files: Mapping[str, bytes], key: str, caller: str) -> Admitted:
+        """Puts a run on record and starts it, if nothing speaks against it; the same key again answers with the same
+        run, and goes on where a request that was cut off has ended.
+
+        Args:
+            benchmark: as the file has it; its ``files`` are the names of ``files``.
+            plan: its cells, as they are to be done.
+            files: contents by name.
+            key: idempotency key, of the caller's choosing.
+            caller: ARN of who asks.
+
+        Raises:
+            BucketError: it wants to read what is not allowed.
+            BadBenchmarkError: too many nodes, instance types that cannot be had, artifacts that are not there, prices
+                that are not known, a budget or a quota that is too small.
+            OtherRunError: the key was used for something else.
+            ClientError: AWS refused; asking again with the same key is safe.
+        """
+        digest = _digest(benchmark, plan, files)
+        used = self.keys.used(key)
+        if used is not None and (found := self._of_key(key, used, digest)):
+            return Admitted(self._started(found), True)
+        judged = self._judged(benchmark, plan, staged=True)
+        if judged.problems:
+            raise BadBenchmarkError(judged.problems)
+        now = self.clock()
+        # The id is settled before anything of it exists, so that a request that is cut off leaves no second run behind.
+        used = self.keys.use(key, names.run_id(now, key), digest, now)
+        if found := self._of_key(key, used, digest):
+            return Admitted(self._started(found), True)
+        self.files.put(used.run, benchmark, plan, files, judged.document())
+        run = replace(self._new(used.run, benchmark, plan, caller, now), estimate=judged.expected)
+        cells = [Cell(run.run, one.cell, variant=one.variant) for one in plan.cells]
+        created = self.runs.create(run, cells, judged.terms)
+        return Admitted(self._started(run if created else self.runs.get(run.run)), not created)
+
+    def estimate(self, benchmark: Benchmark, plan: Plan) -> Judged:
+        """What a run would cost, and what its money speaks against. Nothing is stored, nothing has to be staged.
+
+        Raises:
+            BucketError: it wants to read what is not allowed.
+            BadBenchmarkError: too many nodes, or instance types that cannot be had.
+            ClientError: AWS refused.
+        """
+        return self._judged(benchmark, plan, staged=False)
+
+    def stop(self, run: str, caller: str) -> Run:
+        """Closes a run, stops its workflow and starts its teardown; of one that has ended nothing is changed.
+
+        Raises:
+            MissingRunError: there is none.
+            ClientError: AWS refused; asking again is safe, and needed.
+        """
+        found = self.get(run)
+        if found.ended_at is not None:
+            return found
+        now, reason = self.clock(), f"stopped by {caller}"
+        found = self.runs.close(run, RunStatus.STOPPED, reason, now)
+        if found.outcome is RunStatus.STOPPED:  # else its workflow is at the teardown already
+            self.machines.stop(run, reason)
+        self.machines.tear_down(run, RunStatus.STOPPED, reason, now)
+        return found
+
+    def told(self, run: str, cell: str | None = None, *, resources: bool = True) -> Told:
+        """A run, its cells and what it creates; or one cell alone, and what that creates.
+
+        Raises:
+            MissingRunError: there is none.
+        """
+        found = self.get(run)
+        cells = self.runs.cells.of(run) if cell is None else [self.runs.cells.get(run, cell)]
+        if not resources:
+            return Told(found, cells, None)
+        created = [r for r in self.runs.resources.of(run) if cell in (None, r.cell)]
+        return Told(found, cells, sorted(created, key=lambda r: (r.cell, _KINDS.index(r.kind), r.name)))
+
+    def page(self, limit: int, cursor: str | None) -> tuple[list[Run], str | None]:
+        """Runs, newest first, and where the listing goes on."""
+        return self.runs.page(limit, cursor, self.kind)
+
+    def get(self, run: str) -> Run:
+        """A run of this kind.
+
+        Raises:
+            MissingRunError: there is none.
+        """
+        found = self.runs.get(run)
+        if (found.standing is not None) != (self.kind == FLEET):
+            raise MissingRunError(run)
+        return found
+
+    def stage(self, sha256: str, size: int | None) -> tuple[bool, Upload | None]:
+        """Whether an artifact is there; and if it is not, and its size is known, where to put it."""
+        if self.files.is_staged(sha256, self.clock()):
+            return True, None
+        return False, None if size is None else self.files.upload(sha256, size)
+
+    def _of_key(self, key: str, used: Used, digest: str) -> Run | None:
+        """The run that a key stands for; None when it was cut off before it was on record."""
+        if used.digest != digest:
+            raise OtherRunError(key, used.run)
+        try:
+            return self.runs.get(used.run)
+        except MissingRunError:
+            return None
+
+    def _started(self, run: Run) -> Run:
+        if run.status is RunStatus.ADMITTED and run.closed_at is None:
+            self.machines.start(run.run)
+        return run
+
+    def _judged(self, benchmark: Benchmark, plan: Plan, *, staged: bool) -> Judged:
+        """From what costs nothing to what has to be asked for, of all cells together; what is found then still has
+        problems of money.
+
+        Args:
+            staged: whether artifacts must be there.
+        """
+        allowed, cells = self.settings.allowed_buckets, [cell.benchmark for cell in plan.cells]
+        if wrong := admission.not_allowed(sorted({bucket for cell in cells for bucket in cell.buckets}), allowed):
+            raise BucketError(wrong, allowed)
+        problems = admission.over_limits(plan, self.settings.max_nodes)
+        types = sorted({fleet.instance_type for cell in cells for fleet in cell.fleets})
+        offers = read_offers(self.ec2, types, self.subnets)
+        problems += admission.in_all_cells(benchmark, plan, lambda cell: admission.not_offered(cell, offers))
+        if staged:
+            now, hashes = self.clock(), sorted({artifact.sha256 for cell in cells for artifact in cell.artifacts})
+            there = {sha256 for sha256 in hashes if self.files.is_staged(sha256, now)}
+            problems += admission.in_all_cells(benchmark, plan, lambda cell: admission.not_staged(cell, there))
+        if problems:
+            raise BadBenchmarkError(problems)
+        return self.estimating.judge(plan, benchmark.money, offers)
+
+    def _new(self, run: str, benchmark: Benchmark, plan: Plan, caller: str, now: datetime) -> Run:
+        return Run(
+            run=run,
+            name=benchmark.name,
+            at=now,
+            expires_at=now + timedelta(seconds=benchmark.expires_after),
+            requested_by=caller,
+            cells=len(plan.cells),
+            nodes=plan.nodes,
+            execution=self.machines.execution(run),
+            standing=_standing(benchmark) if benchmark.standing else None,
+        )
+
+
+def _standing(fleet: Benchmark) -> Standing:
+    return Standing({one.role: one.count for one in fleet.fleets}, ready_within=fleet.longest + AROUND)
+
+
+def _digest(benchmark: Benchmark, plan: Plan, files: Mapping[str, bytes]) -> str:
+    """Of all that a run is made of."""
+    contents = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    documents = [to_document(benchmark), to_plan_document(plan), contents]
+    return hashlib.sha256(json.dumps(documents, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,336 @@
+"""The steps of one cell after its launch, and those of the run around its cells. Each may be repeated at any time: what
+it does depends on what it finds, and a verdict that is on record stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from troop.aws.bench.cell_store import CellStore, Listed, newest
+from troop.aws.bench.fleet_looks import FleetLooks
+from troop.aws.bench.instance_facts import resources_of
+from troop.aws.bench.runs import RunTable
+from troop.bench import names, verdicts
+from troop.bench.attempts import latest
+from troop.bench.barriers import BarrierState, barrier, began, is_released, release
+from troop.bench.booting import FleetSeen, of_boot
+from troop.bench.definition import SPOT, Benchmark, Phase, from_document
+from troop.bench.kept_table import kept
+from troop.bench.progress import wait, wait_in_phase
+from troop.bench.record import FINAL, CellStatus, Kind, Resource, RunStatus
+from troop.bench.roster import Node, Roster, make_roster, parse_node
+from troop.bench.roster import from_document as roster_from
+from troop.bench.roster import to_document as roster_document
+from troop.bench.verdicts import NodeOutcome, State, Verdict
+from troop.errors import TroopError
+from troop.measure import summary as summaries
+from troop.measure.fitting import mib
+from troop.measure.merge import Merger
+from troop.measure.summary import MOST_BYTES, Summary, SummaryError
+from troop.moments import iso, parse
+
+READ_EARLY = 64
+"""Documents of nodes that are read while others are still waited for: the newest ones, for a failure among them."""
+
+MOST_CONSOLES = 20
+"""Nodes whose console output is kept."""
+
+
+LONGEST_DOUBT = timedelta(minutes=2)
+"""For so long EC2 may not say why a spot node shuts down: whether spot took it back decides on a further attempt."""
+
+
+class CellDamagedError(TroopError):
+    """Something of a cell that an earlier step has written is not there any more."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a step tells the workflow; never more than a few hundred bytes.
+
+    Attributes:
+        phase_index: of the phase that is done next, or being done, from 0.
+        wait_seconds: until the next look.
+    """
+
+    run: str
+    cell: str = ""
+    state: State = State.READY
+    phase_index: int = 0
+    wait_seconds: int = 0
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class CellSteps:
+    """The steps of cells and runs."""
+
+    runs: RunTable
+    store: CellStore
+    looks: FleetLooks
+    clock: Callable[[], datetime]
+
+    # Around the cells
+
+    def open(self, run: str, execution: str) -> tuple[str, int]:
+        """Begins a run; the key of the list of its cells, ``[{"run", "cell"}]``, and how many of them are under way at
+        a time.
+
+        Raises:
+            RunClosedError: it was closed before.
+            MissingRunError: there is none.
+        """
+        self.runs.set_running(run, execution)
+        key = names.cells_key(run)
+        cells = [cell for cell in self.runs.cells.of(run) if cell.attempt == 1]  # further ones are their children's own
+        self.store.write(key, [{"run": run, "cell": cell.cell} for cell in cells])
+        return key, int(self.store.read(names.plan_key(run))["parallel"])
+
+    def settle(self, run: str, error: str = "", cause: str = "") -> tuple[RunStatus, str | None]:
+        """What a run ends with, and why it is not SUCCEEDED. Cells that nobody has ended are ended.
+
+        Args:
+            error: with which the cells' map has failed; "" when it has not.
+        """
+        record = self.runs.get(run)
+        now = self.clock()
+        closed = record.closed_at is not None
+        why = verdicts.of_error(error, cause) if error else "its workflow has ended without a verdict"
+        for cell in self.runs.cells.of(run):
+            if cell.status not in FINAL:
+                status = CellStatus.STOPPED if closed else CellStatus.FAILED
+                self.runs.cells.change(run, cell.cell, status=status, reason=(record.reason if closed else None) or why)
+            self.runs.cells.change(run, cell.cell, phase=names.OVER, at=now)
+        return verdicts.of_run(record, latest(self.runs.cells.of(run)))
+
+    # One cell
+
+    def gather(self, run: str, cell: str) -> Answer:
+        """Are all nodes there? When they are: from now on they stay as they are, and are on the roster.
+
+        Returns:
+            READY, WAITING, SHORT or FAILED.
+        """
+        if self.store.find(names.roster_key(run, cell)) is not None:
+            return Answer(run, cell, State.READY)
+        record, its, now = self.runs.get(run), self.runs.cells.get(run, cell), self.clock()
+        benchmark = self._benchmark(run, cell)
+        verdict = verdicts.of_closed(record, now)
+        elapsed = (now - its.phases[names.BOOT]).total_seconds()
+        if verdict is None:
+            fleets = self.looks.fleets(run, cell, {fleet.role: fleet.count for fleet in benchmark.fleets})
+            nodes = self._nodes(run, cell, fleets)
+            verdict = of_boot(benchmark, fleets, nodes, elapsed, self._interrupted(run, cell, benchmark))
+            if verdict.state is State.READY:
+                self._make_roster(run, cell, benchmark, fleets, nodes)
+        return self._answer(run, cell, verdict, wait_seconds=wait(elapsed))
+
+    def release(self, run: str, cell: str, phase_index: int) -> Answer:
+        """Lets the nodes go, once; WAITING.
+
+        Raises:
+            RunClosedError: the run or the cell is closed.
+        """
+        self.runs.launches.check_open(run, cell)
+        phase = self._benchmark(run, cell).phases[phase_index]
+        key = names.barrier_key(run, cell, phase.name)
+        document = self.store.read(key)
+        if not is_released(document):
+            roster = self._roster(run, cell)
+            document = release(phase, self.clock(), len(roster.members), roster.clock_uncertainty)
+            self.store.write(key, document)
+        now = self.clock()
+        self.runs.cells.change(run, cell, phase=phase.name, at=now)
+        wait_seconds = wait_in_phase(phase, began(document), now)
+        return Answer(run, cell, State.WAITING, phase_index, wait_seconds)
+
+    def check(self, run: str, cell: str, phase_index: int) -> Answer:
+        """How does a phase stand?
+
+        Returns:
+            WAITING, NEXT with the next phase's index, DONE after the last one, or FAILED.
+        """
+        record, benchmark, roster = self.runs.get(run), self._benchmark(run, cell), self._roster(run, cell)
+        phase, now = benchmark.phases[phase_index], self.clock()
+        barrier_document = self.store.read(names.barrier_key(run, cell, phase.name))
+        if not is_released(barrier_document):
+            raise CellDamagedError(f"the barrier of {run} {cell} {phase.name} is not released any more")
+        start = began(barrier_document)
+        verdict = verdicts.of_closed(record, now) or self._look(run, cell, benchmark, phase, roster, now - start)
+        if verdict.nodes:
+            first = verdict.nodes[0]
+            tail = self.store.tail(f"{names.output_prefix(run, cell, phase.name)}{first}.log.gz")
+            reason = verdicts.with_output(verdict.reason or "", first, tail)
+            verdict = Verdict(verdict.state, verdict.status, reason)
+        if verdict.state is State.NEXT:
+            phase_index += 1
+            if phase_index == len(benchmark.phases):
+                verdict = Verdict(State.DONE)
+        return self._answer(run, cell, verdict, phase_index, wait_in_phase(phase, start, now))
+
+    def collect(self, run: str, cell: str) -> Answer:
+        """Merges the summaries of the measured phases, stores the results, and brings the cell to its good end; DONE.
+
+        Raises:
+            SummaryError: one cannot be read, or they do not belong together.
+            CellDamagedError: one is missing.
+        """
+        self.runs.cells.change(run, cell, phase=names.COLLECT, at=self.clock())
+        benchmark, roster = self._benchmark(run, cell), self._roster(run, cell)
+        phases = [self._merged(run, cell, phase, roster) for phase in benchmark.phases if phase.is_measured]
+        self.store.write(names.results_key(run, cell), {"format": "troop.results/1", "phases": phases})
+        table = [{"phase": phase["phase"], **row} for phase in phases for row in phase["table"]]
+        self.runs.cells.change(run, cell, status=CellStatus.SUCCEEDED, results=kept(table))
+        self.runs.cells.change(run, cell, phase=names.TEARDOWN, at=self.clock())
+        return Answer(run, cell, State.DONE)
+
+    def fail(self, run: str, cell: str, error: str = "", cause: str = "") -> Answer:
+        """Brings a cell to its bad end: records why, unless that is on record; tells waiting nodes to stop; keeps what
+        the consoles say of nodes that never registered or were lost. FAILED.
+
+        Args:
+            error: with which a step has failed; "" when a step has given up itself.
+        """
+        closed = verdicts.of_closed(self.runs.get(run), self.clock())
+        if closed is not None and closed.status is CellStatus.STOPPED:
+            self.runs.cells.change(run, cell, status=CellStatus.STOPPED, reason=closed.reason)
+        else:
+            why = verdicts.of_error(error, cause) if error else "a step has given up, and has not said why"
+            self.runs.cells.change(run, cell, status=CellStatus.FAILED, reason=why)
+        # The rest helps to find out more, and must not stand in the way of teardown.
+        with suppress(BotoCoreError, ClientError, TroopError):
+            self._end_barriers(run, cell)
+        with suppress(BotoCoreError, ClientError, TroopError):
+            self._keep_consoles(run, cell)
+        self.runs.cells.change(run, cell, phase=names.TEARDOWN, at=self.clock())
+        return Answer(run, cell, State.FAILED)
+
+    # How
+
+    def _benchmark(self, run: str, cell: str) -> Benchmark:
+        return from_document(self.store.read(names.cell_definition_key(run, cell)))
+
+    def _roster(self, run: str, cell: str) -> Roster:
+        return roster_from(self.store.read(names.roster_key(run, cell)))
+
+    def _answer(self, run: str, cell: str, verdict: Verdict, phase_index: int = 0, wait_seconds: int = 0) -> Answer:
+        if verdict.status is not None:
+            self.runs.cells.change(run, cell, status=verdict.status, reason=verdict.reason)
+        return Answer(run, cell, verdict.state, phase_index, wait_seconds, verdict.reason)
+
+    def _nodes(self, run: str, cell: str, fleets: Iterable[FleetSeen]) -> dict[str, Node]:
+        """The registrations of the groups' instances; one that is not read yet counts as what it is meant to be."""
+        roles = {i: fleet.role for fleet in fleets for i in fleet.serving | fleet.starting}
+        listed = {i: o for i, o in self.store.listed(names.nodes_prefix(run, cell)).items() if i in roles}
+        nodes = {i: Node(i, roles[i]) for i in listed}
+        for i, document in self.store.documents(_to_read(listed, roles)):
+            nodes[i] = parse_node(i, document)
+        return nodes
+
+    def _interrupted(self, run: str, cell: str, benchmark: Benchmark) -> frozenset[str]:
+        """Ids of the nodes that were told that spot takes them back."""
+        if not any(fleet.is_spot for fleet in benchmark.fleets):
+            return frozenset()
+        return frozenset(self.store.listed(names.interruptions_prefix(run, cell)))
+
+    def _make_roster(
+        self, run: str, cell: str, benchmark: Benchmark, fleets: Iterable[FleetSeen], registered: Mapping[str, Node]
+    ) -> None:
+        self.looks.freeze(name for fleet in fleets for name in fleet.groups)
+        nodes = [registered[i] for fleet in fleets for i in sorted(fleet.serving)]
+        now = self.clock()
+        described = self.looks.described(run, cell)
+        on_spot = frozenset(i for i, told in described.items() if told.get("InstanceLifecycle") == SPOT)
+        # Whether EC2 tells of them or not: they are there.
+        found = [Resource(run, cell, Kind.INSTANCE, node.id, now) for node in nodes if node.id not in described]
+        for node in nodes:
+            if node.id in described:
+                found += resources_of(described[node.id], run, cell, benchmark.fleet(node.role), now)
+        self.runs.resources.created(found, now)
+        self.store.write(names.roster_key(run, cell), roster_document(make_roster(nodes, on_spot)))
+
+    def _look(
+        self, run: str, cell: str, benchmark: Benchmark, phase: Phase, roster: Roster, elapsed: timedelta
+    ) -> Verdict:
+        fleets = self.looks.fleets(run, cell, {fleet.role: 0 for fleet in benchmark.fleets})
+        serving = frozenset[str]().union(*(fleet.serving for fleet in fleets))
+        expected = roster.ids(phase.roles)
+        prefix = names.phase_prefix(run, cell, phase.name)
+        listed = {i: one for i, one in self.store.listed(prefix).items() if i in expected}
+        # Who lives is asked last: what failed, or ended well, may have done so because of a node that was just lost.
+        outcomes = list(self._outcomes(listed, expected, phase))
+        live = serving & self.looks.running(run, cell).keys()
+        taken = self._interrupted(run, cell, benchmark)
+        if roster.ids() - live and any(fleet.is_spot for fleet in benchmark.fleets):
+            ended = self.looks.ended(run, cell)
+            taken |= ended.taken  # without a notice, or before its node could pass it on
+            doubtful = (roster.spot() - live) & ended.unexplained
+            if doubtful and not roster.ids() & taken and self._may_wait(run, cell):
+                return Verdict(State.WAITING)
+        return verdicts.of_phase(phase, roster, live, frozenset(listed), outcomes, elapsed.total_seconds(), taken)
+
+    def _may_wait(self, run: str, cell: str) -> bool:
+        """For why a spot node shuts down: whether the first look that asked was less than two minutes ago."""
+        first = self.store.put_once(names.doubt_key(run, cell), iso(self.clock()).encode(), "text/plain")
+        return self.clock() - parse(first.decode()) < LONGEST_DOUBT
+
+    def _outcomes(self, listed: dict[str, Listed], expected: frozenset[str], phase: Phase) -> Iterator[NodeOutcome]:
+        for i, document in self.store.documents(_to_read(listed, expected)):
+            try:
+                summary = _summary(listed[i], phase, document)
+            except SummaryError as error:
+                yield NodeOutcome(i, "has left a summary that cannot be read", str(error))
+            else:
+                yield NodeOutcome(i, summary.outcome, summary.reason, summary.interruption is not None)
+
+    def _merged(self, run: str, cell: str, phase: Phase, roster: Roster) -> dict[str, Any]:
+        expected = roster.ids(phase.roles)
+        listed = self.store.listed(names.phase_prefix(run, cell, phase.name))
+        if missing := expected - set(listed):
+            raise CellDamagedError(f"summaries of the phase {phase.name} are gone: {verdicts.name_some(missing)}")
+        merger = Merger()
+        for i, document in self.store.documents(listed[i] for i in sorted(expected)):
+            merger.add(_summary(listed[i], phase, document))
+        merged = merger.document()
+        bought = {member.id: member.purchase for member in roster.members}
+        for role in merged["roles"].values():
+            for i, line in role["nodes"].items():
+                line["purchase"] = bought[i]
+        return merged
+
+    def _end_barriers(self, run: str, cell: str) -> None:
+        for phase in self._benchmark(run, cell).phases:
+            key = names.barrier_key(run, cell, phase.name)
+            if not is_released(self.store.read(key)):
+                self.store.write(key, barrier(phase, BarrierState.END))
+
+    def _keep_consoles(self, run: str, cell: str) -> None:
+        registered = set(self.store.listed(names.nodes_prefix(run, cell)))
+        roster = self.store.find_document(names.roster_key(run, cell))
+        members = roster_from(roster).ids() if roster else frozenset()
+        lost = members - self.looks.running(run, cell).keys()
+        silent = self.looks.existing(run, cell) - registered
+        for i in sorted(silent | lost)[:MOST_CONSOLES]:
+            with suppress(BotoCoreError, ClientError):
+                if said := self.looks.console(i):
+                    self.store.put_log(names.console_key(run, cell, i), said)
+
+
+def _to_read(listed: dict[str, Listed], expected: Iterable[str]) -> Iterable[Listed]:
+    """All of them once all are there; before that only the newest."""
+    return listed.values() if set(expected) <= set(listed) else newest(listed.values(), READ_EARLY)
+
+
+def _summary(listed: Listed, phase: Phase, document: Any) -> Summary:
+    if listed.size > MOST_BYTES:
+        raise SummaryError(f"it has {mib(listed.size)}, and {mib(MOST_BYTES)} are read")
+    summary = summaries.parse(document)
+    if (summary.node, summary.phase) != (names.node_of(listed.key), phase.name):
+        raise SummaryError(f"it is of the node {summary.node} and the phase {summary.phase}")
+    return summary

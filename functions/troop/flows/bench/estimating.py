@@ -1,0 +1,91 @@
+"""What a run is expected to cost, by the prices and quotas of the moment; and what of that speaks against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from troop.aws.bench.price_book import PriceBook
+from troop.aws.bench.vcpu_quotas import read_quotas
+from troop.bench import estimate as estimates
+from troop.bench import quotas
+from troop.bench.admission import InstanceType
+from troop.bench.estimate import ROOT_VOLUME, Estimate, estimate
+from troop.bench.money import Money, rounded
+from troop.bench.plan import Plan
+from troop.bench.problems import Problem
+from troop.bench.record import Expected
+from troop.bench.spending import Terms, terms_of
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is found of a run.
+
+    Attributes:
+        terms: by what its money will be reckoned.
+        problems: why it may not begin; empty when it may.
+        warnings: what a person should know who lets it begin.
+    """
+
+    estimate: Estimate
+    terms: Terms
+    problems: tuple[Problem, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def expected(self) -> Expected:
+        """In short, for the run's record."""
+        found = self.estimate
+        return Expected(rounded(found.expected), rounded(found.most), found.currency, found.budget)
+
+    def document(self) -> dict[str, Any]:
+        """As it is kept with the run."""
+        return {**estimates.to_document(self.estimate), "warnings": list(self.warnings)}
+
+
+@dataclass(frozen=True)
+class Estimating:
+    """``quotas``: a client of service-quotas."""
+
+    book: PriceBook
+    quotas: Any
+
+    def judge(self, plan: Plan, money: Money, offers: Mapping[str, InstanceType]) -> Judged:
+        """What the cells of a plan cost, and whether the account has room for them.
+
+        Args:
+            money: the run's.
+            offers: of all instance types of the plan.
+        """
+        fleets = [fleet for planned in plan.cells for fleet in planned.benchmark.fleets]
+        types = {fleet.instance_type for fleet in fleets}
+        by_hand = {name for name, price in money.prices.items() if price.on_demand is not None}
+        spot_by_hand = {name for name, price in money.prices.items() if price.spot is not None}
+        spot = {fleet.instance_type for fleet in fleets if fleet.is_spot} - spot_by_hand
+        volumes = {ROOT_VOLUME} | {volume.type for fleet in fleets for volume in fleet.volumes}
+        book, why = self.book.read(
+            sorted(types - by_hand), {name: offers[name].zones for name in sorted(spot)}, sorted(volumes)
+        )
+        book = book.with_those_of(money)
+        found = estimate(plan, money, book)
+        values, unread = read_quotas(self.quotas, quotas.quotas_of(plan))
+        vcpus = {name: offer.vcpus for name, offer in offers.items()}
+        attempts = {planned.cell: planned.benchmark.attempts for planned in plan.cells}
+        said = [*estimates.warnings(found), *(why if found.unknown else ()), *quotas.warnings(plan, vcpus, values)]
+        return Judged(
+            estimate=found,
+            terms=terms_of(found, book, attempts),
+            problems=(*_explained(estimates.problems(found, money), why), *quotas.too_small(plan, vcpus, values)),
+            warnings=(*said, *([unread] if unread else ())),
+        )
+
+
+def _explained(problems: Iterable[Problem], why: Sequence[str]) -> Iterator[Problem]:
+    """Of prices that cannot be had the problem says why, as far as AWS has said."""
+    for problem in problems:
+        if problem.place == ("prices",) and why:
+            yield replace(problem, message=f"{problem.message} ({'; '.join(why)})")
+        else:
+            yield problem

@@ -1,0 +1,168 @@
+"""The steps of a standing fleet's workflow around its launch: begin it, keep it as it is wanted, say what it ends with.
+Each may be repeated at any time, and keep at any moment besides, for it goes by nothing but the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from troop.aws.bench.cell_store import CellStore, newest
+from troop.aws.bench.fleet_record import FleetRecord
+from troop.aws.bench.leftovers import Leftovers
+from troop.aws.bench.runs import RunTable
+from troop.aws.bench.standing_groups import StandingGroups
+from troop.bench import names, standing, teardown, verdicts
+from troop.bench.booting import SETTLED
+from troop.bench.record import CellStatus, Kind, Resource, Run, RunStatus
+from troop.bench.roster import Node, parse_node
+from troop.bench.standing import GroupSeen, Standing
+from troop.bench.verdicts import State
+from troop.errors import MissingRunError, RunClosedError
+from troop.flows.bench.launch import LONGEST
+
+CELL = names.cell_id(1)
+"""The one that a fleet has."""
+
+MOST_READ = 500
+"""Registrations that are read at a look, the newest ones: any may tell of a failure."""
+
+EXPIRED = "its time was over: expires_after"
+
+_COME_AND_GO = frozenset({Kind.INSTANCE, Kind.VOLUME})
+
+
+@dataclass(frozen=True)
+class FleetView:
+    """What there is of a standing fleet."""
+
+    groups: StandingGroups
+    store: CellStore
+
+    def look(self, run: str, roles: Collection[str]) -> tuple[list[GroupSeen], dict[str, Node]]:
+        """The groups, and the registrations of their instances by id; one that is not read counts as what it is meant
+        to be.
+        """
+        groups = self.groups.look(run, CELL, roles)
+        its = {member.id: group.role for group in groups for member in group.members}
+        prefix = names.nodes_prefix(run, CELL)
+        listed = {i: one for i, one in self.store.listed(prefix).items() if i in its} if its else {}
+        nodes = {i: Node(i, its[i]) for i in listed}
+        for i, document in self.store.documents(newest(listed.values(), MOST_READ)):
+            nodes[i] = parse_node(i, document)
+        return groups, nodes
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What the workflow hears of a look: WAITING, or DONE when the fleet is over.
+
+    Attributes:
+        wait_seconds: until the next look.
+    """
+
+    state: State
+    wait_seconds: int = 0
+
+
+@dataclass(frozen=True)
+class FleetSteps:
+    """The steps."""
+
+    runs: RunTable
+    record: FleetRecord
+    view: FleetView
+    leftovers: Leftovers
+    clock: Callable[[], datetime]
+
+    def open(self, run: str, execution: str) -> None:
+        """Begins it.
+
+        Raises:
+            RunClosedError: it was closed before.
+            MissingRunError: there is none.
+        """
+        self.runs.set_running(run, execution)
+
+    def keep(self, run: str) -> Kept:
+        """Gives the groups the sizes that are wanted now, writes down what there is, and says when to look again.
+
+        Raises:
+            MissingRunError: there is no such fleet.
+            ClientError: AWS refused; the next look is as good.
+        """
+        record, its, now = self.runs.get(run), self.runs.cells.get(run, CELL), self.clock()
+        desired = standing_of(record).desired
+        left = (record.expires_at - now).total_seconds()
+        if record.closed_at is not None or left <= 0:
+            return Kept(State.DONE)
+        if its.phase == names.LAUNCH:  # asked for before there is anything
+            return Kept(State.WAITING, standing.FIRST_WAIT)
+        elapsed = (now - its.phases[names.BOOT]).total_seconds()
+        groups, nodes = self.view.look(run, desired)
+        gone = [group.role for group in groups if not group.exists]
+        if gone and elapsed >= SETTLED:
+            reason = f"somebody has deleted the Auto Scaling group of the fleet {', '.join(gone)}"
+            self.runs.cells.change(run, CELL, status=CellStatus.FAILED, reason=reason)
+            return Kept(State.DONE)
+        try:
+            self._change(run, groups, now)
+        except RunClosedError:
+            return Kept(State.DONE)
+        seen = standing.counted(groups, nodes)
+        self.record.saw(run, seen, now)
+        if standing.is_complete(desired, seen) and names.STANDING not in its.phases:
+            self.runs.cells.change(run, CELL, phase=names.STANDING, at=now)
+        return Kept(State.WAITING, standing.wait(elapsed, left))
+
+    def settle(self, run: str, error: str = "", cause: str = "") -> tuple[RunStatus, str | None]:
+        """What the fleet ends with, and why.
+
+        Args:
+            error: with which a step has failed for good; "" when none has.
+        """
+        record, its = self.runs.get(run), self.runs.cells.get(run, CELL)
+        if record.closed_at is not None and record.outcome is not None:
+            return record.outcome, record.reason
+        if its.status is CellStatus.FAILED:
+            return RunStatus.FAILED, its.reason
+        if error:
+            return RunStatus.FAILED, verdicts.of_error(error, cause)
+        if self.clock() >= record.expires_at:
+            return RunStatus.STOPPED, EXPIRED
+        return RunStatus.FAILED, "its workflow has ended without a verdict"
+
+    def _change(self, run: str, groups: Sequence[GroupSeen], now: datetime) -> None:
+        """Resizes, and writes down which instances and volumes have come and gone.
+
+        Both under a right to launch: while somebody has that, no teardown is over, so nothing comes after its end.
+
+        Raises:
+            RunClosedError: the fleet was closed in the meantime; nothing is launched for it.
+        """
+        seen = [one for one in self.leftovers.find(run, CELL) if one.kind in _COME_AND_GO]
+        recorded = [one for one in self.runs.resources.of(run) if one.kind in _COME_AND_GO]
+        new: list[Resource] = teardown.unrecorded(seen, recorded, now)
+        # What is wanted is read last: two looks may be under way at once, and the later word is to hold.
+        resizes = standing.resizes(groups, standing_of(self.runs.get(run)).desired)
+        if resizes or new:
+            launch = self.runs.launches.begin(run, CELL, now + LONGEST)
+            try:
+                for role, count in resizes.items():
+                    self.view.groups.resize(run, CELL, role, count)
+                self.runs.resources.found(new, now)
+            finally:
+                self.runs.launches.end(launch)
+        self.runs.resources.gone(teardown.vanished(recorded, seen, []), now)
+
+
+def standing_of(record: Run) -> Standing:
+    """What the record of a fleet says besides that of a run.
+
+    Raises:
+        MissingRunError: it is a benchmark's run.
+    """
+    if record.standing is None:
+        raise MissingRunError(record.run)
+    return record.standing

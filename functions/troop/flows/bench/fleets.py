@@ -1,0 +1,136 @@
+"""Standing fleets as the API has them: started once for each key, grown and shrunk by one call, removed for good.
+
+All but their size they have in common with runs of benchmarks, and it is done by the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from troop.aws.bench.fleet_calls import FleetCalls
+from troop.aws.bench.fleet_record import FleetRecord
+from troop.bench import names, spending, standing
+from troop.bench.problems import BadBenchmarkError
+from troop.bench.record import Cell, Resource, Run
+from troop.bench.roster import Node
+from troop.bench.standing import GroupSeen
+from troop.errors import TroopError
+from troop.flows.bench.benchmarks import Benchmarks
+from troop.flows.bench.fleet import CELL, FleetView, standing_of
+
+TRIES = 5
+"""To change a size that others are changing at the same time."""
+
+
+class FleetOverError(TroopError):
+    """The fleet takes no changes any more."""
+
+    def __init__(self, record: Run) -> None:
+        how = "has ended" if record.ended_at else "is being removed"
+        super().__init__(f"the fleet {record.run} {how}: start another one")
+
+
+class ScaledAtOnceError(TroopError):
+    """Others keep changing the size."""
+
+    def __init__(self, run: str) -> None:
+        super().__init__(f"others are scaling the fleet {run} at the same time: see what they want, and try again")
+
+
+@dataclass(frozen=True)
+class ToldFleet:
+    """All that is known of a fleet.
+
+    Attributes:
+        at: when it was looked at.
+        groups: as they were then; empty before the launch and after the end.
+        nodes: the registrations of their instances, by id.
+        refusals: why nodes that are missing could not be launched, newest first, by role.
+        resources: in the order in which they are created.
+    """
+
+    run: Run
+    cell: Cell
+    at: datetime
+    groups: list[GroupSeen]
+    nodes: Mapping[str, Node]
+    refusals: Mapping[str, tuple[str, ...]]
+    resources: list[Resource]
+
+
+@dataclass(frozen=True)
+class StandingFleets:
+    """What the API does with fleets.
+
+    Attributes:
+        every: their admission, listing and removal.
+        calls: of the function that keeps fleets.
+        clock: the moment, aware.
+    """
+
+    every: Benchmarks
+    record: FleetRecord
+    view: FleetView
+    calls: FleetCalls
+    clock: Callable[[], datetime]
+
+    def scale(self, run: str, role: str | None, count: int, caller: str) -> Run:
+        """Changes how many nodes there are to be, and has that carried out at once. Again it changes nothing.
+
+        Args:
+            role: whose nodes; None when the fleet has one role only.
+            caller: ARN of who asks.
+
+        Raises:
+            MissingRunError: there is no such fleet.
+            FleetOverError: it is closed.
+            BadBenchmarkError: there is no such role, or too many nodes, also for the fleet's budget.
+            ScaledAtOnceError: it was tried often enough.
+            ClientError: AWS refused; asking again is safe.
+        """
+        for _ in range(TRIES):
+            found = self.every.get(run)
+            before = standing_of(found).desired
+            now = self.clock()
+            if found.closed_at is not None or now >= found.expires_at:
+                raise FleetOverError(found)
+            desired = standing.scaled(before, role, count, self.every.settings.max_nodes)
+            self._hold_budget(found, before, desired, now)
+            if desired == before or self.record.scale(run, before, desired, caller, now):
+                self.calls.keep(run)
+                return self.every.get(run)
+        raise ScaledAtOnceError(run)
+
+    def _hold_budget(self, found: Run, before: Mapping[str, int], desired: Mapping[str, int], now: datetime) -> None:
+        """Raises BadBenchmarkError where a role is to grow beyond what the budget is enough for until the end."""
+        role = next((name for name, count in desired.items() if count > before[name]), None)
+        if role is None or found.estimate is None or found.estimate.budget is None:
+            return
+        runs = self.every.runs
+        terms = runs.terms(found.run)
+        if terms is None:
+            return
+        spent = spending.actual(terms, runs.cells.of(found.run), runs.resources.of(found.run), now).amount
+        left = (found.expires_at - now).total_seconds()
+        if problem := spending.too_many_nodes(terms, desired, role, spent, left):
+            raise BadBenchmarkError([problem])
+
+    def told(self, run: str) -> ToldFleet:
+        """A fleet as it is now.
+
+        Raises:
+            MissingRunError: there is none.
+            ClientError: AWS refused.
+        """
+        told = self.every.told(run)
+        (cell,) = told.cells
+        groups: list[GroupSeen] = []
+        nodes: Mapping[str, Node] = {}
+        desired = standing_of(told.run).desired
+        if cell.phase != names.LAUNCH and told.run.ended_at is None:
+            groups, nodes = self.view.look(run, desired)
+        missing = [group.role for group in groups if group.exists and group.in_service < desired[group.role]]
+        refusals = {role: self.view.groups.refusals(run, CELL, role) for role in missing}
+        return ToldFleet(told.run, cell, self.clock(), groups, nodes, refusals, told.resources or [])

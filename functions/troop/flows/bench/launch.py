@@ -1,0 +1,192 @@
+"""Launching one cell: what it needs is written down, then made. All of it may be repeated; nothing is made twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from troop import moments
+from troop.aws.bench.cell_store import CellStore
+from troop.aws.bench.fleets import Fleets
+from troop.aws.bench.runs import RunTable
+from troop.bench import names
+from troop.bench.barriers import BarrierState, barrier
+from troop.bench.definition import Benchmark, Fleet, to_document
+from troop.bench.fleet_requests import Image, LaunchImpossibleError, architecture, choose_subnets
+from troop.bench.plan import from_plan_document
+from troop.bench.record import CellStatus, Kind, Launch, Resource, Run
+from troop.bench.user_data import FORMAT, user_data
+from troop.errors import TroopError
+from troop.flows.bench.reckoning import over_budget
+
+LONGEST = timedelta(seconds=130)
+"""After which this step's function has been killed."""
+
+
+class LaunchTooLateError(TroopError):
+    """The step has taken longer than its right to create things lasts; another try has one of its own."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """Where nodes are launched: ids."""
+
+    vpc: str
+    subnets: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Launching:
+    """Makes a cell's fleets.
+
+    Attributes:
+        deployment: the stack's name.
+        profile: ARN of the nodes' instance profile.
+        region: in which all of it is.
+        agent: the program that nodes run.
+    """
+
+    deployment: str
+    network: Network
+    profile: str
+    region: str
+    agent: Path
+    runs: RunTable
+    store: CellStore
+    fleets: Fleets
+    clock: Callable[[], datetime]
+
+    def run(self, run: str, cell: str) -> None:
+        """Launches a cell, unless that is done already.
+
+        Raises:
+            RunClosedError: the run or the cell is closed; nothing is created any more.
+            MissingRunError: there is none.
+            DefinitionError: what was stored of the benchmark cannot be read.
+            LaunchImpossibleError: it cannot be launched as it is asked for, or the run's budget does not allow it.
+            LaunchTooLateError: it took too long.
+        """
+        record = self.runs.get(run)
+        if self.runs.cells.get(run, cell).phase != names.LAUNCH:
+            return
+        now = self.clock()
+        if now >= record.expires_at:
+            raise LaunchImpossibleError(f"the run {run} has expired at {moments.iso(record.expires_at)}: start another")
+        self.runs.cells.change(run, cell, status=CellStatus.RUNNING, phase=names.LAUNCH, at=now)
+        if why := over_budget(self.runs, run, cell):
+            raise LaunchImpossibleError(why)
+        benchmark = self._benchmark(run, cell)
+        launch = self.runs.launches.begin(run, cell, now + LONGEST)
+        try:
+            self._launch(record, launch, benchmark)
+        finally:
+            self.runs.launches.end(launch)
+        self.runs.cells.change(run, cell, phase=names.BOOT, at=self.clock())
+
+    def _benchmark(self, run: str, cell: str) -> Benchmark:
+        """What the cell is; from now on its nodes, and the other steps, find it beside what they write."""
+        benchmark = from_plan_document(self.store.read(names.plan_key(run))).of(cell)
+        self.store.write(names.cell_definition_key(run, cell), to_document(benchmark))
+        return benchmark
+
+    def _launch(self, record: Run, launch: Launch, benchmark: Benchmark) -> None:
+        run, cell = launch.run, launch.cell
+        types = {fleet.instance_type for fleet in benchmark.fleets}
+        subnets, offered = self.fleets.subnets(self.network.subnets), self.fleets.zones_of(types)
+        where = {f.role: choose_subnets(f, subnets, offered[f.instance_type]) for f in benchmark.fleets}
+        supported = self.fleets.architectures(types)
+        images = self._images(run, {one: architecture(one, supported[one]) for one in types})
+        s3 = self.fleets.s3_prefix_list()
+        agent_sha256 = self._agent(run)
+        self.runs.resources.plan(_planned(launch, benchmark, self.clock()))
+        for phase in benchmark.phases:
+            self.store.write(names.barrier_key(run, cell, phase.name), barrier(phase, BarrierState.HOLD))
+
+        tags = names.tags(self.deployment, run, cell, moments.iso(record.expires_at))
+        group_name = names.security_group_name(run, cell)
+        self._check(launch)
+        group = self.fleets.security_group(group_name, self.network.vpc, tags | {"Name": group_name})
+        self._created(launch, Kind.SECURITY_GROUP, group_name)
+        self.fleets.restrict(group, s3)
+        templates = {}
+        for fleet in benchmark.fleets:
+            name = names.fleet_name(run, cell, fleet.role)
+            data = user_data(self._boot(record, launch, fleet, agent_sha256))
+            self._check(launch)
+            templates[fleet.role] = self.fleets.launch_template(
+                name, fleet, images[fleet.instance_type], group, self.profile, data, names.of_fleet(tags, fleet.role)
+            )
+            self._created(launch, Kind.LAUNCH_TEMPLATE, name)
+        for fleet in benchmark.fleets:  # last of all, for from now on it costs
+            name = names.fleet_name(run, cell, fleet.role)
+            self._check(launch)
+            self.fleets.group(name, fleet, templates[fleet.role], where[fleet.role], names.of_fleet(tags, fleet.role))
+            self.fleets.keep(name, record.expires_at)
+            self._created(launch, Kind.AUTO_SCALING_GROUP, name)
+
+    def _check(self, launch: Launch) -> None:
+        check_right(self.runs, launch, self.clock())
+
+    def _created(self, launch: Launch, kind: Kind, name: str) -> None:
+        now = self.clock()
+        self.runs.resources.created([Resource(launch.run, launch.cell, kind, name, planned_at=now)], now)
+
+    def _images(self, run: str, architectures: dict[str, str]) -> dict[str, Image]:
+        """The image for each instance type. All cells of a run, and all tries of this step, take the same: that of
+        whichever was the first to ask.
+        """
+        known = {arch: self._image(names.image_key(run, arch), arch) for arch in sorted(set(architectures.values()))}
+        return {one: known[arch] for one, arch in architectures.items()}
+
+    def _image(self, key: str, architecture: str) -> Image:
+        if (found := self.store.find(key)) is None:
+            newest = json.dumps(asdict(self.fleets.newest_image(architecture)))
+            found = self.store.put_once(key, newest.encode(), "application/json")
+        return Image(**json.loads(found))
+
+    def _agent(self, run: str) -> str:
+        """SHA-256 of the run's agent: the one that was deployed when its first cell was launched."""
+        key = names.agent_key(run)
+        body = self.store.find(key)
+        if body is None:
+            body = self.store.put_once(key, self.agent.read_bytes())
+        return hashlib.sha256(body).hexdigest()
+
+    def _boot(self, record: Run, launch: Launch, fleet: Fleet, agent_sha256: str) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "bucket": self.store.bucket,
+            "region": self.region,
+            "run": launch.run,
+            "cell": launch.cell,
+            "role": fleet.role,
+            "agent_sha256": agent_sha256,
+            "expires_at": int(record.expires_at.timestamp()),
+        }
+
+
+def check_right(runs: RunTable, launch: Launch, now: datetime) -> None:
+    """To be called before anything is created.
+
+    Raises:
+        RunClosedError: the run or the cell is closed.
+        LaunchTooLateError: the right to create is over.
+    """
+    runs.launches.check_open(launch.run, launch.cell)
+    if now >= launch.until:
+        raise LaunchTooLateError(f"the launch of {launch.run} {launch.cell} was to be over at {launch.until}")
+
+
+def _planned(launch: Launch, benchmark: Benchmark, now: datetime) -> Iterator[Resource]:
+    """What will be created by a name; instances and volumes get theirs from AWS."""
+    yield Resource(
+        launch.run, launch.cell, Kind.SECURITY_GROUP, names.security_group_name(launch.run, launch.cell), now
+    )
+    for kind in (Kind.LAUNCH_TEMPLATE, Kind.AUTO_SCALING_GROUP):
+        for fleet in benchmark.fleets:
+            yield Resource(launch.run, launch.cell, kind, names.fleet_name(launch.run, launch.cell, fleet.role), now)

@@ -1,0 +1,144 @@
+"""The steps of a teardown: close, remove until nothing is left, conclude. Any of them may be repeated, or cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from troop.aws.bench.leftovers import Leftovers, Refusals, described
+from troop.aws.bench.runs import RunTable
+from troop.bench import names, teardown
+from troop.bench.record import FINAL, CellStatus, Run, RunStatus
+from troop.bench.teardown import Look, Seen, TeardownIncompleteError, removable
+from troop.flows.bench.reckoning import reckon
+
+_OF_RUN = {RunStatus.STOPPED: CellStatus.STOPPED}
+"""What becomes of a cell that has come to no end of its own, by what becomes of the run; else it has FAILED."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is to be torn down.
+
+    Attributes:
+        cell: one cell of the run, which stays open; None: the run.
+        status: what the run is to end with, if nobody has closed it before.
+        reason: why it is not SUCCEEDED.
+        looks: how often was looked.
+        quiet: how many of the last looks have shown nothing.
+    """
+
+    run: str
+    cell: str | None
+    status: RunStatus
+    reason: str | None
+    looks: int
+    quiet: int
+
+    @classmethod
+    def parse(cls, event: Mapping[str, Any]) -> Work:
+        """From the workflow's input or from what a step before has answered: ``{"run", "cell"?, "status"?,
+        "reason"?, "looks"?, "quiet"?}``; empty texts are as good as none.
+        """
+        return cls(
+            run=event["run"],
+            cell=event.get("cell") or None,
+            status=RunStatus(event.get("status") or RunStatus.FAILED),
+            reason=event.get("reason") or None,
+            looks=int(event.get("looks") or 0),
+            quiet=int(event.get("quiet") or 0),
+        )
+
+
+@dataclass(frozen=True)
+class Concluded:
+    """What follows from a conclusion; of a single cell nothing does.
+
+    Attributes:
+        ended: the run, if it has ended by this; None when it had ended before.
+        report: whether a report is to be made: of a benchmark's run, and not of a standing fleet.
+    """
+
+    ended: Run | None = None
+    report: bool = False
+
+
+@dataclass(frozen=True)
+class Teardown:
+    """Tears down runs and cells of this deployment."""
+
+    runs: RunTable
+    leftovers: Leftovers
+    clock: Callable[[], datetime]
+
+    def close(self, work: Work) -> None:
+        """From now on nothing is launched. The first to close a run says what becomes of it.
+
+        Raises:
+            MissingRunError: there is no such run or cell.
+        """
+        now = self.clock()
+        if work.cell is not None:
+            self.runs.cells.close(work.run, work.cell, now)
+        else:
+            self.runs.close(work.run, work.status, work.reason, now)
+        for cell in [work.cell] if work.cell else [cell.cell for cell in self.runs.cells.of(work.run)]:
+            self.runs.cells.change(work.run, cell, phase=names.TEARDOWN, at=now)
+
+    def remove(self, work: Work) -> Look:
+        """Asks all that is left to go, and keeps with the record what was seen and what is gone.
+
+        Raises:
+            TeardownIncompleteError: it has taken too long.
+            ClientError: AWS does not say what there is; trying again is safe.
+        """
+        # The launches come first: what one that has ended since has made is seen by the look that follows.
+        now = self.clock()
+        launching = teardown.current(self.runs.launches.of(work.run), work.cell, now)
+        seen = self.leftovers.find(work.run, work.cell)
+        recorded = [r for r in self.runs.resources.of(work.run) if work.cell in (None, r.cell)]
+        self.runs.resources.found(teardown.unrecorded(seen, recorded, now), now)
+        self.runs.resources.gone(teardown.vanished(recorded, seen, launching), now)
+        refused = remove_all(self.leftovers, seen)
+        remaining = described(seen, refused) + [f"the launch of cell {launch.cell}" for launch in launching]
+        return teardown.after(work.looks, work.quiet, remaining)
+
+    def conclude(self, work: Work) -> Concluded:
+        """Nothing is left: says so of the cell, or of the run and all its cells.
+
+        Raises:
+            TeardownIncompleteError: something on record is not known to be gone.
+        """
+        now = self.clock()
+        resources = self.runs.resources.of(work.run)
+        left = [r for r in resources if work.cell in (None, r.cell) and not r.gone_at]
+        if left:
+            words = ", ".join(f"{r.kind.value} {r.name}" for r in left[: teardown.NAMED])
+            raise TeardownIncompleteError(f"not known to be gone: {words}; start the teardown of {work.run} again")
+        if work.cell is not None:
+            self.runs.cells.change(work.run, work.cell, phase=names.OVER, at=now)
+            reckon(self.runs, work.run, work.cell, resources, now)
+            return Concluded()
+        run = self.runs.get(work.run)
+        for cell in self.runs.cells.of(work.run):
+            if cell.status not in FINAL:
+                status = _OF_RUN.get(run.outcome or RunStatus.FAILED, CellStatus.FAILED)
+                self.runs.cells.change(work.run, cell.cell, status=status, reason=run.reason or "the run was torn down")
+            self.runs.cells.change(work.run, cell.cell, phase=names.OVER, at=now)
+        for launch in self.runs.launches.of(work.run):
+            self.runs.launches.end(launch)
+        reckon(self.runs, work.run, None, resources, now)
+        ended = self.runs.conclude(work.run, now)
+        return Concluded(ended if run.ended_at is None else None, report=run.standing is None)
+
+
+def remove_all(leftovers: Leftovers, seen: Iterable[Seen]) -> Refusals:
+    """Asks for everything to go that may go now, and for what may go after that."""
+    left, refused = list(seen), Refusals()
+    while these := [one for one in removable(left) if one not in refused]:
+        refused |= leftovers.remove(these)
+        asked = {one for one in these if one not in refused}
+        left = [replace(one, going=True) if one in asked else one for one in left]
+    return refused

@@ -1,0 +1,1 @@
+"""Steps of chaos: decide, claim, terminate, watch, sweep, tell; and what people change."""

@@ -1,0 +1,105 @@
+"""Changes people make through the API: to a unit's policy, and to the switch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from troop import moments
+from troop.aws.chaos.edits import ChangedMeanwhile, Edits
+from troop.aws.chaos.state import PolicyTable, StateTable
+from troop.aws.dynamo import plain
+from troop.chaos.changes import Author, version_of
+from troop.chaos.facts import Switch
+from troop.errors import TroopError
+from troop.state_keys import SWITCH
+
+TRIES = 5
+"""How often a change is tried when others change the same at the same time."""
+
+
+class ConflictError(TroopError):
+    """Somebody else has changed it. The message says what to do."""
+
+
+@dataclass(frozen=True)
+class SwitchView:
+    """The switch, and who has last changed it; None, "" when nobody has yet."""
+
+    switch: Switch
+    changed_at: datetime | None
+    changed_by: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Editor:
+    """Changes what is stored, and records who did."""
+
+    policies: PolicyTable
+    state: StateTable
+    edits: Edits
+    clock: Callable[[], datetime]
+
+    def unit(self, unit: str, wanted: Mapping[str, Any], put_back: bool, version: int | None, author: Author) -> None:
+        """Changes a unit's policy.
+
+        Args:
+            wanted: values as they are stored, by key; None removes.
+            put_back: whether a unit that did not recover is to take part again.
+            version: the version that the change is made for; None for whichever there is.
+
+        Raises:
+            ConflictError: the version is another, or others keep changing the unit.
+        """
+        for _ in range(TRIES):
+            item = self.policies.raw(unit)
+            stored = version_of(plain(item))
+            if version is not None and version != stored:
+                raise ConflictError(
+                    f"version is {version}, that of unit {unit!r} is {stored}: get it, and decide again what to change"
+                )
+            left_by = self.state.unit(unit).unrecovered if put_back else None
+            try:
+                self.edits.unit(unit, item, wanted, left_by, author, self.clock())
+                return
+            except ChangedMeanwhile:
+                continue
+        raise ConflictError(f"others are changing unit {unit!r} at the same time: get it, and try again")
+
+    def switch(self) -> SwitchView:
+        """How the switch stands."""
+        item = plain(self.state.raw(SWITCH))
+        return SwitchView(
+            switch=self.state.switch_of(item),
+            changed_at=_moment(item.get("changed_at")),
+            changed_by=str(item.get("changed_by") or ""),
+            reason=str(item.get("reason") or ""),
+        )
+
+    def change_switch(self, wanted: Mapping[str, Any], author: Author) -> None:
+        """Changes the switch.
+
+        Args:
+            wanted: ``halted`` and ``leashed``, each only if it is to change, and ``reason``; None removes a reason.
+
+        Raises:
+            ConflictError: others keep changing the switch.
+        """
+        for _ in range(TRIES):
+            try:
+                self.edits.switch(self.state.raw(SWITCH), wanted, author, self.clock())
+                return
+            except ChangedMeanwhile:
+                continue
+        raise ConflictError("others are changing the switch at the same time: get it, and try again")
+
+
+def _moment(text: Any) -> datetime | None:
+    """A moment as an item holds it, which people may have edited."""
+    try:
+        return moments.parse(text) if isinstance(text, str) else None
+    except (ValueError, OverflowError):
+        return None

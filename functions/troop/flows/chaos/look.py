@@ -1,0 +1,70 @@
+"""A close look at one unit, for whoever is about to claim: all of it is read now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from troop.aws.chaos.balancers import Balancers
+from troop.aws.chaos.groups import alarm_states, protected_instances, refreshing
+from troop.aws.chaos.state import StateTable
+from troop.aws.dynamo import plain
+from troop.chaos.facts import Counts, Facts
+from troop.chaos.groups import Group
+from troop.chaos.policy import effective_policy
+from troop.settings import Settings
+
+
+class Reads(Protocol):
+    """What a look reads with."""
+
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def autoscaling(self) -> Any: ...
+    @property
+    def cloudwatch(self) -> Any: ...
+    @property
+    def ec2(self) -> Any: ...
+    @property
+    def balancers(self) -> Balancers: ...
+    @property
+    def state(self) -> StateTable: ...
+
+
+def look(
+    reads: Reads,
+    unit: str,
+    groups: Sequence[Group],
+    members: Sequence[Group],
+    item: Mapping[str, Any],
+    salt: bytes,
+    now: datetime,
+) -> Facts:
+    """The facts of a unit.
+
+    Args:
+        groups: those among which an instance is looked for.
+        members: all groups of the unit: its policy is the strictest member's.
+        item: the unit's item in ``GroupTags``, in DynamoDB's types.
+        salt: keys the order of instances.
+    """
+    calendars = reads.settings.calendars
+    policy = effective_policy(members, plain(item), reads.settings, lambda c: calendars[c].at(now).day)
+    calendar = calendars.get(policy.calendar.value)
+    return Facts(
+        unit=unit,
+        now=now,
+        salt=salt,
+        settings=reads.settings,
+        switch=reads.state.switch(),
+        groups=tuple(sorted(groups, key=lambda g: g.name)),
+        policy=policy,
+        state=reads.state.unit(unit),
+        counts=reads.state.counts(calendar.at(now).day) if calendar else Counts(),
+        protected_instances=protected_instances(reads.ec2),
+        refreshing=refreshing(reads.autoscaling, [g.name for g in groups]),
+        alarms=alarm_states(reads.cloudwatch, policy.stop_alarms.value),
+        balanced={k: ids for group in groups for k, ids in reads.balancers.healthy(group).items()},
+    )

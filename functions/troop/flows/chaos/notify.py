@@ -1,0 +1,133 @@
+"""Tells others what was recorded: reads the tables' streams, and puts what is news on the event bus and the topic.
+
+What chaos does and what people change is in the tables before anything here begins, and nobody waits for it: a
+notification that fails is tried again by itself, and neither stops nor repeats what it tells of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from troop.aws.bus import Bus
+from troop.aws.chaos.changes import from_item as change_from_item
+from troop.aws.chaos.event_items import from_item as event_from_item
+from troop.aws.chaos.event_queries import EventFilter, EventQueries
+from troop.aws.dynamo import jsonable, plain
+from troop.aws.stream import Record
+from troop.aws.topic import Topic
+from troop.chaos.changes import Change
+from troop.chaos.events import Event, Status
+from troop.chaos.notifications import Notification, edited_by_hand, of_change, of_event
+from troop.chaos.slowness import LATEST, usual
+from troop.state_keys import SWITCH, UNIT
+
+
+class UnreadableRecord(Exception):
+    """An item is not as Troop writes it, so nobody can be told of it. To try again would change nothing."""
+
+
+@dataclass(frozen=True)
+class Notifier:
+    """Makes notifications of records, and sends them.
+
+    Attributes:
+        leashed: what the switch says until somebody sets it.
+        events, changes, group_tags, state: names of the tables.
+    """
+
+    deployment: str
+    leashed: bool
+    events: str
+    changes: str
+    group_tags: str
+    state: str
+    queries: EventQueries
+    bus: Bus
+    topic: Topic
+
+    def tell(self, record: Record) -> list[Notification]:
+        """Sends what the record is to others, and returns it.
+
+        The topic gets them even if the bus fails. After an error both get them again: receivers go by their ``id``.
+
+        Raises:
+            UnreadableRecord: the item is malformed.
+            NotSent, ClientError, BotoCoreError: the bus, the topic, or the table that was asked for the unit's history.
+        """
+        news = self._news(record)
+        try:
+            self.bus.send(news)
+        finally:
+            self.topic.send(news)
+        return news
+
+    def _news(self, record: Record) -> list[Notification]:
+        makers: dict[str, Callable[[Record], Iterable[Notification]]] = {
+            self.events: self._of_event,
+            self.changes: self._of_change,
+            self.group_tags: self._of_unit_edited,
+            self.state: self._of_switch_edited,
+        }
+        maker = makers.get(record.table)
+        return list(maker(record)) if maker else []
+
+    def _of_event(self, record: Record) -> Iterable[Notification]:
+        if not record.new:
+            return []
+        event, before = _read(lambda: (event_from_item(record.new), _status(record.old)))
+        recovered = event.status is Status.RECOVERED and before is not Status.RECOVERED
+        usually = self._usually(event) if recovered else None
+        return of_event(self.deployment, event, before, record.at, usually)
+
+    def _usually(self, event: Event) -> float | None:
+        """Seconds that the unit has usually taken before this event, by the same method."""
+        alike = EventFilter(unit=event.unit, status=Status.RECOVERED, method=event.method, until=event.at)
+        page = self.queries.page(alike, LATEST)
+        return usual([e.recovery_seconds for e in page.events if e.recovery_seconds is not None])
+
+    def _of_change(self, record: Record) -> Iterable[Notification]:
+        if record.old or not record.new:  # a change is written once, and never again
+            return []
+
+        def read() -> tuple[Change, str]:
+            item = plain(record.new)
+            return change_from_item(jsonable(item)), f"{item['subject']}#{item['at']}"
+
+        change, change_id = _read(read)
+        return of_change(self.deployment, change, change_id, self._defaults)
+
+    def _of_unit_edited(self, record: Record) -> Iterable[Notification]:
+        return self._edited(record, "unit", UNIT)
+
+    def _of_switch_edited(self, record: Record) -> Iterable[Notification]:
+        if (record.new or record.old).get("key") != {"S": SWITCH}:
+            return []
+        return self._edited(record, "key", "")
+
+    def _edited(self, record: Record, key: str, prefix: str) -> Iterable[Notification]:
+        old, new = (_plain(item) for item in (record.old, record.new))
+        subject = prefix + str((new or old)[key])
+        change = Change(subject, record.at, "", edited_by_hand(old, new))
+        return of_change(self.deployment, change, f"{subject}#{record.sequence}", self._defaults, by_hand=True)
+
+    @property
+    def _defaults(self) -> Mapping[str, bool]:
+        return {"halted": False, "leashed": self.leashed}
+
+
+def _plain(item: Mapping[str, Any]) -> dict[str, Any]:
+    read: dict[str, Any] = _read(lambda: jsonable(plain(item)))
+    return read
+
+
+def _status(item: Mapping[str, Any]) -> Status | None:
+    return Status(item["status"]["S"]) if item else None
+
+
+def _read(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+        raise UnreadableRecord(f"{type(error).__name__}: {error}") from error

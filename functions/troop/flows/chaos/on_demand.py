@@ -1,0 +1,205 @@
+"""A termination on demand: claimed here, so that whoever asks is told which instance, and carried out by a workflow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from troop import moments
+from troop.aws.chaos.balancers import Balancers
+from troop.aws.chaos.claim import ClaimRefused, Claims
+from troop.aws.chaos.events import EventTable
+from troop.aws.chaos.groups import read_groups
+from troop.aws.chaos.keys import GivenKey
+from troop.aws.chaos.members import read_members
+from troop.aws.chaos.shields import spare_shielded
+from troop.aws.chaos.starts import Starts
+from troop.aws.chaos.state import PolicyTable, StateTable
+from troop.chaos.claims import deadline
+from troop.chaos.events import Event, Status, on_demand_id
+from troop.chaos.facts import Facts
+from troop.chaos.groups import Group
+from troop.chaos.guards import Refusal, Target, candidates, judge
+from troop.chaos.on_demand import ON_DEMAND, beside
+from troop.chaos.units import unit_of
+from troop.errors import MissingGroupError, TroopError
+from troop.flows import clocks
+from troop.flows.chaos.look import look
+from troop.settings import Settings
+
+TRIES = 3
+"""How often a claim is tried when others change, between look and claim, what it rests on."""
+
+_CHANGED = frozenset({"policy-changed", "unit-changed"})
+_NONE_LEFT = frozenset({"too-small", "unhealthy", "protected-instances"})
+
+
+class NotAllowedError(TroopError):
+    """The deployment takes no requests to terminate."""
+
+    def __init__(self) -> None:
+        super().__init__("this deployment terminates nothing on demand: its setting troop:on_demand is false")
+
+
+class RefusedError(TroopError):
+    """A guard, or the claim, is against it.
+
+    Attributes:
+        reason: one of :data:`troop.chaos.guards.REASONS` or :data:`troop.aws.chaos.claim.REFUSALS`.
+        none_left: the group has no instance that could be terminated.
+    """
+
+    def __init__(self, reason: str, detail: str, none_left: bool = False) -> None:
+        self.reason, self.detail, self.none_left = reason, detail, none_left
+        super().__init__(f"{reason}: {detail}")
+
+
+class OtherGroupError(TroopError):
+    """The key was used before, for another group of the unit."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is on record for a request. ``repeated``: it was there before."""
+
+    event: Event
+    repeated: bool
+
+
+@dataclass(frozen=True)
+class OnDemand:
+    """Claims terminations and starts their workflow."""
+
+    settings: Settings
+    autoscaling: Any
+    cloudwatch: Any
+    ec2: Any
+    balancers: Balancers
+    claims: Claims
+    events: EventTable
+    policies: PolicyTable
+    state: StateTable
+    starts: Starts
+    clock: Callable[[], datetime]
+
+    def ask(self, group: str, key: str, received: datetime, method: str | None = None) -> Asked:
+        """Claims an instance of the group and starts its workflow; of the same key again, gives what is on record,
+        even if the group has another unit by now, or is gone.
+
+        A claim whose workflow did not start, because its request was cut off, is started by the next one of its key.
+
+        Args:
+            group: name of an Auto Scaling group.
+            key: of the request, unique within the unit.
+            received: when the request came, by API Gateway's clock.
+            method: how to terminate; the unit's policy says when None.
+
+        Raises:
+            NotAllowedError: the setting ``on_demand`` is off.
+            MissingGroupError: there is no such group.
+            RefusedError: a guard refuses.
+            OtherGroupError: the key belongs to another group of the unit.
+            ClockError: this function's clock is wrong, so that what it claims would be of another time.
+            ClientError: AWS refused; asking again with the same key is safe.
+        """
+        if not self.settings.on_demand:
+            raise NotAllowedError
+        clocks.check(received, self.clock())
+        given = GivenKey(group, key)
+        event = self._led_to(given)
+        repeated = event is not None
+        if event is None:
+            unit, members, named = self._members(group)
+            event = self.events.get(on_demand_id(unit, key))  # of another group of the unit
+            repeated = event is not None
+            if event is None:
+                event, repeated = self._claimed(unit, given, members, named, method)
+        if event.group != group:
+            raise OtherGroupError(f"the key {key!r} was used for {event.group}, of the same unit: choose another")
+        if event.status is Status.CLAIMED:
+            self.starts.start(event.event_id, _work(event))
+        return Asked(event, repeated)
+
+    def _led_to(self, given: GivenKey) -> Event | None:
+        """The event that the key of the group has led to before."""
+        found = self.state.raw(given.place).get("event_id")
+        return self.events.get(found["S"]) if found else None
+
+    def _members(self, name: str) -> tuple[str, list[Group], Group]:
+        """The unit that the named group belongs to, all groups of it, and that one. A member that nobody knows of yet
+        may be the one that has opted out.
+        """
+        for _ in range(TRIES):
+            found = read_groups(self.autoscaling, [name])
+            if not found:
+                raise MissingGroupError(name)
+            unit = unit_of(name, found[0].tags, self.settings.units)
+            members = read_members(self.autoscaling, unit, self.settings.units)
+            # Of the two reads the later one counts: the first is only to know whom to look for.
+            if named := next((group for group in members if group.name == name), None):
+                return unit, members, named
+        raise RefusedError("unit-changed", f"{name} goes from unit to unit: look, and try again")
+
+    def _claimed(
+        self, unit: str, given: GivenKey, members: list[Group], named: Group, method: str | None
+    ) -> tuple[Event, bool]:
+        """The event, and whether it was there before: another request of the key has claimed it meanwhile."""
+        event_id = on_demand_id(unit, given.key)
+        for left in range(TRIES - 1, -1, -1):
+            now, item = self.clock(), self.policies.raw(unit)
+            # The order of instances needs no secret here: the key decides, so that a repeated try finds the same one.
+            facts = look(self, unit, [named], members, item, event_id.encode(), now)
+            facts = spare_shielded(self.ec2, facts, ON_DEMAND)
+            last = self.events.get(facts.state.last_event) if facts.state.last_event else None
+            verdict = judge(facts, ON_DEMAND)
+            if isinstance(verdict, Target):
+                verdict = beside(last) or verdict
+            if isinstance(verdict, Refusal):
+                none_left = verdict.reason in _NONE_LEFT and not candidates(facts, named)
+                raise RefusedError(verdict.reason, verdict.detail, none_left)
+            event = self._event(event_id, facts, verdict, method)
+            try:
+                event = self.claims.make(
+                    event, item, facts.state, self.settings.max_per_day, self.settings.max_in_flight, given
+                )
+            except ClaimRefused as refused:
+                # Another request of the same key was faster, or the answer to our own claim was lost.
+                if (present := self._led_to(given) or self.events.get(event_id)) is not None:
+                    return present, True
+                if refused.reason not in _CHANGED or not left:
+                    raise RefusedError(refused.reason, "it changed while it was claimed: look, and try again") from None
+                continue
+            return event, False
+        raise AssertionError("the last try returns or raises")
+
+    def _event(self, event_id: str, facts: Facts, target: Target, method: str | None) -> Event:
+        return Event(
+            event_id=event_id,
+            unit=facts.unit,
+            day=facts.day,
+            status=Status.CLAIMED,
+            at=facts.now,
+            group=target.group.name,
+            instance_id=target.instance.instance_id,
+            zone=target.instance.zone,
+            method=method or str(facts.policy.method.value),
+            rolled=None,
+            probability=None,
+            desired=target.group.desired,
+            deadline=deadline(facts.now, None),
+            execution=self.starts.execution(event_id),
+        )
+
+
+def _work(event: Event) -> dict[str, Any]:
+    """The workflow's input, made of what is on record: the same for every request of the event's key."""
+    return {
+        "event_id": event.event_id,
+        "unit": event.unit,
+        "day": str(event.day),
+        "groups": [event.group],
+        "tick": moments.iso(event.at),
+        "execution": event.execution,
+    }

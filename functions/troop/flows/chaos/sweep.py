@@ -1,0 +1,100 @@
+"""Sweeps up what an earlier tick left behind: claims past their deadline, and groups nobody watches any more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from troop.aws.chaos.events import EventTable, StepRefused
+from troop.aws.chaos.groups import instance_gone
+from troop.chaos.claims import is_stale, reconciled
+from troop.chaos.events import Event, Status
+from troop.chaos.recovery import CONFIRM_WAIT, watch_lost
+from troop.flows import clocks
+from troop.flows.chaos.watch import Watcher
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What a sweep did with one event. ``error`` says why nothing could be done."""
+
+    event_id: str
+    status: str
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Sweeper:
+    """Reconciles, never terminates."""
+
+    ec2: Any
+    autoscaling: Any
+    events: EventTable
+    watcher: Watcher
+    clock: Callable[[], datetime]
+    sleep: Callable[[float], None] = time.sleep
+
+    def run(self, started: datetime) -> list[Swept]:
+        """Looks at every event that something is still to be done for. One that fails is reported and does not stop
+        the rest. Nothing is done by a tick that is too old, or by a clock that is wrong: it would end claims that
+        their owners are about to carry out.
+
+        Args:
+            started: when the tick's execution started, by the workflow's own clock; or when the schedule that calls
+                the function was due, by EventBridge's.
+        """
+        if clocks.is_stale(started, self.clock()):
+            return []
+        swept: dict[str, Swept] = {}
+        whole = self._each(self.events.open_ids(), started, swept, self._sweep)
+        if whole:
+            # A group counts as recovered when it was seen whole twice. The second look must not wait for the next
+            # tick: the unit could be hit again before it.
+            self.sleep(CONFIRM_WAIT)
+            self._each(whole, started, swept, self._look)
+        return list(swept.values())
+
+    def _each(
+        self,
+        event_ids: Iterable[str],
+        started: datetime,
+        swept: dict[str, Swept],
+        do: Callable[[str, datetime], Event | None],
+    ) -> list[str]:
+        """Does it for each; returns those whose group was seen whole and is to be looked at once more."""
+        whole = []
+        for event_id in event_ids:
+            try:
+                if (event := do(event_id, started)) is None:
+                    continue
+                swept[event_id] = Swept(event_id, event.status)
+                if event.status is Status.TERMINATED and event.watch.whole:
+                    whole.append(event_id)
+            except StepRefused:
+                continue  # its own workflow was faster
+            except Exception as error:  # noqa: BLE001 - whatever it is, the others must be swept
+                swept[event_id] = Swept(event_id, "", f"{type(error).__name__}: {error}")
+        return whole
+
+    def _sweep(self, event_id: str, started: datetime) -> Event | None:
+        event = self.events.get(event_id)
+        if event is None:
+            return None
+        if is_stale(event, self.clock()):
+            status, detail = reconciled(event, instance_gone(self.ec2, self.autoscaling, event.instance_id))
+            if event.detail:
+                detail = f"{detail}; {event.detail}"
+            if status is not Status.TERMINATED:
+                in_doubt = status is Status.ABANDONED and event.attempts > 0
+                return self.events.close(event, status, detail, maybe_asked=in_doubt)
+            self.events.terminated(event, event.attempted_at or event.at, detail)
+            return self._look(event_id, started)
+        if watch_lost(event, self.clock()):
+            return self._look(event_id, started)
+        return None
+
+    def _look(self, event_id: str, started: datetime) -> Event:
+        return self.watcher.look(event_id, started).event

@@ -1,0 +1,267 @@
+"""One termination: look again, claim, terminate, mark. Every step may be repeated; none can double the termination."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from troop import moments
+from troop.aws.chaos.balancers import Balancers
+from troop.aws.chaos.claim import ClaimRefused, Claims
+from troop.aws.chaos.decisions import DecisionTable
+from troop.aws.chaos.events import LONGEST_NOTE, EventTable, StepRefused
+from troop.aws.chaos.groups import instance_gone, read_groups
+from troop.aws.chaos.members import read_members
+from troop.aws.chaos.shields import shielded, spare_shielded
+from troop.aws.chaos.state import PolicyTable, StateTable
+from troop.aws.chaos.termination import BUSY, Answer, TerminationRefused, Terminator
+from troop.chaos.claims import deadline, may_carry_out, switched_off
+from troop.chaos.events import Event, Status, is_on_demand
+from troop.chaos.facts import Facts
+from troop.chaos.guards import CAPS, SCHEDULED, Refusal, Target, candidates, judge, pass_guards
+from troop.chaos.on_demand import ON_DEMAND, beside
+from troop.chaos.roll import roll
+from troop.chaos.units import unit_of
+from troop.errors import TroopError
+from troop.flows.chaos.look import look
+from troop.flows.clocks import is_stale
+from troop.settings import Settings
+
+BY_SOMEBODY_ELSE = "the instance was terminated by somebody else"
+
+
+TRIES = 4
+"""After so many a group that is busy is let be: one less than the workflow makes, so that its step does not fail."""
+
+
+class TerminationForbiddenError(TroopError):
+    """IAM does not let Troop terminate: that is no instance's peculiarity, and somebody has to see to it.
+
+    Attributes:
+        status: of the event.
+    """
+
+    def __init__(self, event: Event) -> None:
+        self.status = event.status
+        super().__init__(f"{event.event_id}: {event.detail}")
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a tick hands on for one unit."""
+
+    event_id: str
+    unit: str
+    day: date
+    groups: tuple[str, ...]
+    tick: datetime
+    execution: str
+
+    @classmethod
+    def parse(cls, raw: Mapping[str, Any]) -> Work:
+        return cls(
+            event_id=raw["event_id"],
+            unit=raw["unit"],
+            day=date.fromisoformat(raw["day"]),
+            groups=tuple(raw["groups"]),
+            tick=moments.parse(raw["tick"]),
+            execution=raw["execution"],
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the work: the event, unless a guard or the claim refused, and then why."""
+
+    event: Event | None
+    reason: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Termination:
+    """Terminates one instance of one unit."""
+
+    settings: Settings
+    autoscaling: Any
+    cloudwatch: Any
+    ec2: Any
+    balancers: Balancers
+    claims: Claims
+    decisions: DecisionTable
+    events: EventTable
+    policies: PolicyTable
+    state: StateTable
+    terminator: Terminator
+    salt: Callable[[], bytes]
+    clock: Callable[[], datetime]
+
+    def run(self, work: Work) -> Outcome:
+        """Carries the work out, or carries on where an earlier try was cut off. What speaks against it is from then on
+        the tick's decision.
+
+        Raises:
+            TerminationForbiddenError: IAM is against it; what was claimed is closed, or says so.
+            ClientError: AWS failed; the claim stands, says so, and is reconciled by a later sweep.
+        """
+        outcome = self._run(work)
+        if outcome.event is None and not is_on_demand(work.event_id):
+            # Nothing fails for the telling's sake: another try could find that nothing speaks against it any more.
+            with suppress(BotoCoreError, ClientError):
+                self.decisions.overrule(work.unit, work.tick, outcome.reason, outcome.detail)
+        return outcome
+
+    def _run(self, work: Work) -> Outcome:
+        event = self.events.get(work.event_id)
+        if event is None and is_on_demand(work.event_id):
+            return Outcome(None, "unclaimed", "what is terminated on demand is claimed by whoever asks for it")
+        if event is None or event.status is Status.LEASHED:
+            outcome = self._claim(work)
+            if outcome.event is None:
+                return outcome
+            event = outcome.event
+        if event.execution != work.execution:
+            return Outcome(None, "already-today", f"{event.event_id} is {event.status} by another execution")
+        try:
+            return Outcome(self._carry_out(event))
+        except StepRefused:
+            # Another try of ours, or a sweep, was faster, or an answer was lost: what is on record counts.
+            return Outcome(self.events.get(event.event_id) or event)
+
+    def _claim(self, work: Work) -> Outcome:
+        now = self.clock()
+        if is_stale(work.tick, now):
+            return Outcome(None, "stale", f"decided at {moments.iso(work.tick)}, it is {moments.iso(now)} now")
+        patterns = self.settings.units
+        groups = [
+            g for g in read_groups(self.autoscaling, work.groups) if unit_of(g.name, g.tags, patterns) == work.unit
+        ]
+        if not groups:
+            return Outcome(None, "group-deleted", f"none of {', '.join(work.groups)} is there any more in {work.unit}")
+        item = self.policies.raw(work.unit)
+        facts = spare_shielded(self.ec2, self._facts(work, groups, item, now), SCHEDULED)
+        verdict = judge(facts)
+        if isinstance(verdict, Target):
+            last = self.events.get(facts.state.last_event) if facts.state.last_event else None
+            verdict = beside(last) or verdict
+        if isinstance(verdict, Refusal):
+            return Outcome(None, verdict.reason, verdict.detail)
+        if facts.day != work.day:
+            return Outcome(None, "stale", f"decided for {work.day}, it is {facts.day} now")
+        event = _event(work, facts, verdict, now)
+        if not may_carry_out(event, now):
+            return Outcome(None, "outside-window", "too close to the end of the window to be carried out")
+        try:
+            event = self.claims.make(event, item, facts.state, self.settings.max_per_day, self.settings.max_in_flight)
+        except ClaimRefused as refused:
+            # The answer to our own claim may have been lost: then the event is there, and ours.
+            present = self.events.get(work.event_id)
+            if present is not None and present.execution == work.execution and present.status is not Status.LEASHED:
+                return Outcome(present)
+            return Outcome(None, refused.reason, refused.detail)
+        return Outcome(event)
+
+    def _facts(self, work: Work, groups: Sequence[Any], item: Mapping[str, Any], now: datetime) -> Facts:
+        return look(self, work.unit, groups, groups, item, self.salt(), now)
+
+    def _carry_out(self, event: Event) -> Event:
+        if not may_carry_out(event, self.clock()):
+            return event
+        switch = self.state.switch()
+        if switch.halted or switch.leashed:
+            # A claim that was asked for already cannot be taken back; a sweep finds out what became of it.
+            return event if event.attempts else self._abandon(event, switched_off(switch))
+        if is_on_demand(event.event_id) and not event.attempts and (why := self._against(event)):
+            if instance_gone(self.ec2, self.autoscaling, event.instance_id):
+                return self.events.close(event, Status.GONE_ELSEWHERE, BY_SOMEBODY_ELSE)
+            return self._abandon(event, why)
+        event = self.events.attempt(event, self.clock())
+        answer = self.terminator.look(event.method, event.instance_id)
+        asked_at = self.clock()
+        if answer is None:
+            if not may_carry_out(event, asked_at):
+                return event  # the way here took too long
+            if event.attempts > 1 and event.method == "drain" and shielded(self.ec2, event.instance_id):
+                # Minutes may have gone since it was chosen, and Auto Scaling would not mind. An earlier try may have
+                # come through before its owner protected it, so a sweep looks later.
+                self.events.note(event, f"{event.instance_id} is protected by EC2 now")
+                return event
+            try:
+                answer = self._ask(event)
+            except TerminationRefused as refused:
+                return self._refused(event, refused)
+        if answer is Answer.ASKED:
+            return self.events.terminated(event, asked_at)
+        if event.attempts > 1:
+            # Gone: by an earlier try. Alive but out of service: that one may still be at work, so a sweep looks later.
+            return event if answer is Answer.LEFT else self.events.terminated(event, event.attempted_at or asked_at)
+        if answer is Answer.LEFT:
+            return self._abandon(event, "the instance lives, but has left the service of its group")
+        return self.events.close(event, Status.GONE_ELSEWHERE, BY_SOMEBODY_ELSE)
+
+    def _against(self, event: Event) -> str:
+        """What speaks against an instance that was claimed on demand, "" when nothing does: minutes can lie between the
+        claim and the workflow that carries it out.
+        """
+        groups = read_members(self.autoscaling, event.unit, self.settings.units)
+        named = [group for group in groups if group.name == event.group]
+        if not named:
+            return f"{event.group} is no longer a group of {event.unit}"
+        facts = look(self, event.unit, named, groups, self.policies.raw(event.unit), b"", self.clock())
+        passed = pass_guards(facts, [guard for guard in ON_DEMAND if guard not in CAPS])  # it has been counted itself
+        if isinstance(passed, Refusal):
+            return f"{passed.reason}: {passed.detail}"
+        fit = {i.instance_id for group in passed.groups for i in candidates(passed, group)}
+        if event.instance_id not in fit:
+            return f"{event.instance_id} is no longer fit to be terminated"
+        return f"{event.instance_id} is protected by EC2 now" if shielded(self.ec2, event.instance_id) else ""
+
+    def _ask(self, event: Event) -> Answer:
+        try:
+            return self.terminator.terminate(event.method, event.instance_id)
+        except ClientError as error:
+            with suppress(BotoCoreError, ClientError, StepRefused):
+                self.events.note(event, f"AWS said: {error}")
+            if error.response["Error"]["Code"] in BUSY and event.attempts >= TRIES:
+                return Answer.LEFT  # its owner changes it: no time for chaos, and nothing that has to be mended
+            raise
+
+    def _refused(self, event: Event, refused: TerminationRefused) -> Event:
+        """Ends a claim that AWS will not let be carried out, so that its place in flight is free at once."""
+        words = f"AWS refused: {refused}"[:LONGEST_NOTE]
+        if event.attempts > 1 or refused.repeated:
+            # An earlier try, of which no answer is known, may have come before the refusal: a sweep looks later.
+            self.events.note(event, words)
+            event = replace(event, detail=words)
+        else:
+            event = self._abandon(event, words)
+        if refused.forbidden:
+            raise TerminationForbiddenError(event)
+        return event
+
+    def _abandon(self, event: Event, why: str) -> Event:
+        return self.events.close(event, Status.ABANDONED, why)
+
+
+def _event(work: Work, facts: Facts, target: Target, now: datetime) -> Event:
+    return Event(
+        event_id=work.event_id,
+        unit=work.unit,
+        day=work.day,
+        status=Status.CLAIMED,
+        at=now,
+        group=target.group.name,
+        instance_id=target.instance.instance_id,
+        zone=target.instance.zone,
+        method=str(facts.policy.method.value),
+        rolled=roll(facts.salt, facts.day, facts.unit),
+        probability=float(facts.policy.probability.value),
+        desired=target.group.desired,
+        deadline=deadline(now, facts.calendar),
+        execution=work.execution,
+    )

@@ -1,0 +1,110 @@
+"""A tick: decide for every unit of a calendar, and write down every decision before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from troop import moments
+from troop.aws.chaos.account import look_closer, read_account
+from troop.aws.chaos.balancers import Balancers, BalancersOfATick
+from troop.aws.chaos.decisions import DecisionTable
+from troop.aws.chaos.events import EventTable
+from troop.aws.chaos.shields import Asking
+from troop.aws.chaos.state import PolicyTable, StateTable
+from troop.chaos.decisions import TERMINATE, Decision, calendar_of, decide_all, facts_of_units
+from troop.chaos.events import Event, Status
+from troop.chaos.facts import UnitState
+from troop.errors import TroopError
+from troop.flows.chaos.batches import without_collections
+from troop.flows.clocks import is_stale
+from troop.settings import Settings
+
+
+class UnknownCalendarError(TroopError):
+    """A schedule names a calendar that the settings do not have."""
+
+
+@dataclass(frozen=True)
+class Tick:
+    """Decides. ``salt`` is asked for only when there is something to decide."""
+
+    settings: Settings
+    autoscaling: Any
+    cloudwatch: Any
+    ec2: Any
+    balancers: Balancers
+    decisions: DecisionTable
+    events: EventTable
+    policies: PolicyTable
+    state: StateTable
+    salt: Callable[[], bytes]
+    clock: Callable[[], datetime]
+
+    def run(self, calendar: str, execution: str, started: datetime) -> tuple[list[Decision], list[dict[str, Any]]]:
+        """Decides for all units on one calendar, as of the moment the execution started.
+
+        Returns:
+            The decisions, and one work item for each instance that is to be terminated; both empty for a tick that is
+            too old.
+
+        Raises:
+            UnknownCalendarError: the settings have no such calendar.
+        """
+        if calendar not in self.settings.calendars:
+            raise UnknownCalendarError(
+                f"there is no calendar {calendar!r}: known are {', '.join(self.settings.calendars)}"
+            )
+        if is_stale(started, self.clock()):
+            return [], []
+        account = read_account(self.autoscaling, self.ec2, self.policies, self.state)
+        salt = self.salt()
+        with without_collections():
+            facts = (f for f in facts_of_units(account, self.settings, salt, started) if calendar_of(f) == calendar)
+            balancers = BalancersOfATick(self.balancers)
+            closer = partial(look_closer, self.autoscaling, self.cloudwatch, balancers, Asking(self.ec2))
+            decisions = decide_all(facts, closer)
+        self.decisions.write(decisions, self.settings.calendars[calendar].at(started).day)
+        for decision in decisions:
+            if decision.reason == "leashed" and decision.target and not _on_record(decision, account.states):
+                self.events.record_leashed(_leashed_event(decision, execution))
+        return decisions, [_work(d, execution) for d in decisions if d.reason == TERMINATE]
+
+
+def _on_record(decision: Decision, states: Mapping[str, UnitState]) -> bool:
+    return decision.unit in states and states[decision.unit].leashed_day == decision.day
+
+
+def _work(decision: Decision, execution: str) -> dict[str, Any]:
+    return {
+        "event_id": decision.event_id,
+        "unit": decision.unit,
+        "day": str(decision.day),
+        "groups": list(decision.groups),
+        "tick": moments.iso(decision.tick),
+        "execution": execution,
+    }
+
+
+def _leashed_event(decision: Decision, execution: str) -> Event:
+    assert decision.target is not None
+    assert decision.day is not None
+    return Event(
+        event_id=decision.event_id,
+        unit=decision.unit,
+        day=decision.day,
+        status=Status.LEASHED,
+        at=decision.tick,
+        group=decision.target.group.name,
+        instance_id=decision.target.instance.instance_id,
+        zone=decision.target.instance.zone,
+        method=str(decision.policy.method.value),
+        rolled=decision.rolled,
+        probability=float(decision.policy.probability.value),
+        desired=decision.target.group.desired,
+        execution=execution,
+        detail="would have been terminated, were the deployment not leashed",
+    )

@@ -1,0 +1,153 @@
+"""What is known of units: pages of groups, and one unit from all sides. Every read is bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from troop.aws.chaos.changes import ChangeTable
+from troop.aws.chaos.decision_queries import Decided, DecisionQueries
+from troop.aws.chaos.event_queries import EventFilter, EventQueries
+from troop.aws.chaos.groups import groups_page, groups_tagged, read_groups
+from troop.aws.chaos.state import PolicyTable, StateTable, read_units
+from troop.aws.dynamo import plain
+from troop.chaos.changes import Change
+from troop.chaos.events import Event
+from troop.chaos.facts import UnitState
+from troop.chaos.groups import Group
+from troop.chaos.outlook import next_possible, policy_at
+from troop.chaos.participation import told
+from troop.chaos.policy import Policy
+from troop.chaos.units import LONGEST_GROUP_NAME, unit_of
+from troop.settings import Settings
+from troop.state_keys import UNIT
+from troop.tags import UNIT_TAG
+
+MOST_GROUPS = 100
+"""Groups of a unit that are looked at; a unit with more is told of as if it had these only."""
+
+LATEST = 5
+"""Events and changes of a unit that are told."""
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """A group in a listing. ``policy`` is what this group brings to its unit, whose other groups can be stricter; see
+    :func:`troop.chaos.participation.told`.
+    ``item``: the unit's, in plain values, empty when there is none.
+    """
+
+    group: Group
+    unit: str
+    policy: Policy
+    state: UnitState
+    item: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class UnitView:
+    """A unit from all sides.
+
+    Attributes:
+        known: whether a group, a decision, an event or a termination of it is known; an item alone may well be ahead of
+            its group, or misspelled.
+        policy: what holds, see :func:`troop.chaos.participation.told`.
+        item: the unit's item in plain values, empty when there is none.
+        next_possible: see :func:`troop.chaos.outlook.next_possible`.
+        events, changes: the last few, newest first.
+    """
+
+    unit: str
+    known: bool
+    groups: tuple[Group, ...]
+    policy: Policy
+    item: Mapping[str, Any]
+    state: UnitState
+    next_possible: datetime | None
+    decision: Decided | None
+    events: tuple[Event, ...]
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class Units:
+    """Reads units and their groups."""
+
+    settings: Settings
+    autoscaling: Any
+    policies: PolicyTable
+    state: StateTable
+    decisions: DecisionQueries
+    events: EventQueries
+    changes: ChangeTable
+
+    def page(self, limit: int, token: str | None, now: datetime) -> tuple[list[GroupRow], str | None]:
+        """At most ``limit`` (up to 50) groups, and the token of the page after them. Two calls.
+
+        Troop's own fleets are left out, as they are of no unit.
+
+        Raises:
+            BadToken: the token is none of an earlier page, or has expired.
+        """
+        found, following = groups_page(self.autoscaling, limit, token)
+        groups = [group for group in found if not group.is_own_fleet]
+        units = {group.name: unit_of(group.name, group.tags, self.settings.units) for group in groups}
+        items, states = read_units(self.policies, self.state, units.values())
+        rows = [
+            GroupRow(
+                group=group,
+                unit=units[group.name],
+                policy=told([group], policy_at([group], items.get(units[group.name], {}), self.settings, now)),
+                state=states.get(units[group.name], UnitState()),
+                item=items.get(units[group.name], {}),
+            )
+            for group in groups
+        ]
+        return rows, following
+
+    def look(self, unit: str, now: datetime) -> UnitView:
+        """Everything about a unit, of which nothing need be known. Two items, three queries, at most four calls for its
+        groups.
+        """
+        item = plain(self.policies.raw(unit))
+        state = self.state.unit(unit)
+        decision = self.decisions.latest(unit)
+        groups = self._groups(unit, decision)
+        events = self.events.page(EventFilter(unit), LATEST).events
+        return UnitView(
+            unit=unit,
+            known=bool(groups or decision or events or state != UnitState()),
+            groups=groups,
+            policy=told(groups, policy_at(groups, item, self.settings, now)),
+            item=item,
+            state=state,
+            next_possible=next_possible(groups, item, self.settings, state, now),
+            decision=decision,
+            events=events,
+            changes=tuple(self.changes.latest(UNIT + unit, LATEST)),
+        )
+
+    def owner(self, name: str) -> str | None:
+        """The unit that the group of a name belongs to; None when there is no such group, or it is one of Troop's own
+        fleets. One call.
+        """
+        groups = read_groups(self.autoscaling, [name]) if len(name) <= LONGEST_GROUP_NAME else []
+        units = (unit_of(group.name, group.tags, self.settings.units) for group in groups if not group.is_own_fleet)
+        return next(units, None)
+
+    def _groups(self, unit: str, decision: Decided | None) -> tuple[Group, ...]:
+        """Those of the last decision that are still there; when none is, those tagged so, or the one of that name."""
+        found: list[Group] = []
+        if decision and decision.groups:
+            found = self._of(unit, read_groups(self.autoscaling, decision.groups[:MOST_GROUPS]))
+        if not found:
+            found = self._of(unit, groups_tagged(self.autoscaling, UNIT_TAG, unit, MOST_GROUPS))
+        if not found and len(unit) <= LONGEST_GROUP_NAME:
+            found = self._of(unit, read_groups(self.autoscaling, [unit]))
+        return tuple(sorted(found, key=lambda group: group.name))
+
+    def _of(self, unit: str, groups: list[Group]) -> list[Group]:
+        patterns = self.settings.units
+        return [g for g in groups if not g.is_own_fleet and unit_of(g.name, g.tags, patterns) == unit]

@@ -1,0 +1,37 @@
+"""Buckets as HdrHistogram has them: some for every doubling, so that all are as wide as their values are large."""
+
+from __future__ import annotations
+
+from typing import Callable, NamedTuple
+
+
+class Buckets(NamedTuple):
+    """Which values are in which bucket. Plain functions, for they are called for every operation.
+
+    Attributes:
+        index_of: the bucket that a value, from 0, belongs to.
+        lowest_in: the smallest value of a bucket.
+        highest_in: the largest value of a bucket.
+    """
+
+    index_of: Callable[[int], int]
+    lowest_in: Callable[[int], int]
+    highest_in: Callable[[int], int]
+
+
+def buckets(bits: int) -> Buckets:
+    """Those of which every doubling has ``2**bits``; values below twice this have a bucket each."""
+    mask = (2 << bits) - 1
+
+    def index_of(value: int) -> int:
+        shift = (value | mask).bit_length() - bits - 1
+        return (shift << bits) + (value >> shift)
+
+    def lowest_in(index: int) -> int:
+        shift = max((index >> bits) - 1, 0)
+        return (index - (shift << bits)) << shift
+
+    def highest_in(index: int) -> int:
+        return lowest_in(index + 1) - 1
+
+    return Buckets(index_of, lowest_in, highest_in)

@@ -1,0 +1,117 @@
+"""The steps of the workflows of benchmarks and standing fleets, and of what removes them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from troop.aws.bench.backups import BackupGroups
+from troop.aws.bench.cell_store import CellStore
+from troop.aws.bench.executions import Executions
+from troop.aws.bench.fleet_looks import FleetLooks
+from troop.aws.bench.fleet_record import FleetRecord
+from troop.aws.bench.fleets import Fleets
+from troop.aws.bench.kept_runs import KeptRuns
+from troop.aws.bench.leftovers import Leftovers
+from troop.aws.bench.runs import RunTable
+from troop.aws.bench.standing_groups import StandingGroups
+from troop.aws.clients import client, many_client
+from troop.environment import Variable
+from troop.flows.bench.attempts import Attempts
+from troop.flows.bench.backup import Backup
+from troop.flows.bench.cell import CellSteps
+from troop.flows.bench.fleet import FleetSteps, FleetView
+from troop.flows.bench.launch import Launching, Network
+from troop.flows.bench.reap import Reaper
+from troop.flows.bench.teardown import Teardown
+from troop.wiring import environment
+from troop.wiring.environment import settings, variable
+
+
+def runs() -> RunTable:
+    return RunTable(client("dynamodb"), variable(Variable.RUNS_TABLE), environment.sleep)
+
+
+def kept_runs(of: Callable[[str], Any] = client) -> KeptRuns:
+    """``of``: whose client of a service reads them."""
+    return KeptRuns(of("s3"), variable(Variable.RESULTS_BUCKET))
+
+
+def cell_store() -> CellStore:
+    return CellStore(many_client("s3"), variable(Variable.RESULTS_BUCKET))
+
+
+def leftovers() -> Leftovers:
+    return Leftovers(client("ec2"), client("autoscaling"), settings().deployment)
+
+
+def fleet_record() -> FleetRecord:
+    return FleetRecord(client("dynamodb"), variable(Variable.RUNS_TABLE), environment.sleep)
+
+
+def fleet_view() -> FleetView:
+    return FleetView(StandingGroups(client("autoscaling")), cell_store())
+
+
+@cache
+def launching() -> Launching:
+    ec2 = client("ec2")
+    return Launching(
+        deployment=settings().deployment,
+        network=Network(variable(Variable.NETWORK_VPC), tuple(variable(Variable.NETWORK_SUBNETS).split(","))),
+        profile=variable(Variable.NODE_PROFILE),
+        region=ec2.meta.region_name,
+        agent=Path(os.environ.get(Variable.AGENT_FILE, environment.CODE / "agent.pyz")),
+        runs=runs(),
+        store=cell_store(),
+        fleets=Fleets(ec2, client("autoscaling"), client("ssm"), environment.sleep),
+        clock=environment.now,
+    )
+
+
+@cache
+def backup() -> Backup:
+    ec2, autoscaling = client("ec2"), client("autoscaling")
+    return Backup(
+        deployment=settings().deployment,
+        runs=runs(),
+        store=cell_store(),
+        groups=BackupGroups(autoscaling),
+        fleets=Fleets(ec2, autoscaling, client("ssm"), environment.sleep),
+        clock=environment.now,
+    )
+
+
+@cache
+def cell_steps() -> CellSteps:
+    looks = FleetLooks(client("ec2"), client("autoscaling"))
+    return CellSteps(runs=runs(), store=cell_store(), looks=looks, clock=environment.now)
+
+
+@cache
+def attempts() -> Attempts:
+    return Attempts(runs(), cell_store(), environment.now)
+
+
+@cache
+def fleet_steps() -> FleetSteps:
+    return FleetSteps(runs(), fleet_record(), fleet_view(), leftovers(), environment.now)
+
+
+@cache
+def teardown() -> Teardown:
+    return Teardown(runs(), leftovers(), environment.now)
+
+
+@cache
+def reaper() -> Reaper:
+    executions = Executions(
+        client("stepfunctions"),
+        variable(Variable.BENCHMARK_MACHINE),
+        variable(Variable.TEARDOWN_MACHINE),
+        variable(Variable.FLEET_MACHINE),
+    )
+    return Reaper(runs(), leftovers(), executions, environment.now)

@@ -1,0 +1,76 @@
+"""What the API asks of benchmarks and standing fleets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from troop.aws.bench.fleet_calls import FleetCalls
+from troop.aws.bench.price_book import PriceBook
+from troop.aws.bench.price_cache import PriceCache
+from troop.aws.bench.price_list import PriceList, region_of
+from troop.aws.bench.report_calls import ReportCalls
+from troop.aws.bench.report_claims import ReportClaims
+from troop.aws.bench.run_files import RunFiles
+from troop.aws.bench.run_keys import RunKeys
+from troop.aws.bench.run_machines import RunMachines
+from troop.aws.clients import client, presigning_client, quick_client, regional_client
+from troop.environment import Variable
+from troop.flows.bench.benchmarks import Benchmarks
+from troop.flows.bench.estimating import Estimating
+from troop.flows.bench.fleets import StandingFleets
+from troop.flows.bench.report_links import ReportLinks
+from troop.tables import FLEET
+from troop.wiring import bench, environment
+from troop.wiring.environment import settings, variable
+
+
+@cache
+def benchmarks() -> Benchmarks:
+    return Benchmarks(
+        settings=settings(),
+        runs=bench.runs(),
+        keys=RunKeys(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep),
+        files=RunFiles(presigning_client("s3"), variable(Variable.RESULTS_BUCKET)),
+        machines=RunMachines(
+            client("stepfunctions"), variable(Variable.BENCHMARK_MACHINE), variable(Variable.TEARDOWN_MACHINE)
+        ),
+        ec2=client("ec2"),
+        subnets=tuple(variable(Variable.NETWORK_SUBNETS).split(",")),
+        clock=environment.now,
+        estimating=estimating(),
+    )
+
+
+def estimating() -> Estimating:
+    ec2 = quick_client("ec2")
+    region = ec2.meta.region_name
+    served = region_of(region)
+    price_list = PriceList(regional_client("pricing", served), region) if served else None
+    cache = PriceCache(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep)
+    return Estimating(PriceBook(region, price_list, ec2, cache, environment.now), quick_client("service-quotas"))
+
+
+@cache
+def report_links() -> ReportLinks:
+    return ReportLinks(
+        benchmarks=benchmarks(),
+        kept=bench.kept_runs(presigning_client),
+        calls=ReportCalls(client("lambda"), variable(Variable.REPORT_FUNCTION)),
+        claims=ReportClaims(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep),
+        clock=environment.now,
+    )
+
+
+@cache
+def fleets() -> StandingFleets:
+    machines = RunMachines(
+        client("stepfunctions"), variable(Variable.FLEET_MACHINE), variable(Variable.TEARDOWN_MACHINE)
+    )
+    return StandingFleets(
+        every=replace(benchmarks(), machines=machines, kind=FLEET),
+        record=bench.fleet_record(),
+        view=bench.fleet_view(),
+        calls=FleetCalls(client("lambda"), variable(Variable.FLEET_FUNCTION)),
+        clock=environment.now,
+    )

@@ -1,0 +1,78 @@
+"""The steps of the chaos workflow: deciding, terminating, watching recovery, sweeping up."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from aws_lambda_powertools.utilities import parameters
+
+from troop.aws.chaos.balancers import Balancers
+from troop.aws.chaos.termination import Terminator
+from troop.aws.clients import client, termination_client
+from troop.environment import Variable
+from troop.flows.chaos.sweep import Sweeper
+from troop.flows.chaos.terminate import Termination
+from troop.flows.chaos.tick import Tick
+from troop.flows.chaos.watch import Watcher
+from troop.wiring import chaos_tables, environment
+from troop.wiring.environment import settings, variable
+
+
+def salt() -> bytes:
+    """The salt of the rolls; kept for five minutes, so that a rotated one is taken up."""
+    return str(parameters.get_secret(variable(Variable.SALT_SECRET), max_age=300)).encode()
+
+
+@cache
+def tick() -> Tick:
+    return Tick(
+        settings=settings(),
+        autoscaling=client("autoscaling"),
+        cloudwatch=client("cloudwatch"),
+        ec2=client("ec2"),
+        balancers=Balancers(client),
+        decisions=chaos_tables.decisions(),
+        events=chaos_tables.events(),
+        policies=chaos_tables.policies(),
+        state=chaos_tables.state(),
+        salt=salt,
+        clock=environment.now,
+    )
+
+
+@cache
+def termination() -> Termination:
+    return Termination(
+        settings=settings(),
+        autoscaling=client("autoscaling"),
+        cloudwatch=client("cloudwatch"),
+        ec2=client("ec2"),
+        balancers=Balancers(client),
+        claims=chaos_tables.claims(),
+        decisions=chaos_tables.decisions(),
+        events=chaos_tables.events(),
+        policies=chaos_tables.policies(),
+        state=chaos_tables.state(),
+        terminator=Terminator(termination_client("ec2"), termination_client("autoscaling")),
+        salt=salt,
+        clock=environment.now,
+    )
+
+
+@cache
+def watcher() -> Watcher:
+    return Watcher(
+        autoscaling=client("autoscaling"),
+        balancers=Balancers(client),
+        events=chaos_tables.events(),
+        timeout=environment.recovery_timeout(),
+        clock=environment.now,
+        sleep=environment.sleep,
+    )
+
+
+@cache
+def sweeper() -> Sweeper:
+    return Sweeper(
+        client("ec2"), client("autoscaling"), chaos_tables.events(), watcher(), environment.now, environment.sleep
+    )

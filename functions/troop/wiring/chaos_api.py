@@ -1,0 +1,67 @@
+"""What the API asks of chaos, and changes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from troop.aws.chaos.balancers import Balancers
+from troop.aws.chaos.edits import Edits
+from troop.aws.chaos.repeats import Repeats
+from troop.aws.chaos.starts import Starts
+from troop.aws.clients import client
+from troop.environment import Variable
+from troop.flows.chaos.edits import Editor
+from troop.flows.chaos.on_demand import OnDemand
+from troop.flows.chaos.units import Units
+from troop.wiring import chaos_tables, environment
+from troop.wiring.environment import settings, variable
+
+
+@cache
+def on_demand() -> OnDemand:
+    return OnDemand(
+        settings=settings(),
+        autoscaling=client("autoscaling"),
+        cloudwatch=client("cloudwatch"),
+        ec2=client("ec2"),
+        balancers=Balancers(client),
+        claims=chaos_tables.claims(),
+        events=chaos_tables.events(),
+        policies=chaos_tables.policies(),
+        state=chaos_tables.state(),
+        starts=Starts(client("stepfunctions"), variable(Variable.ON_DEMAND_MACHINE)),
+        clock=environment.now,
+    )
+
+
+@cache
+def repeats() -> Repeats:
+    return Repeats(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep)
+
+
+@cache
+def units(of: Callable[[str], Any] = client) -> Units:
+    """``of``: whose client of a service reads of them."""
+    return Units(
+        settings=settings(),
+        autoscaling=of("autoscaling"),
+        policies=chaos_tables.policies(of),
+        state=chaos_tables.state(of),
+        decisions=chaos_tables.decision_queries(of),
+        events=chaos_tables.event_queries(of),
+        changes=chaos_tables.changes(of),
+    )
+
+
+@cache
+def editor() -> Editor:
+    edits = Edits(
+        client("dynamodb"),
+        variable(Variable.GROUP_TAGS_TABLE),
+        variable(Variable.STATE_TABLE),
+        chaos_tables.changes(),
+        environment.sleep,
+    )
+    return Editor(chaos_tables.policies(), chaos_tables.state(), edits, environment.now)

@@ -1,0 +1,70 @@
+"""The tables of chaos. ``of``: whose client of a service reads and writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from troop.aws.chaos.changes import ChangeTable
+from troop.aws.chaos.claim import Claims
+from troop.aws.chaos.decision_queries import DecisionQueries
+from troop.aws.chaos.decisions import DecisionTable
+from troop.aws.chaos.event_queries import EventQueries
+from troop.aws.chaos.event_walk import EventWalk
+from troop.aws.chaos.events import EventTable
+from troop.aws.chaos.state import PolicyTable, StateTable
+from troop.aws.clients import client
+from troop.environment import Variable
+from troop.wiring import environment
+from troop.wiring.environment import settings, variable
+
+
+def events() -> EventTable:
+    return EventTable(
+        client("dynamodb"), variable(Variable.EVENTS_TABLE), variable(Variable.STATE_TABLE), environment.sleep
+    )
+
+
+@cache
+def event_queries(of: Callable[[str], Any] = client) -> EventQueries:
+    return EventQueries(of("dynamodb"), variable(Variable.EVENTS_TABLE))
+
+
+@cache
+def event_walk() -> EventWalk:
+    return EventWalk(client("dynamodb"), variable(Variable.EVENTS_TABLE))
+
+
+def decisions() -> DecisionTable:
+    kept = timedelta(days=settings().decision_retention_days)
+    return DecisionTable(client("dynamodb"), variable(Variable.DECISIONS_TABLE), kept, environment.sleep)
+
+
+@cache
+def decision_queries(of: Callable[[str], Any] = client) -> DecisionQueries:
+    return DecisionQueries(of("dynamodb"), variable(Variable.DECISIONS_TABLE))
+
+
+def policies(of: Callable[[str], Any] = client) -> PolicyTable:
+    return PolicyTable(of("dynamodb"), variable(Variable.GROUP_TAGS_TABLE))
+
+
+def state(of: Callable[[str], Any] = client) -> StateTable:
+    return StateTable(of("dynamodb"), variable(Variable.STATE_TABLE), settings().leashed)
+
+
+def changes(of: Callable[[str], Any] = client) -> ChangeTable:
+    return ChangeTable(of("dynamodb"), variable(Variable.CHANGES_TABLE))
+
+
+def claims() -> Claims:
+    return Claims(
+        client=client("dynamodb"),
+        events=variable(Variable.EVENTS_TABLE),
+        state=variable(Variable.STATE_TABLE),
+        group_tags=variable(Variable.GROUP_TAGS_TABLE),
+        leashed=settings().leashed,
+        sleep=environment.sleep,
+    )

@@ -1,0 +1,29 @@
+"""What dashboards show."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from troop.aws.bench.runs import RunTable
+from troop.aws.clients import quick_client
+from troop.environment import Variable
+from troop.flows.widgets import Widgets
+from troop.wiring import chaos_api, chaos_tables, environment
+from troop.wiring.environment import settings, variable
+
+
+@cache
+def widgets() -> Widgets:
+    """With clients that do not try for long: whoever looks at a dashboard rather hears that AWS does not answer."""
+    return Widgets(
+        settings=settings(),
+        events=chaos_tables.event_queries(quick_client),
+        decisions=chaos_tables.decision_queries(quick_client),
+        units=chaos_api.units(quick_client),
+        state=chaos_tables.state(quick_client),
+        runs=_runs() if settings().benchmarks else None,
+    )
+
+
+def _runs() -> RunTable:
+    return RunTable(quick_client("dynamodb"), variable(Variable.RUNS_TABLE), environment.sleep)

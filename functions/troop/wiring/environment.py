@@ -1,0 +1,55 @@
+"""What a function finds around it: its variables, the deployment's settings, and time."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+
+from troop.environment import Variable
+from troop.errors import TroopError
+from troop.settings import Settings, load_settings
+
+CODE = Path(__file__).parents[2]
+"""The folder of the function's code: what is bundled beside the handlers is here."""
+
+
+class EnvironmentIncompleteError(TroopError):
+    """The function was deployed without a variable that it needs."""
+
+
+def variable(name: Variable) -> str:
+    """An environment variable's value.
+
+    Raises:
+        EnvironmentIncompleteError: it is not set.
+    """
+    if value := os.environ.get(name):
+        return value
+    raise EnvironmentIncompleteError(f"the environment variable {name} is not set: deploy the stack again")
+
+
+@cache
+def settings() -> Settings:
+    """The deployment's settings, from the file beside the handlers."""
+    return load_settings(Path(os.environ.get(Variable.DEPLOYMENT_FILE, CODE / "deployment.json")))
+
+
+def recovery_timeout() -> timedelta:
+    """After which a group that is not whole again is given up."""
+    return timedelta(minutes=settings().recovery_timeout_minutes)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def seconds() -> float:
+    """A clock that only grows, for what must end in time."""
+    return time.monotonic()
+
+
+def sleep(seconds: float) -> None:
+    time.sleep(seconds)

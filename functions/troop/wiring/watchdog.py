@@ -1,0 +1,63 @@
+"""Looking at the deployment's health."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from troop.aws.alarm_reads import AlarmReads
+from troop.aws.clients import quick_client
+from troop.aws.health_reads import HealthReads
+from troop.aws.queue import Queue
+from troop.environment import Variable
+from troop.flows.health import Health
+from troop.flows.repairs import DeadLetters
+from troop.wiring import environment
+from troop.wiring.environment import settings, variable
+
+_TABLES = (
+    Variable.GROUP_TAGS_TABLE,
+    Variable.EVENTS_TABLE,
+    Variable.STATE_TABLE,
+    Variable.DECISIONS_TABLE,
+    Variable.CHANGES_TABLE,
+)
+
+
+@cache
+def health() -> Health:
+    """What the watchdog says as metrics, without the alarms that are made of these."""
+    tables = [*_TABLES, *([Variable.RUNS_TABLE] if settings().benchmarks else [])]
+    reads = HealthReads(
+        scheduler=quick_client("scheduler"),
+        states=quick_client("stepfunctions"),
+        cloudwatch=quick_client("cloudwatch"),
+        sqs=quick_client("sqs"),
+        dynamodb=quick_client("dynamodb"),
+        machine=variable(Variable.CHAOS_MACHINE),
+        schedule_group=variable(Variable.SCHEDULE_GROUP),
+        queue=variable(Variable.UNDELIVERED_QUEUE),
+        tables=[variable(table) for table in tables],
+        state=variable(Variable.STATE_TABLE),
+    )
+    tick_minutes, others = int(variable(Variable.TICK_MINUTES)), int(variable(Variable.OTHER_SCHEDULES))
+    return Health(settings(), tick_minutes, others, reads, environment.now)
+
+
+@cache
+def health_and_alarms() -> Health:
+    """The same for people, with the alarms and whether anybody hears them."""
+    seen = health()
+    alarms = AlarmReads(
+        quick_client("cloudwatch"),
+        quick_client("sns"),
+        settings().deployment,
+        variable(Variable.ACT_NOW_TOPIC),
+    )
+    return replace(seen, reads=replace(seen.reads, alarms=alarms))
+
+
+@cache
+def dead_letters() -> DeadLetters:
+    queue = Queue(quick_client("sqs"), variable(Variable.UNDELIVERED_QUEUE))
+    return DeadLetters(queue, variable(Variable.SCHEDULE_GROUP), environment.now)

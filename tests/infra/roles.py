@@ -1,0 +1,149 @@
+"""What each role of the stack may do: the table that the template is held against."""
+
+from __future__ import annotations
+
+from tests.infra.roles_of_benchmarks import API_OF_BENCHMARKS, OF_BENCHMARKS
+from tests.infra.statements import ACCOUNT, LOOK, OF_MACHINES, TABLES, allow, of_function, record
+
+SETTLES = ("sqs:DeleteMessage", "sqs:ReceiveMessage")
+TERMINATE = ("autoscaling:TerminateInstanceInAutoScalingGroup", "ec2:TerminateInstances")
+
+
+LATTICE = allow(f"arn:<AWS::Partition>:vpc-lattice:{ACCOUNT}:targetgroup/*", "vpc-lattice:ListTargets")
+
+WATCH = (
+    allow(
+        "*",
+        "autoscaling:DescribeAutoScalingGroups",
+        "elasticloadbalancing:DescribeInstanceHealth",
+        "elasticloadbalancing:DescribeTargetHealth",
+    )
+    | LATTICE
+    | allow("<Events.Arn>", "dynamodb:GetItem", "dynamodb:UpdateItem")
+    | allow("<State.Arn>", "dynamodb:UpdateItem")
+)
+
+HEALTH = (
+    allow("*", "scheduler:ListSchedules", "cloudwatch:GetMetricStatistics")
+    | allow("<ChaosMachine>", "states:ListExecutions")
+    | allow("<SchedulesUndelivered.Arn>", "sqs:GetQueueAttributes")
+    | {grant for name in TABLES for grant in allow(f"<{name}.Arn>", "dynamodb:DescribeTable")}
+    | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem")
+)
+
+WIDGETS = (
+    of_function("Widgets")
+    | allow("*", "autoscaling:DescribeAutoScalingGroups")
+    | allow("<Events.Arn>/index/by-time", "dynamodb:Query")
+    | allow("<Events.Arn>/index/by-unit", "dynamodb:Query")
+    | allow("<Decisions.Arn>", "dynamodb:Query")
+    | allow("<Decisions.Arn>/index/by-day", "dynamodb:Query")
+    | allow("<Changes.Arn>", "dynamodb:Query")
+    | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem")
+    | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem")
+)
+"""They read, and nothing else: whoever sees a dashboard calls them."""
+
+ROLES: dict[str, set[tuple[str, ...]]] = {
+    **OF_BENCHMARKS,
+    "WidgetsRole": WIDGETS | record("Query") | allow("<Runs.Arn>/index/by-time", "dynamodb:Query"),
+    "DecideRole": of_function("Decide")
+    | allow("*", *LOOK)
+    | LATTICE
+    | allow("<GroupTags.Arn>", "dynamodb:Scan")
+    | allow("<State.Arn>", "dynamodb:Scan", "dynamodb:UpdateItem")
+    | allow("<Decisions.Arn>", "dynamodb:BatchWriteItem")
+    | allow("<Events.Arn>", "dynamodb:PutItem")
+    | allow("<WorkBucket.Arn>/ticks/*", "s3:PutObject")
+    | allow("<Salt>", "secretsmanager:GetSecretValue"),
+    "TerminateRole": of_function("Terminate")
+    | allow("*", *LOOK, "autoscaling:DescribeAutoScalingInstances")
+    | LATTICE
+    | allow("<Salt>", "secretsmanager:GetSecretValue")
+    | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:ConditionCheckItem")
+    | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:ConditionCheckItem", "dynamodb:UpdateItem")
+    | allow("<Events.Arn>", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
+    | allow("<Decisions.Arn>", "dynamodb:UpdateItem")
+    | {
+        (
+            "Allow",
+            "ec2:TerminateInstances",
+            f"arn:<AWS::Partition>:ec2:{ACCOUNT}:instance/*",
+            "{'Null': {'aws:ResourceTag/aws:autoscaling:groupName': 'false'}}",
+        ),
+        (
+            "Allow",
+            "autoscaling:TerminateInstanceInAutoScalingGroup",
+            f"arn:<AWS::Partition>:autoscaling:{ACCOUNT}:autoScalingGroup:*:autoScalingGroupName/*",
+        ),
+    }
+    | {
+        ("Deny", action, "*", f"{{'Null': {{'aws:ResourceTag/{tag}': 'false'}}}}")
+        for action in TERMINATE
+        for tag in ("troop:protected", "troop:fleet")
+    },
+    "RecoveryRole": of_function("Recovery") | WATCH,
+    "SweepRole": of_function("Sweep")
+    | WATCH
+    | allow("*", "autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances")
+    | allow("<Events.Arn>/index/by-open", "dynamodb:Query"),
+    "NotifyRole": of_function("Notify")
+    | {
+        grant
+        for name in ("Events", "Changes", "GroupTags", "State")
+        for grant in allow(
+            f"<{name}.StreamArn>", "dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"
+        )
+    }
+    | allow("*", "dynamodb:ListStreams")
+    | allow("<Events.Arn>/index/by-unit", "dynamodb:Query")
+    | allow("<Bus.Arn>", "events:PutEvents")
+    | allow("<NotificationsNews>", "sns:Publish")
+    | allow("<NotificationsUndelivered.Arn>", "sqs:SendMessage", *SETTLES),
+    "ApiRole": of_function("Api")
+    | allow("<Events.Arn>", "dynamodb:GetItem", "dynamodb:PutItem")
+    | allow("<Events.Arn>/index/by-time", "dynamodb:Query")
+    | allow("<Events.Arn>/index/by-unit", "dynamodb:Query")
+    | allow("*", *LOOK)
+    | LATTICE
+    | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Scan", "dynamodb:UpdateItem")
+    | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem")
+    | {grant for name in ("GroupTags", "State") for grant in allow(f"<{name}.Arn>", "dynamodb:ConditionCheckItem")}
+    | allow("<OnDemandMachine>", "states:StartExecution")
+    | allow("<Decisions.Arn>", "dynamodb:Query")
+    | allow("<Decisions.Arn>/index/by-day", "dynamodb:Query")
+    | allow("<Changes.Arn>", "dynamodb:Query", "dynamodb:PutItem")
+    | API_OF_BENCHMARKS
+    | HEALTH
+    | allow("*", "cloudwatch:DescribeAlarms")
+    | allow("<AlarmsActNow>", "sns:GetTopicAttributes"),
+    "WatchdogRole": of_function("Watchdog") | HEALTH | allow("<SchedulesUndelivered.Arn>", *SETTLES),
+    "ChaosRole": allow("<Decide.Arn>", "lambda:InvokeFunction")
+    | allow("<Terminate.Arn>", "lambda:InvokeFunction")
+    | allow("<Recovery.Arn>", "lambda:InvokeFunction")
+    | allow("<Sweep.Arn>", "lambda:InvokeFunction")
+    | allow("<WorkBucket.Arn>/ticks/*", "s3:GetObject")
+    | allow("<ChaosMachine>", "states:StartExecution")
+    | allow(
+        f"arn:<AWS::Partition>:states:{ACCOUNT}:execution:<ChaosMachine.Name>:*",
+        "states:DescribeExecution",
+        "states:StopExecution",
+    )
+    | allow(
+        f"arn:<AWS::Partition>:states:{ACCOUNT}:execution:<ChaosMachine.Name>/*",
+        "states:DescribeExecution",
+        "states:StopExecution",
+    )
+    | OF_MACHINES,
+    "OnDemandRole": allow("<Terminate.Arn>", "lambda:InvokeFunction")
+    | allow("<Recovery.Arn>", "lambda:InvokeFunction")
+    | OF_MACHINES,
+    "SchedulesRole": allow("<ChaosMachine>", "states:StartExecution")
+    | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
+    "WatchdogScheduleRole": allow("<Watchdog.Arn>", "lambda:InvokeFunction")
+    | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
+    "SweepScheduleRole": allow("<Sweep.Arn>", "lambda:InvokeFunction")
+    | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
+    "RedriveScheduleRole": allow("<Notify.Arn>", "lambda:InvokeFunction")
+    | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
+}

@@ -1,0 +1,212 @@
+"""What the roles of benchmarks and standing fleets may do, and the API's for them."""
+
+from __future__ import annotations
+
+from tests.infra.statements import (
+    ACCOUNT,
+    ARTIFACTS,
+    CREATED,
+    GROUPS,
+    LISTS,
+    OBJECTS,
+    OF_MACHINES,
+    OURS,
+    RUNS,
+    allow,
+    ec2,
+    executions,
+    of_function,
+    only,
+    record,
+)
+
+REMOVES = (
+    record("GetItem", "Query", "UpdateItem")
+    | allow(
+        "*",
+        "autoscaling:DescribeAutoScalingGroups",
+        *(f"ec2:Describe{what}" for what in ("Instances", "LaunchTemplates", "SecurityGroups", "Volumes")),
+    )
+    | only(OURS, GROUPS, "autoscaling:DeleteAutoScalingGroup")
+    | only(OURS, ec2("launch-template"), "ec2:DeleteLaunchTemplate")
+    | only(OURS, ec2("security-group"), "ec2:DeleteSecurityGroup")
+    | only(OURS, ec2("volume"), "ec2:DeleteVolume")
+    | only(OURS, ec2("instance"), "ec2:TerminateInstances")
+)
+
+TEARS_DOWN = (
+    allow("<BenchmarksTeardownMachine>", "states:StartExecution")
+    | allow(executions("Teardown"), "states:DescribeExecution", "states:StopExecution")
+    | allow(
+        f"arn:<AWS::Partition>:events:{ACCOUNT}:rule/StepFunctionsGetEventsForStepFunctionsExecutionRule",
+        "events:DescribeRule",
+        "events:PutRule",
+        "events:PutTargets",
+    )
+)
+
+REGISTRATIONS = allow(f"{RUNS}/nodes/*", "s3:GetObject") | only(
+    {"StringLike": {"s3:prefix": ["runs/*/nodes/*"]}}, "<Results.Arn>", "s3:ListBucket"
+)
+WRITTEN = ("nodes", "phases", "output", "interruptions")
+"""Below which prefixes of a cell nodes write."""
+
+OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
+    "LaunchRole": of_function("Launch")
+    | record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
+    | OBJECTS
+    | allow(
+        "*",
+        "autoscaling:DescribeAutoScalingGroups",
+        "autoscaling:DescribeScalingActivities",
+        "ec2:DescribeImages",
+        "ec2:DescribeInstanceTypeOfferings",
+        "ec2:DescribeInstanceTypes",
+        "ec2:DescribeLaunchTemplates",
+        "ec2:DescribeManagedPrefixLists",
+        "ec2:DescribeSecurityGroups",
+        "ec2:DescribeSubnets",
+    )
+    | allow(
+        "arn:<AWS::Partition>:ssm:<AWS::Region>::parameter/aws/service/ami-amazon-linux-latest/*", "ssm:GetParameter"
+    )
+    | allow(ec2("vpc", "<BenchmarksNetworkVpc>"), "ec2:CreateSecurityGroup")
+    | only(CREATED, ec2("security-group"), "ec2:CreateSecurityGroup")
+    | only(
+        OURS,
+        ec2("security-group"),
+        "ec2:AuthorizeSecurityGroupEgress",
+        "ec2:AuthorizeSecurityGroupIngress",
+        "ec2:RevokeSecurityGroupEgress",
+        "ec2:RunInstances",
+    )
+    | allow(
+        ec2("security-group-rule"),
+        "ec2:AuthorizeSecurityGroupEgress",
+        "ec2:AuthorizeSecurityGroupIngress",
+        "ec2:RevokeSecurityGroupEgress",
+    )
+    | only(CREATED, ec2("launch-template"), "ec2:CreateLaunchTemplate")
+    | only(CREATED, GROUPS, "autoscaling:CreateAutoScalingGroup")
+    | only(
+        OURS,
+        GROUPS,
+        "autoscaling:PutScheduledUpdateGroupAction",
+        "autoscaling:SuspendProcesses",
+        "autoscaling:UpdateAutoScalingGroup",
+    )
+    | allow(ec2("spot-instances-request"), "ec2:RunInstances")
+    | {g for kind in ("instance", "network-interface", "volume") for g in only(CREATED, ec2(kind), "ec2:RunInstances")}
+    | only(OURS, ec2("launch-template"), "ec2:RunInstances")
+    | {
+        grant
+        for zone in (1, 2, 3)
+        for grant in allow(ec2("subnet", f"<BenchmarksNetworkVpcNodesSubnet{zone}Subnet>"), "ec2:RunInstances")
+    }
+    | only(
+        {"StringEquals": {"ec2:Owner": "amazon"}}, "arn:<AWS::Partition>:ec2:<AWS::Region>::image/*", "ec2:RunInstances"
+    )
+    | {
+        grant
+        for kind in ("instance", "launch-template", "network-interface", "security-group", "volume")
+        for grant in only(
+            {
+                "StringEquals": CREATED["StringEquals"]
+                | {"ec2:CreateAction": ["CreateLaunchTemplate", "CreateSecurityGroup", "RunInstances"]}
+            },
+            ec2(kind),
+            "ec2:CreateTags",
+        )
+    }
+    | only(
+        {"StringEquals": {"iam:PassedToService": {"Fn::Join": ["", ["ec2.", {"Ref": "AWS::URLSuffix"}]]}}},
+        "<BenchmarksNodesRole.Arn>",
+        "iam:PassRole",
+    )
+    | only(
+        {"StringEquals": {"iam:AWSServiceName": "autoscaling.amazonaws.com"}},
+        "arn:<AWS::Partition>:iam::<AWS::AccountId>:role/aws-service-role/autoscaling.amazonaws.com/"
+        "AWSServiceRoleForAutoScaling",
+        "iam:CreateServiceLinkedRole",
+    ),
+    "CellRole": of_function("Cell")
+    | record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
+    | OBJECTS
+    | allow(
+        "*",
+        "autoscaling:DescribeAutoScalingGroups",
+        "autoscaling:DescribeScalingActivities",
+        "ec2:DescribeInstances",
+    )
+    | only(OURS, GROUPS, "autoscaling:SuspendProcesses")
+    | only(OURS, ec2("instance"), "ec2:GetConsoleOutput"),
+    "FleetRole": of_function("Fleet")
+    | record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
+    | REGISTRATIONS
+    | allow(
+        "*",
+        "autoscaling:DescribeAutoScalingGroups",
+        "ec2:DescribeInstances",
+        "ec2:DescribeLaunchTemplates",
+        "ec2:DescribeSecurityGroups",
+        "ec2:DescribeVolumes",
+    )
+    | only(OURS, GROUPS, "autoscaling:UpdateAutoScalingGroup"),
+    "TeardownRole": of_function("Teardown") | REMOVES,
+    "ReportRole": of_function("Report")
+    | record("GetItem", "Query")
+    | allow(RUNS, "s3:GetObject")
+    | LISTS
+    | {g for name in ("report.html", "report.json", "record.json") for g in allow(f"{RUNS}/{name}", "s3:PutObject")}
+    | allow("<ReportsGivenUp.Arn>", "sqs:SendMessage"),
+    "ReaperRole": of_function("Reaper")
+    | REMOVES
+    | allow("<Runs.Arn>/index/by-open", "dynamodb:Query")
+    | allow(executions("Benchmark"), "states:DescribeExecution", "states:StopExecution")
+    | allow(executions("Fleet"), "states:DescribeExecution", "states:StopExecution")
+    | allow("<BenchmarksTeardownMachine>", "states:StartExecution", "states:ListExecutions"),
+    "BenchmarksNodesRole": allow(RUNS, "s3:GetObject")
+    | allow(ARTIFACTS, "s3:GetObject")
+    | {g for part in WRITTEN for g in allow(f"{RUNS}/{part}/*", "s3:PutObject")},
+    "BenchmarksTeardownRole": allow("<Teardown.Arn>", "lambda:InvokeFunction")
+    | allow("<Report.Arn>", "lambda:InvokeFunction")
+    | OF_MACHINES,
+    "BenchmarksFleetRole": allow("<Launch.Arn>", "lambda:InvokeFunction")
+    | allow("<Fleet.Arn>", "lambda:InvokeFunction")
+    | TEARS_DOWN
+    | OF_MACHINES,
+    "BenchmarksBenchmarkRole": allow("<Launch.Arn>", "lambda:InvokeFunction")
+    | allow("<Cell.Arn>", "lambda:InvokeFunction")
+    | allow(RUNS, "s3:GetObject")
+    | TEARS_DOWN
+    | allow("<BenchmarksBenchmarkMachine>", "states:StartExecution")
+    | allow(executions("Benchmark"), "states:DescribeExecution", "states:StopExecution")
+    | allow(executions("Benchmark", "/*"), "states:DescribeExecution", "states:StopExecution")
+    | OF_MACHINES,
+    "ReaperScheduleRole": allow("<Reaper.Arn>", "lambda:InvokeFunction")
+    | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
+}
+
+API_OF_BENCHMARKS = (
+    record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
+    | allow("<Runs.Arn>/index/by-time", "dynamodb:Query")
+    | allow(RUNS, "s3:PutObject")
+    | allow(ARTIFACTS, "s3:GetObject", "s3:PutObject")
+    | allow("*", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes", "ec2:DescribeSubnets")
+    | allow("*", "ec2:DescribeSpotPriceHistory", "pricing:GetProducts", "servicequotas:GetServiceQuota")
+    | allow("<BenchmarksBenchmarkMachine>", "states:StartExecution")
+    | allow("<BenchmarksTeardownMachine>", "states:StartExecution")
+    | allow(executions("Benchmark"), "states:StopExecution")
+    | allow("<BenchmarksFleetMachine>", "states:StartExecution")
+    | allow(executions("Fleet"), "states:StopExecution")
+    | REGISTRATIONS
+    | allow("*", "autoscaling:DescribeScalingActivities")
+    | allow("<Fleet.Arn>", "lambda:InvokeFunction")
+    | allow("<Report.Arn>", "lambda:InvokeFunction")
+    | {g for name in ("report.html", "report.json") for g in allow(f"{RUNS}/{name}", "s3:GetObject")}
+    | only(
+        {"StringLike": {"s3:prefix": [f"runs/*/{name}" for name in ("report.html", "report.json", "definition.json")]}},
+        "<Results.Arn>",
+        "s3:ListBucket",
+    )
+)

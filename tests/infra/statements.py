@@ -1,0 +1,71 @@
+"""What a role may do, in few words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Template = Mapping[str, Any]
+
+ACCOUNT = "<AWS::Region>:<AWS::AccountId>"
+LOOK = {
+    "autoscaling:DescribeAutoScalingGroups",
+    "autoscaling:DescribeInstanceRefreshes",
+    "cloudwatch:DescribeAlarms",
+    "ec2:DescribeInstanceAttribute",
+    "ec2:DescribeInstances",
+    "elasticloadbalancing:DescribeInstanceHealth",
+    "elasticloadbalancing:DescribeTargetHealth",
+}
+TRACE = {"xray:PutTelemetryRecords", "xray:PutTraceSegments"}
+TABLES = ("GroupTags", "Events", "State", "Decisions", "Changes", "Runs")
+
+
+def allow(resource: str, *actions: str) -> set[tuple[str, ...]]:
+    return {("Allow", action, resource) for action in actions}
+
+
+def of_function(name: str) -> set[tuple[str, ...]]:
+    return allow(f"<{name}Logs.Arn>", "logs:CreateLogStream", "logs:PutLogEvents") | allow("*", *TRACE)
+
+
+OF_MACHINES = allow("*", *TRACE, "xray:GetSamplingRules", "xray:GetSamplingTargets") | allow(
+    "*",
+    "logs:CreateLogDelivery",
+    "logs:DeleteLogDelivery",
+    "logs:DescribeLogGroups",
+    "logs:DescribeResourcePolicies",
+    "logs:GetLogDelivery",
+    "logs:ListLogDeliveries",
+    "logs:PutResourcePolicy",
+    "logs:UpdateLogDelivery",
+)
+
+CREATED = {"StringEquals": {"aws:RequestTag/troop:deployment": {"Ref": "AWS::StackName"}}}
+OURS = {
+    "StringEquals": {"aws:ResourceTag/troop:deployment": {"Ref": "AWS::StackName"}},
+    "Null": {"aws:ResourceTag/troop:run": "false"},
+}
+GROUPS = f"arn:<AWS::Partition>:autoscaling:{ACCOUNT}:autoScalingGroup:*:autoScalingGroupName/*"
+RUNS = "<Results.Arn>/runs/*"
+ARTIFACTS = "<Results.Arn>/artifacts/*"
+
+
+def only(condition: Mapping[str, Any], resource: str, *actions: str) -> set[tuple[str, ...]]:
+    return {("Allow", action, resource, repr(condition)) for action in actions}
+
+
+def record(*actions: str) -> set[tuple[str, ...]]:
+    return allow("<Runs.Arn>", *(f"dynamodb:{action}" for action in actions))
+
+
+LISTS = only({"StringLike": {"s3:prefix": ["runs/*"]}}, "<Results.Arn>", "s3:ListBucket")
+OBJECTS = allow(RUNS, "s3:GetObject", "s3:PutObject") | LISTS
+
+
+def ec2(kind: str, name: str = "*") -> str:
+    return f"arn:<AWS::Partition>:ec2:{ACCOUNT}:{kind}/{name}"
+
+
+def executions(machine: str, children: str = ":*") -> str:
+    return f"arn:<AWS::Partition>:states:{ACCOUNT}:execution:<Benchmarks{machine}Machine.Name>{children}"

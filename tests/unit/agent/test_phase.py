@@ -1,0 +1,49 @@
+"""A phase on a node, from its release to its summary."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from agent import phase as phases
+from agent.barrier import Release
+from agent.boot import Boot
+from agent.metadata import Identity
+from agent.phase import perform
+from agent.place import Place
+from tests.unit.agent.test_collect import left, named
+from troop.measure.fitting import fitted
+from troop.measure.summary import Summary
+
+PHASE = "measure"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    boot = Boot("results", "us-west-2", "20261121-150312-1f0c9b2e", "c001", "drivers", "0" * 64, 1_790_000_000.0)
+    (tmp_path / "files").mkdir()
+    found = Place(tmp_path, boot, Identity("i-1", "us-west-2a", "c7g.large", "127.0.0.1", "ami-1"))
+    found.results(PHASE).mkdir(parents=True)
+    return found
+
+
+def done(place: Place, script: str = "#!/bin/sh\n") -> Summary:
+    path = place.files / "run.sh"
+    path.write_text(script)
+    path.chmod(0o755)
+    return perform(place, PHASE, 0, Release("run.sh", 20, 0, 5, None), None).summary
+
+
+def test_a_summary_that_would_be_too_large_says_so_at_once(
+    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left(place.results(PHASE), named("get", 2, 1))
+    assert set(done(place).operations) == {"get", "get01"}
+    monkeypatch.setattr(phases, "fitted", partial(fitted, wanted=0, most=10))
+    summary = done(place)
+    assert (summary.outcome, summary.operations) == ("failed", {})
+    assert "record fewer operations" in str(summary.reason)
+    said = capsys.readouterr()
+    assert "get01: its counts by second are left out" in said.out + said.err

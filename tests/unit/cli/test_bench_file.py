@@ -1,0 +1,211 @@
+"""`troop bench validate`, `list`, and what is wrong with a file before anybody is asked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli import bench_files
+from cli.api import Answer
+from cli.errors import Exit
+from tests.unit.cli.bench_runs import ID, TEXT, run_out
+from tests.unit.cli.conftest import FakeApi, Run
+
+
+def test_a_file_in_order(run: Run, file: Path) -> None:
+    result = run("bench", "validate", str(file))
+    assert result.exit_code == 0, result.output
+    assert "reads: 2 nodes, 1 phase, over within 20m 00s" in result.stdout
+    smoke = run("bench", "validate", str(file.parent), "--size", "smoke", "--set", "parameters.threads=8", "--json")
+    stored = json.loads(smoke.stdout)["benchmark"]
+    assert (stored["size"], stored["fleets"]["drivers"]["count"], stored["parameters"]) == ("smoke", 1, {"threads": 8})
+    assert stored["files"] == ["read.py"]
+
+
+WRONG = [
+    ("count: 2", "count: 0", 5, "fleets.drivers.count is 0: must be a whole number from 1 to 10000"),
+    ("count: 2", "cuont: 2", 5, "fleets.drivers.cuont is not known: must be spelled count"),
+    ("    count: 2\n", "", 4, "fleets.drivers.count is missing: must be given (How many nodes"),
+    ("script: read.py", "script: reed.py", 10, "phases.0.script is 'reed.py': must be a file beside the benchmark's"),
+    ("roles: [drivers]", "roles: [clients]", 9, "phases.0.roles.0 is 'clients': must be one of drivers"),
+    ("timeout: 10m", "timeout: 5m", 12, "phases.0.timeout is 5m: must be longer than 5m"),
+    ("timeout: 10m", "timeout: 15:00", 12, "phases.0.timeout is '15:00': must be a duration from 1s to 24h"),
+    ("count: 1,", "count: 0,", 16, "sizes.smoke.fleets.drivers.count is 0: must be a whole number"),
+    ("count: 2", "count: 2026-01-01", 5, "fleets.drivers.count is '2026-01-01': must be a whole number"),
+    ("name: reads", "title: reads", 1, "title is not known: must be one of name, description"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "line", "said"), WRONG)
+def test_what_is_wrong_is_named_by_file_line_key_and_what_is_allowed(
+    run: Run, file: Path, before: str, after: str, line: int, said: str
+) -> None:
+    assert before in TEXT
+    file.write_text(TEXT.replace(before, after, 1))
+    result = run("bench", "validate", str(file))
+    assert result.exit_code == Exit.USAGE
+    assert f"{file}:{line}: {said}" in result.stderr.replace("\n", " ").replace("  ", " ")
+    as_json = run("bench", "validate", str(file), "--json")
+    assert as_json.exit_code == Exit.USAGE
+    assert line in [problem["line"] for problem in json.loads(as_json.stdout)["problems"]]
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ("!!binary Mg==", "the tag !!binary is not known here"),
+        ("!!timestamp 2026-01-01", "the tag !!timestamp is not known here"),
+        ("!!set {one, two}", "the tag !!set is not known here"),
+        ("!mine 2", "the tag !mine is not known here"),
+        ("!!bool maybe", "'maybe' is no bool"),
+        ("!!int ''", "'' is no int"),
+        ("!!float 1_0", "'1_0' is no float"),
+    ],
+)
+def test_tags_of_what_no_file_can_have_are_named_by_line(run: Run, file: Path, after: str, said: str) -> None:
+    file.write_text(f"{TEXT}scale:\n  n1: {{fleets.drivers.count: {after}}}\n")
+    result = run("bench", "validate", str(file))
+    assert result.exit_code == Exit.USAGE
+    assert f"{file} is no YAML: {said}" in result.stderr
+    line = len(TEXT.splitlines()) + 2
+    assert f"line {line}, column" in result.stderr
+    result = run("bench", "validate", str(file), "--json")
+    assert result.exit_code == Exit.USAGE
+    document = json.loads(result.stdout)
+    (problem,) = document["problems"]
+    assert (document["valid"], problem["line"], problem["where"], problem["allowed"]) == (False, line, "", "")
+    assert f"is no YAML: {said}" in problem["message"]
+
+
+@pytest.mark.parametrize("command", ["validate", "estimate"])
+def test_whatever_is_wrong_is_one_document_to_a_program(run: Run, api: FakeApi, file: Path, command: str) -> None:
+    result = run("bench", command, str(file.parent / "none"), "--json")
+    assert result.exit_code == Exit.USAGE
+    (problem,) = json.loads(result.stdout)["problems"]
+    assert (problem["line"], "cannot be read" in problem["message"]) == (None, True)
+    assert "cannot be read" in result.stderr
+    if command == "estimate":
+        unknown = {"loc": ["fleets", "drivers", "instance_type"], "problem": "is not known", "allowed": "a type"}
+        body = {"statusCode": 400, "message": "wrong", "problems": [unknown]}
+        api.refusals["POST", "benchmarks/estimate"] = [Answer(400, body)]
+        result = run("bench", command, str(file), "--json")
+        assert result.exit_code == Exit.REFUSED
+        assert json.loads(result.stdout) == {
+            "valid": False,
+            "problems": [
+                {
+                    "line": 6,
+                    "where": "fleets.drivers.instance_type",
+                    "message": "is not known",
+                    "allowed": "a type",
+                }
+            ],
+        }
+
+
+def test_tags_of_what_a_file_can_have_are_taken(run: Run, file: Path) -> None:
+    file.write_text(
+        TEXT.replace("count: 2", "count: !!int 2").replace("reads", "!!str reads", 1).replace("32", "!!float 32")
+    )
+    result = run("bench", "validate", str(file))
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--size", "huge"], "--size is 'huge': must be one of smoke"),
+        (["--set", "parameters.treads=3"], "--set parameters.treads leads nowhere"),
+        (["--set", "fleets.drivers.count=none"], "--set fleets.drivers.count is 'none': must be a whole number"),
+        (["--set", "fleets.drivers.count"], "is no assignment: write --set KEY=VALUE"),
+        (["--set", "a=1", "--set", "a=2"], "a is given twice"),
+    ],
+)
+def test_what_is_wrong_with_the_options(run: Run, file: Path, words: list[str], said: str) -> None:
+    result = run("bench", "validate", str(file), *words)
+    assert result.exit_code == Exit.USAGE
+    assert said in result.stderr
+
+
+def test_the_catalogue_is_listed_as_it_can_be_typed(
+    run: Run, ok: Callable[..., Any], file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench_files, "CATALOGUE", file.parent)
+    (file.parent / "reads").mkdir()
+    for one in (file, file.parent / "read.py"):
+        one.rename(file.parent / "reads" / one.name)
+    (file.parent / "elsewhere").mkdir()
+    monkeypatch.chdir(file.parent / "elsewhere")
+    (known,) = ok("bench", "list", "--catalogue")["benchmarks"]
+    assert known["file"] == "../reads/benchmark.yaml"
+    assert run("bench", "validate", known["file"]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "said"),
+    [
+        ("bench", "fleet.yaml", "is a standing fleet: `troop fleet --help`"),
+        ("fleet", "benchmark.yaml", "is a benchmark: `troop bench --help`"),
+    ],
+)
+def test_a_file_of_the_other_kind(run: Run, tmp_path: Path, command: str, name: str, said: str) -> None:
+    (tmp_path / name).write_text("name: x\n")
+    for path in (tmp_path, tmp_path / name):
+        result = run(command, "validate" if command == "bench" else "up", str(path))
+        assert (result.exit_code, f"{path} {said}" in result.stderr) == (Exit.USAGE, True)
+
+
+def test_artifacts_of_this_machine_are_looked_for(run: Run, file: Path) -> None:
+    content = hashlib.sha256(b"tool").hexdigest()
+    file.write_text(TEXT + f"artifacts: [{{name: tool, source: build/tool, sha256: {content}}}]\n")
+    result = run("bench", "validate", str(file))
+    assert (result.exit_code, "in order, but not what it needs" in result.stdout) == (0, True)
+    assert f"the artifact tool: {file.parent}/build/tool cannot be read (No such file" in result.stderr
+    (file.parent / "build").mkdir()
+    (file.parent / "build" / "tool").write_bytes(b"another")
+    (warning,) = json.loads(run("bench", "validate", str(file), "--json").stdout)["warnings"]
+    assert f"not {content}" in warning
+    (file.parent / "build" / "tool").write_bytes(b"tool")
+    result = run("bench", "validate", str(file))
+    assert (result.stderr, "in order; " in result.stdout) == ("", True)
+
+
+def test_artifacts_of_this_machine_are_staged_first(run: Run, api: FakeApi, file: Path) -> None:
+    """Else archives are fetched for minutes, only for a file to be missing then."""
+    far, near = (f"{{name: {name}, source: {source}, sha256: {digit * 64}}}" for name, source, digit in SOURCES)
+    file.write_text(TEXT + f"artifacts: [{far}, {near}]\n")
+    api.refusals["POST", "benchmarks/artifacts"] = [Answer(200, {"staged": False, "upload_url": None, "headers": {}})]
+    result = run("bench", "run", str(file))
+    assert (result.exit_code, "the artifact near cannot be had from build/tool" in result.stderr) == (1, True)
+    assert "fetching" not in result.stdout
+
+
+SOURCES = (("far", "https://nowhere.invalid/data", "a"), ("near", "build/tool", "b"))
+
+
+def test_what_lies_beside_is_bounded_but_for_artifacts(run: Run, file: Path) -> None:
+    (file.parent / "data.bin").write_bytes(bytes(1024 * 1024))
+    result = run("bench", "validate", str(file))
+    assert result.exit_code == Exit.USAGE
+    assert "make artifacts of the large ones (data.bin, read.py)" in result.stderr.replace("\n", " ")
+    file.write_text(TEXT + f"artifacts: [{{name: d, source: ./data.bin, sha256: {'0f' * 32}}}]\n")
+    assert run("bench", "validate", str(file)).exit_code == 0
+
+
+def test_the_benchmarks_of_this_checkout_are_listed_with_what_is_wrong_with_them(
+    run: Run, ok: Callable[..., Any], file: Path, api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench_files, "CATALOGUE", file.parents[1])
+    api.refusals["GET", "benchmarks"] = [Answer(200, {"runs": [run_out()], "cursor": None})]
+    found = ok("bench", "list")
+    (entry,) = [entry for entry in found["benchmarks"] if entry["file"].endswith(f"{file.parent.name}/benchmark.yaml")]
+    assert (entry["name"], entry["nodes"], entry["sizes"]) == ("reads", 2, ["smoke"])
+    assert [r["run"] for r in found["runs"]] == [ID]
+    file.write_text("name: 3")
+    assert "name is 3" in run("bench", "list", "--catalogue").stdout
+    assert ok("bench", "list", "--catalogue")["runs"] == []

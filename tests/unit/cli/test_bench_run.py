@@ -1,0 +1,166 @@
+"""`troop bench run`: from the file to the results, and all that can come in between."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cli import show, watching
+from cli.api import Answer
+from cli.errors import Exit
+from tests.unit.cli.bench_runs import ENDED, ESTIMATE, ID, ONE, ROW, START, TEXT, going, run_out, told
+from tests.unit.cli.conftest import FakeApi, Run
+
+
+def test_from_the_file_to_the_table_of_results(run: Run, api: FakeApi, file: Path) -> None:
+    before = ("launch", "boot", "measure")
+    going(api, told("launch"), told(*before), told(*before, "collect", "teardown", "over", results=[ROW], **ENDED))
+    result = run("bench", "run", str(file), "--size", "smoke", "--set", "parameters.threads=8", "--key", "k1")
+    assert result.exit_code == 0, result.output
+    asked = {
+        "definition": yaml.safe_load(TEXT),
+        "size": "smoke",
+        "set": {"parameters.threads": 8},
+        "files": {"read.py": base64.b64encode(b"print()\n").decode()},
+    }
+    assert api.calls[:2] == [(*ESTIMATE, asked), (*START, {**asked, "key": "k1"})]
+    first, *lines = result.stdout.splitlines()
+    assert first == "expected to cost $0.13, at most $1.50"
+    assert lines[0].startswith(f"started: {ID}, reads in size smoke: 1 node")
+    assert [line.split()[-1] for line in lines[1:6]] == ["launch", "boot", "measure", "collect", "teardown"]
+    row = next(line for line in lines if "measure" in line and "drivers" in line)
+    for shown in ("120,000", "400.0", "timeout 3, http-503 2", "2.20", "12.3 ms", "11 ms", "102 ms", "1,234 ms"):
+        assert shown in row
+    assert f"{ID} SUCCEEDED (nothing is left of 1 resources)" in result.stdout
+    assert f"its report: troop bench report {ID}" in lines
+
+
+def test_a_terminal_sees_all_steps_those_to_come_too(
+    run: Run, api: FakeApi, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(show, "is_terminal", lambda: True)
+    before = ("launch", "boot", "measure")
+    going(api, told("launch"), told(*before), told(*before, "collect", "teardown", "over", results=[ROW], **ENDED))
+    result = run("bench", "run", str(file))
+    assert result.exit_code == 0, result.output
+    shown = [line.split()[1:3] for line in result.stdout.splitlines() if line.startswith("✓")]
+    assert shown == [[step, "1m"] for step in (*before, "collect", "teardown")]
+
+
+@pytest.mark.parametrize("status", ["FAILED", "STOPPED", "PARTIAL"])
+def test_only_success_succeeds(run: Run, api: FakeApi, file: Path, status: str) -> None:
+    going(api, told("launch", **ENDED | {"status": status}, reason="i-1 never booted"))
+    result = run("bench", "run", str(file))
+    assert result.exit_code == Exit.FAILED
+    assert f"{ID} {status}: i-1 never booted" in result.stderr
+    assert f"troop bench report {ID}" in result.stdout, "why it failed is in its report, too"
+
+
+def test_what_is_not_known_to_be_gone_is_said(run: Run, api: FakeApi, file: Path) -> None:
+    going(api, told("launch", gone=False, **ENDED))
+    assert "1 of 1 resources are not known to be gone" in run("bench", "run", str(file)).stdout
+
+
+def test_without_waiting_it_ends_with_the_start(run: Run, api: FakeApi, file: Path) -> None:
+    going(api, told("launch"))
+    result = run("bench", "run", str(file), "--no-wait")
+    assert result.exit_code == 0
+    assert f"troop bench status {ID}" in result.stdout
+    assert [call[:2] for call in api.calls] == [ESTIMATE, START]
+
+
+def test_programs_get_one_document(api: FakeApi, ok: Callable[..., Any], file: Path) -> None:
+    last = told("launch", results=[ROW], **ENDED)
+    going(api, told("launch"), last)
+    assert ok("bench", "run", str(file)) == last
+
+
+def test_a_request_that_fails_is_made_again_with_its_key(run: Run, api: FakeApi, file: Path) -> None:
+    going(api, told("launch", **ENDED))
+    api.refusals[START] = [Answer(503, None), Answer(500, None), Answer(200, run_out())]
+    assert run("bench", "run", str(file)).exit_code == 0
+    keys = {call[2]["key"] for call in api.calls if call[:2] == START}
+    assert len(keys) == 1
+
+
+def test_with_a_key_what_cannot_be_estimated_may_be_on_record(run: Run, api: FakeApi, file: Path) -> None:
+    going(api, told("launch", **ENDED))
+    api.refusals["POST", "benchmarks/estimate"] = [Answer(403, {"message": "not allowed"})]
+    api.refusals[START] = [Answer(200, run_out())]
+    assert run("bench", "run", str(file), "--no-wait").exit_code == Exit.FORBIDDEN
+    assert START not in [call[:2] for call in api.calls]
+    result = run("bench", "run", str(file), "--no-wait", "--key", "k1")
+    assert result.exit_code == 0, result.output
+    assert "what it would cost is not known: " in result.stderr
+    assert "on record already: " in result.stdout
+
+
+def test_what_the_deployment_refuses_is_named_by_its_line(run: Run, api: FakeApi, file: Path) -> None:
+    problem = {
+        "where": "body.definition.fleets.drivers.instance_type",
+        "problem": "is 'c7g.large': must be an instance type that this region has",
+        "allowed": "an instance type that this region has",
+        "loc": ["fleets", "drivers", "instance_type"],
+    }
+    api.refusals[START] = [Answer(400, {"statusCode": 400, "message": "m", "problems": [problem]})]
+    result = run("bench", "run", str(file))
+    assert result.exit_code == Exit.REFUSED
+    said = f"{file}:6: fleets.drivers.instance_type is 'c7g.large': must be an instance type that this region has"
+    assert said in result.stderr
+
+
+@pytest.mark.parametrize("status", [403, 409])
+def test_what_the_deployment_does_not_allow_is_said_in_its_words(
+    run: Run, api: FakeApi, file: Path, status: int
+) -> None:
+    api.refusals[START] = [Answer(status, {"statusCode": status, "message": "may not read payroll"})]
+    result = run("bench", "run", str(file))
+    assert (result.exit_code, "may not read payroll" in result.stderr) == (Exit.REFUSED, True)
+
+
+def test_who_may_not_is_told_what_iam_must_allow(run: Run, api: FakeApi, file: Path) -> None:
+    api.refusals[START] = [Answer(403, {"Message": "User is not authorized"})]
+    result = run("bench", "run", str(file))
+    assert (result.exit_code, "execute-api:Invoke" in result.stderr) == (Exit.FORBIDDEN, True)
+
+
+def test_a_wrong_file_asks_for_nothing(run: Run, api: FakeApi, file: Path) -> None:
+    file.write_text(TEXT.replace("count: 2", "count: 0"))
+    assert run("bench", "run", str(file)).exit_code == Exit.USAGE
+    assert api.calls == []
+
+
+def test_ctrl_c_says_how_to_stop_it(run: Run, api: FakeApi, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    going(api, told("launch"))
+
+    def interrupted(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", interrupted)
+    result = run("-d", "Blue", "--region", "eu-west-1", "bench", "run", str(file))
+    assert result.exit_code == 130
+    assert f"troop -d Blue --region eu-west-1 bench stop {ID}" in result.stderr
+    assert not [call for call in api.calls if call[0] == "DELETE"]
+
+
+def test_a_look_that_fails_is_not_the_end(run: Run, api: FakeApi, file: Path) -> None:
+    going(api)
+    api.refusals[ONE] = [Answer(500, None), Answer(200, told("launch")), Answer(500, None), Answer(200, told(**ENDED))]
+    assert run("bench", "run", str(file)).exit_code == 0
+
+
+def test_looks_that_fail_for_good_end_with_how_to_go_on(
+    run: Run, api: FakeApi, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "FAILURES", 3)
+    going(api)
+    api.refusals[ONE] = [Answer(500, None)]
+    result = run("bench", "run", str(file))
+    assert result.exit_code == Exit.API_FAILED
+    assert f"the run goes on: troop bench status {ID}" in result.stderr

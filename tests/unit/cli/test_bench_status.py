@@ -1,0 +1,133 @@
+"""What `troop bench` tells of runs on record: how far they are, how they ended, and that there is none."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cli import bench_show
+from cli.api import Answer
+from cli.errors import Exit
+from tests.unit.cli.bench_runs import ENDED, ID, ONE, ROW, run_out, told
+from tests.unit.cli.conftest import FakeApi, Run
+
+
+def test_status_tells_steps_and_resources(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:
+    now = told("launch", "boot", gone=False, status="RUNNING")
+    api.refusals[ONE] = [Answer(200, now)]
+    result = run("bench", "status", ID)
+    assert result.exit_code == 0, result.output
+    assert f"{ID} RUNNING" in result.stdout
+    lines = {line.split()[0]: line for line in result.stdout.splitlines() if line.strip()}
+    assert "1m 00s" in lines["launch"]
+    assert lines["boot"].rstrip().endswith("now")
+    assert "i-1" in lines["instance"]
+    assert ok("bench", "status", ID) == now
+
+
+def test_status_follows_to_the_end(run: Run, api: FakeApi) -> None:
+    api.refusals[ONE] = [Answer(200, told("launch")), Answer(200, told("launch", results=[ROW], **ENDED))]
+    result = run("bench", "status", ID, "--follow")
+    assert (result.exit_code, "120,000" in result.stdout) == (0, True)
+
+
+def test_stop_says_what_becomes_of_it(run: Run, api: FakeApi) -> None:
+    api.refusals["DELETE", f"benchmarks/{ID}"] = [Answer(503, None), Answer(202, run_out(status="STOPPING"))]
+    result = run("bench", "stop", ID)
+    assert result.exit_code == 0, result.output
+    assert f"troop bench status {ID} --follow" in result.stdout.replace("\n", " ")
+    api.refusals["DELETE", f"benchmarks/{ID}"] = [Answer(200, run_out(**ENDED))]
+    assert "has ended already: SUCCEEDED" in run("bench", "stop", ID).stdout
+
+
+def test_results_are_those_of_the_record(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:
+    api.refusals[ONE] = [Answer(200, told("launch", results=[ROW], **ENDED))]
+    assert "p99" in run("bench", "results", ID).stdout
+    assert ok("bench", "results", ID)["cells"][0]["results"] == [ROW]
+    api.refusals[ONE] = [Answer(200, told("launch", **ENDED))]
+    result = run("bench", "results", ID)
+    assert (result.exit_code, "it has no results" in result.stderr) == (Exit.FAILED, True)
+
+
+SCRIPT = "measure failed on i-1: its script ended with 3\nlast lines of i-1:\nreading\nTraceback: no such key"
+
+
+def test_what_a_script_printed_stands_below_what_has_happened(run: Run, api: FakeApi) -> None:
+    """Hidden behind many lines of output, nobody found what had become of the run."""
+    failed = {**ENDED, "status": "FAILED", "reason": SCRIPT}
+    api.refusals[ONE] = [Answer(200, told("launch", **failed))]
+    first, _, output = SCRIPT.partition("\n")
+    result = run("bench", "results", ID)
+    sentence = f"{ID} FAILED: {first} (nothing is left of 1 resources)\n{output}\n"
+    assert result.stderr == f"troop: it has no results: {sentence}"
+    assert sentence in run("bench", "status", ID).stdout
+    api.refusals["GET", "benchmarks"] = [Answer(200, {"runs": [run_out(**failed)], "cursor": None})]
+    listed = run("bench", "list").stdout
+    assert "measure failed" in listed
+    assert "Traceback" not in listed
+
+
+MISSING = {
+    kind: Answer(404, {"statusCode": 404, "message": f"there is no {noun} 'x': GET /{kind} lists the ids there are"})
+    for kind, noun in (("benchmarks", "run"), ("fleets", "fleet"))
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "noun"),
+    [
+        ("bench status", "benchmarks", "run"),
+        ("bench status --follow", "benchmarks", "run"),
+        ("bench stop", "benchmarks", "run"),
+        ("bench results", "benchmarks", "run"),
+        ("fleet status", "fleets", "fleet"),
+        ("fleet scale --count 3", "fleets", "fleet"),
+        ("fleet down", "fleets", "fleet"),
+    ],
+)
+def test_an_id_that_there_is_not(run: Run, api: FakeApi, words: str, kind: str, noun: str) -> None:
+    for method in ("GET", "DELETE", "PATCH"):
+        for each, missing in MISSING.items():
+            api.refusals[method, f"{each}/x"] = [missing]
+    result = run(*words.split(), "x")
+    command = f"troop {words.split()[0]}"
+    assert result.exit_code == Exit.NO_SUCH_UNIT
+    assert result.stderr == f"troop: there is no {noun} 'x': `{command} list` tells them\n"
+
+    other, name = ("fleets", "a standing fleet") if kind == "benchmarks" else ("benchmarks", "a benchmark's run")
+    api.refusals["GET", f"{other}/x"] = [Answer(200, {})]
+    result = run(*words.split(), "x")
+    there = "fleet" if kind == "benchmarks" else "bench"
+    assert (result.exit_code, f"x is {name}, and no {noun}: `troop {there} status x`" in result.stderr) == (7, True)
+
+
+def test_other_peoples_words_do_not_steer_the_terminal(run: Run, api: FakeApi) -> None:
+    row = copy.deepcopy(ROW) | {"operation": "read\x1b[2J", "errors": {"\x1b]0;x": 1}}
+    api.refusals[ONE] = [Answer(200, told("launch", results=[row], **ENDED))]
+    assert "\x1b" not in run("bench", "results", ID).stdout
+
+
+# How far a run is
+
+
+def test_steps_of_a_run_that_goes_on() -> None:
+    from datetime import UTC, datetime
+
+    now = datetime(2026, 11, 20, 15, 3, 30, tzinfo=UTC)
+    found = bench_show.steps(told("launch", "boot", "prepare"), ["prepare", "measure"], now)
+    assert [(step.name, step.seconds, step.over) for step in found] == [
+        ("launch", 60, True),
+        ("boot", 60, True),
+        ("prepare", 90, False),
+        ("measure", None, False),
+        ("collect", None, False),
+        ("teardown", None, False),
+    ]
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(None, ""), (0, "0s"), (65.9, "1m 05s"), (7325, "2h 02m 05s")])
+def test_durations(seconds: float | None, said: str) -> None:
+    assert bench_show.duration(seconds) == said

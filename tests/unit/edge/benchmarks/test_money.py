@@ -1,0 +1,309 @@
+"""What a run is expected to cost, by what AWS tells of prices and quotas; and what it has cost, by its record."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.unit.edge.account import Account, calls
+from tests.unit.edge.asking import ask
+from tests.unit.edge.bench import FILE, Half, post, request
+from tests.unit.edge.benches import CELL, Bench
+from tests.unit.edge.market import GP3, STANDARD, Market, of_instance, product
+from troop.api import benchmarks as routes
+from troop.aws.bench import price_book, price_list
+from troop.aws.bench.price_book import PriceBook
+from troop.aws.bench.price_cache import PriceCache
+from troop.aws.bench.price_list import PriceList, region_of
+from troop.aws.clients import client
+from troop.bench.definition import SPOT, Benchmark
+from troop.bench.money import HOURLY, Money, Price
+from troop.bench.prices import Prices, VolumePrice
+from troop.bench.record import Kind
+from troop.bench.spending import CellTerms, Terms
+from troop.bench_file.read import Asked, read_all
+
+D = Decimal
+
+
+@pytest.fixture(name="settings")
+def with_large_fleets(settings: dict[str, Any]) -> dict[str, Any]:
+    return settings | {"max_nodes": 1000}
+
+
+@pytest.fixture
+def on_spot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All fleets are bought as spot."""
+
+    def bought(benchmark: Benchmark) -> Benchmark:
+        return replace(benchmark, fleets=tuple(replace(fleet, purchase=SPOT) for fleet in benchmark.fleets))
+
+    def spot(*how: Any) -> Asked:
+        asked = read_all(*how)
+        cells = tuple(replace(one, benchmark=bought(one.benchmark)) for one in asked.plan.cells)
+        return Asked(bought(asked.benchmark), replace(asked.plan, cells=cells))
+
+    monkeypatch.setattr(routes, "read_all", spot)
+
+
+def document(instance_type: str = "c7g.large", **changes: Any) -> dict[str, Any]:
+    found = copy.deepcopy(FILE) | changes
+    found["fleets"]["drivers"]["instance_type"] = instance_type
+    return found
+
+
+def estimate(instance_type: str = "c7g.large", **changes: Any) -> dict[str, Any]:
+    body = request(definition=document(instance_type, **changes))
+    del body["key"]
+    status, told = ask("POST", "/benchmarks/estimate", body)
+    assert status == 200, told
+    return dict(told)
+
+
+def test_a_benchmark_with_large_files_is_estimated_like_any_other(half: Half) -> None:
+    body = request(files={"read.py": b"#", "large": bytes(900_000)})
+    del body["key"]
+    assert ask("POST", "/benchmarks/estimate", body)[0] == 200
+
+
+def price_of(told: Mapping[str, Any], what: str) -> float | None:
+    found: float | None = next(i["price"] for cell in told["cells"] for i in cell["items"] if what in i["what"])
+    return found
+
+
+def refused(**how: Any) -> str:
+    status, body = post(**how)
+    assert status == 400, body
+    return str(body["message"])
+
+
+# The estimate
+
+
+def test_an_estimate_stores_and_starts_nothing(half: Half, monkeypatch: pytest.MonkeyPatch) -> None:
+    artifact = {"name": "d", "source": "./d", "sha256": "0f" * 32}
+    with calls(monkeypatch) as made:
+        told = estimate(artifacts=[artifact])
+    assert made == [
+        *("DescribeSubnets", "DescribeInstanceTypes", "DescribeInstanceTypeOfferings"),
+        *("BatchGetItem", "GetServiceQuota"),
+    ]
+    assert half.objects() == {}
+    assert (told["currency"], told["billing"], told["budget"], told["problems"]) == ("USD", "per-second", None, [])
+    assert 0 < told["expected"] < told["most"]
+    assert told["cells"][0]["seconds"] == 120 + 300 + 15 + 60
+    assert price_of(told, "c7g.large, on-demand") == 0.0775
+
+
+def test_prices_are_asked_for_once_a_day(half: Half, market: Market) -> None:
+    for _ in range(2):
+        assert price_of(estimate("c5.large"), "c5.large") == 0.097
+    (asked,) = market.asked["GetProducts"]
+    assert {one["Field"]: one["Value"] for one in asked["Filters"]} == {
+        "instanceType": "c5.large",
+        "regionCode": "eu-central-1",
+        "operatingSystem": "Linux",
+        "tenancy": "Shared",
+        "preInstalledSw": "NA",
+        "capacitystatus": "Used",
+    }
+    half.account.clock.forward(hours=24, seconds=1)
+    market.products["c5.large"] = of_instance("c5.large", "0.2")
+    assert price_of(estimate("c5.large"), "c5.large") == 0.2
+
+
+@pytest.mark.usefixtures("on_spot")
+def test_spot_costs_what_it_does_in_the_networks_dearest_zone_and_is_asked_for_every_hour(
+    half: Half, market: Market
+) -> None:
+    market.spot["c7g.large"]["eu-central-1c"] = "5"  # no subnet is there
+    for _ in range(2):
+        assert price_of(estimate(), "c7g.large, spot") == 0.0305
+    (asked,) = market.asked["DescribeSpotPriceHistory"]
+    assert asked["ProductDescriptions"] == ["Linux/UNIX"]
+    half.account.clock.forward(hours=1, seconds=1)
+    estimate()
+    assert len(market.asked["DescribeSpotPriceHistory"]) == 2
+
+
+def test_what_is_given_by_hand_is_not_asked_for(half: Half, market: Market) -> None:
+    told = estimate("m7g.large", prices={"m7g.large": 0.5, "cross_zone_gb": 1}, traffic={"cross_zone_gb": 3})
+    assert "GetProducts" not in market.asked
+    assert price_of(told, "m7g.large") == 0.5
+    assert price_of(told, "traffic") == 1
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("why", ["AccessDeniedException", "ThrottlingException", None])
+def test_a_price_that_cannot_be_had_is_named_and_can_be_given_or_done_without(
+    half: Half, market: Market, why: str | None
+) -> None:
+    if why:
+        market.fails["GetProducts"] = why
+    else:
+        market.products.clear()
+    definition = document("m7g.large")
+    said = refused(definition=definition)
+    assert "prices of m7g.large, on-demand cannot be had" in said
+    assert why is None or f"(AWS's price list could not be read: {why})" in said
+    assert "must be given by hand" in said
+    assert half.started() == {}
+    told = estimate("m7g.large")
+    assert "of m7g.large, on-demand cannot be had" in told["problems"][0]["problem"]
+    assert ("AWS's price list could not be read: " + (why or "") in told["warnings"]) is (why is not None)
+    assert post(definition=definition, set={"accept_unknown_prices": True})[0] == 202
+    assert post(definition=definition | {"prices": {"m7g.large": 1}}, key="k2")[0] == 202
+
+
+def test_a_run_beyond_its_budget_is_refused(half: Half) -> None:
+    expected = estimate()["expected"]
+    said = refused(definition=document(budget=round(expected - 0.01, 6)))
+    assert f"must be at least what it is expected to cost, ${expected:.2f}" in said
+    assert half.started() == {}
+    status, run = post(definition=document(budget=expected + 0.01))
+    assert status == 202
+    assert run["estimate"]["budget"] == pytest.approx(expected + 0.01)
+    assert run["estimate"]["expected"] == expected
+
+
+def test_a_quota_that_one_cell_does_not_fit_in_refuses_it_and_one_that_is_not_known_does_not(
+    half: Half, market: Market
+) -> None:
+    market.quotas[STANDARD] = 3.0  # two nodes of two virtual processors
+    said = refused(set={"accept_unknown_prices": True})
+    assert "need 4 vCPUs of on-demand Standard" in said
+    assert "at most 3: the account's quota L-1216C47A" in said
+    market.quotas.clear()
+    assert estimate()["problems"] == []
+    market.fails["GetServiceQuota"] = "AccessDeniedException"
+    assert estimate()["warnings"] == ["the account's quotas could not be read: AccessDeniedException"]
+    assert post()[0] == 202
+
+
+def test_what_is_late_is_not_waited_for(half: Half, market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(price_book, "wait", lambda futures, timeout: (set(), set(futures)))
+    told = estimate("c5.large")
+    assert "not all prices could be read in time: try again" in told["warnings"]
+    assert price_of(told, "c5.large") is None
+
+
+# The price list
+
+
+def book(region: str, market: Market, account: Account) -> PriceBook:
+    served = region_of(region)
+    lists = PriceList(client("pricing"), region) if served else None
+    return PriceBook(region, lists, account.ec2, PriceCache(account.dynamodb, "State"), account.clock)
+
+
+@pytest.mark.parametrize(
+    ("region", "served"),
+    [
+        ("us-west-2", "us-east-1"),
+        ("ca-central-1", "us-east-1"),
+        ("sa-east-1", "us-east-1"),
+        ("eu-north-1", "eu-central-1"),
+        ("ap-southeast-5", "ap-south-1"),
+        ("cn-north-1", "cn-northwest-1"),
+        ("us-gov-west-1", None),
+        ("us-iso-east-1", None),
+    ],
+)
+def test_where_the_list_is_served(region: str, served: str | None) -> None:
+    assert region_of(region) == served
+
+
+def test_where_there_is_no_list_that_is_said(account: Account, market: Market) -> None:
+    prices, why = book("us-gov-west-1", market, account).read(["c7g.large"], {}, ["gp3"])
+    assert (prices.on_demand, prices.volumes) == ({}, {})
+    assert why == ["there is no price list for us-gov-west-1"]
+
+
+def test_chinas_list_is_in_yuan(account: Account, market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = {"c7g.large": of_instance("c7g.large", "0.5", "CNY")}
+    monkeypatch.setattr(
+        PriceList, "_products", lambda self, wanted: map(json.loads, listed.get(wanted.get("instanceType", ""), []))
+    )
+    prices, _ = book("cn-north-1", market, account).read(["c7g.large"], {}, [])
+    assert (prices.currency, prices.on_demand, prices.cross_zone_gb) == ("CNY", {"c7g.large": D("0.5")}, None)
+
+
+def test_what_a_volume_costs(account: Account, market: Market) -> None:
+    tiers = [("io2", "0.1"), ("io2.tier2", "0.07"), ("io2.tier3", "0.05")]
+    market.products["io2"] = [product("EUC1-EBS:VolumeUsage.io2", "0.149", "GB-month")]
+    market.products["io2"] += [product(f"EUC1-EBS:VolumeP-IOPS.{name}", price) for name, price in tiers]
+    for _ in range(2):  # as it is told, and as it is kept
+        prices, _why = book("eu-central-1", market, account).read([], {}, ["gp3", "io2"])
+        gp3, io2 = prices.volumes["gp3"], prices.volumes["io2"]
+        assert (gp3.gib, gp3.iops, gp3.throughput_mib) == (D("0.0952"), (D("0.006"),), D("0.0476"))
+        assert (io2.gib, io2.iops, io2.throughput_mib) == (D("0.149"), (D("0.1"), D("0.07"), D("0.05")), None)
+    assert len(market.asked["GetProducts"]) == 2
+
+
+@pytest.mark.parametrize(
+    "products",
+    [
+        [],
+        ["{}"],
+        [product("EUC1-DedicatedUsage:c7g.large", "1")],
+        [product("EUC1-BoxUsage:c7g.large", "0.0000000000")],
+        [product("EUC1-BoxUsage:c7g.large", "a lot")],
+    ],
+)
+def test_a_list_that_says_nothing(account: Account, market: Market, products: list[str]) -> None:
+    market.products["c7g.large"] = products
+    assert PriceList(client("pricing"), "eu-central-1").instance("c7g.large") is None
+    assert price_list.PriceList(client("pricing"), "eu-central-1").volume("io2") is None
+    assert GP3
+
+
+# What it has cost
+
+
+TERMS_OF_CELL = CellTerms(D(1), D(2), 1, D("0.02"), D(0))
+
+
+def begin(bench: Bench, account: Account, budget: Decimal) -> None:
+    """A run with a budget, in the place of the one that there is."""
+    money = Money(prices={"c7g.large": Price(D(1), D("0.5")), "c5.large": Price(D(10))})
+    known = Prices(volumes={"gp3": VolumePrice(D("0.08"), (D("0.005"),))}).with_those_of(money)
+    account.clock.forward(seconds=1)
+    bench.admit(key="money", terms=Terms(known, HOURLY, budget, {CELL: TERMS_OF_CELL}))
+
+
+def test_nodes_and_volumes_are_on_record_with_what_their_price_depends_on(bench: Bench, account: Account) -> None:
+    bench.gathered()
+    resources = bench.runs.resources.of(bench.run)
+    (server, *_) = [r for r in resources if r.kind is Kind.INSTANCE and r.role == "servers"]
+    assert (server.instance_type, server.purchase) == ("c7g.large", "on-demand")
+    assert (server.zone or "").startswith("eu-central-1")
+    assert server.started_at is not None
+    disks = {
+        (r.role, r.disk and (r.disk.type, r.disk.size_gib, r.disk.iops)) for r in resources if r.kind is Kind.VOLUME
+    }
+    assert ("servers", ("gp3", 100, 4000)) in disks
+
+
+def test_a_cell_that_does_not_fit_the_budget_is_not_launched(bench: Bench, account: Account) -> None:
+    begin(bench, account, budget=D("0.99"))
+    bench.open()
+    with pytest.raises(Exception, match=r"the budget of \$0.99 does not allow it: \$0.99 is left") as refusal:
+        bench.launch()
+    assert type(refusal.value).__name__ == "LaunchImpossibleError", "which the workflow does not try again"
+    assert bench.groups() == {}
+
+
+def test_a_cell_that_fits_is_launched(bench: Bench, account: Account) -> None:
+    begin(bench, account, budget=D(1))
+    bench.launched()
+    assert len(bench.groups()) == 2
+    assert account.clock.moment - bench.cell().phases["launch"] < timedelta(minutes=1)

@@ -1,0 +1,128 @@
+"""What the API refuses of a benchmark before anything is launched, in which words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.unit.edge.account import Account, calls
+from tests.unit.edge.asking import ask
+from tests.unit.edge.bench import FILES, Half, changed, post, problems, request
+
+
+@pytest.mark.parametrize(
+    ("how", "where", "said"),
+    [
+        ({"definition": {}}, "body.definition.name", "is missing: must be given"),
+        ({"definition": changed(count=0)}, "body.definition.fleets.drivers.count", "is 0: must be a whole number"),
+        ({"definition": changed(count=11)}, "body.definition.fleets", "at most 10 in all"),
+        ({"size": "huge"}, "body.size", "is 'huge': must be one of smoke"),
+        ({"set": {"parameters.treads": 1}}, "body.set.parameters.treads", "must be one of threads"),
+        ({"files": {"other.py": b""}}, "body.definition.phases.0.script", "a file beside the benchmark's: other.py"),
+        ({"files": {**FILES, "a/b": b""}}, "body.files.a/b", "is no name that can be used: must be a file's name"),
+        ({"files": {**FILES, "large": bytes(2**20)}}, "body.files", "at most 1048576 in all: make artifacts"),
+        (
+            {"definition": changed(instance_type="c7g.huge")},
+            "body.definition.fleets.drivers.instance_type",
+            "is 'c7g.huge': must be an instance type that this region has",
+        ),
+        (
+            {"definition": changed(instance_type="mac1.metal")},
+            "body.definition.fleets.drivers.instance_type",
+            "is 'mac1.metal' (x86_64_mac): must be one of arm64 or x86_64",
+        ),
+        (
+            {"definition": changed(count=3, zones=3, sizes={})},
+            "body.definition.fleets.drivers.zones",
+            "at most 2: of the network's zones, eu-central-1a, eu-central-1b offer it",
+        ),
+        (
+            {"definition": changed(artifacts=[{"name": "d", "source": "./d", "sha256": "0f" * 32}])},
+            "body.definition.artifacts.0.sha256",
+            "of d is not in the bucket: must be uploaded first",
+        ),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_anything_is_made(
+    half: Half, how: dict[str, Any], where: str, said: str
+) -> None:
+    found = problems(**how)
+    assert said in found.get(where, ""), found
+    assert half.objects() == {}
+    assert half.runs.page(10)[0] == []
+    assert half.started() == {}
+
+
+def test_a_refusal_can_be_read_by_programs(half: Half) -> None:
+    _, body = post(definition=changed(count=0))
+    (problem,) = body["problems"]
+    assert problem["loc"] == ["fleets", "drivers", "count"]
+    assert problem["allowed"] == "a whole number from 1 to 10000"
+    assert body["message"] == "fleets.drivers.count is 0: must be a whole number from 1 to 10000"
+
+
+def test_files_must_be_base64(half: Half) -> None:
+    status, body = ask("POST", "/benchmarks", request() | {"files": {"read.py": "print()"}})
+    assert (status, body["problems"][0]["where"]) == (400, "body.files.read.py")
+
+
+@pytest.mark.parametrize("depth", [20, 200, 2000, 100_000])
+def test_a_document_without_end_is_refused(half: Half, depth: int) -> None:
+    body = json.dumps(request()).replace('"threads": 32', '"threads": ' + "[" * depth + "]" * depth)
+    assert ask("POST", "/benchmarks", body)[0] == 400
+
+
+def test_an_answer_names_no_more_than_it_can_hold(half: Half) -> None:
+    status, body = post(definition=changed(parameters={f"K{n}": None for n in range(10_000)}))
+    assert (status, len(body["problems"])) == (400, 50)
+    assert body["message"].endswith(" more")
+
+
+def test_after_a_refusal_the_key_is_free(half: Half) -> None:
+    assert post(definition=changed(count=11))[0] == 400
+    assert post()[0] == 202
+
+
+def test_zones_that_do_not_offer_the_type_do_not_count(half: Half, monkeypatch: pytest.MonkeyPatch) -> None:
+    offers = [{"InstanceType": "c7g.large", "Location": f"eu-central-1{zone}"} for zone in "bc"]
+
+    def answered(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        return {"InstanceTypeOfferings": offers} if operation == "DescribeInstanceTypeOfferings" else call()
+
+    with calls(monkeypatch, answered):
+        assert "at most 1" in problems(definition=changed(zones=2, sizes={}))["body.definition.fleets.drivers.zones"]
+        assert post(definition=changed(zones=1))[0] == 202
+        offers.clear()
+        found = problems(definition=changed(zones=1), key="k2")
+    assert "one that a zone of the deployment's network offers" in found["body.definition.fleets.drivers.instance_type"]
+
+
+def test_only_allowed_buckets_may_be_read(half: Half) -> None:
+    status, body = post(definition=changed(buckets=["my-data", "payroll"]))
+    assert status == 403
+    assert "may not read payroll: its setting troop:allowed_buckets names my-data. To allow it" in body["message"]
+    assert "with its STAGE or DEPLOYMENT where it has one" in body["message"]
+    assert "`make deploy ARGS='-c troop:allowed_buckets=my-data,payroll'`" in body["message"]
+    assert post(definition=changed(buckets=["my-data"]))[0] == 202
+
+
+@pytest.mark.parametrize("settings", [{"benchmarks": False}], indirect=True)
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/benchmarks", request()),
+        ("GET", "/benchmarks", None),
+        ("GET", "/benchmarks/20261120-224600-00000000", None),
+        ("DELETE", "/benchmarks/20261120-224600-00000000", None),
+        ("POST", "/benchmarks/artifacts", {"sha256": "0f" * 32, "size": 1}),
+    ],
+)
+def test_a_deployment_without_benchmarks_says_so(account: Account, method: str, path: str, body: Any) -> None:
+    status, answer = ask(method, path, body)
+    assert (status, answer["message"]) == (
+        403,
+        "this deployment runs no benchmarks: its setting troop:benchmarks is false",
+    )

@@ -1,0 +1,59 @@
+"""What a standing fleet may cost, before it starts and when it grows."""
+
+from __future__ import annotations
+
+from tests.unit.edge.asking import ask, get
+from tests.unit.edge.market import Market
+from tests.unit.edge.standing import FILE, Stand
+
+
+def test_a_fleet_without_a_price_or_beyond_its_budget_is_refused(stand: Stand, market: Market) -> None:
+    definition = {**FILE, "fleets": {"workers": {"count": 2, "instance_type": "m7g.large"}}}
+    del market.products["m7g.large"]
+    status, body = stand.ask_up(definition)
+    assert (status, "prices of m7g.large, on-demand cannot be had" in body["message"]) == (400, True)
+    assert stand.ask_up(definition, set={"accept_unknown_prices": True}, key="accepted")[0] == 202
+    by_hand = {**definition, "prices": {"m7g.large": 1}}
+    status, body = stand.ask_up({**by_hand, "budget": 16}, key="dear")
+    assert (status, "budget is 16: must be at least what it is expected to cost, $16." in body["message"]) == (
+        400,
+        True,
+    )
+    status, told = stand.ask_up({**by_hand, "budget": 17}, key="fits")
+    assert (status, told["estimate"]["budget"]) == (202, 17)
+
+
+def test_an_estimate_of_a_fleet_stores_and_starts_nothing(stand: Stand) -> None:
+    body = {"definition": {**FILE, "budget": 0.01}, "files": {"setup.sh": ""}}
+    status, told = ask("POST", "/fleets/estimate", body)
+    assert status == 200
+    (cell,) = told["cells"]
+    assert (cell["seconds"], cell["items"][0]["what"]) == (8 * 3600, "workers, c7g.large, on-demand")
+    assert [problem["loc"] for problem in told["problems"]] == [["budget"]]
+    assert get("/fleets")["fleets"] == []
+    assert (
+        ask("POST", "/fleets/estimate", {"definition": {**FILE, "buckets": ["other"]}, "files": {"setup.sh": ""}})[0]
+        == 403
+    )
+    assert ask("POST", "/fleets/estimate", {"definition": {**FILE, "phases": []}})[0] == 400
+
+
+def test_what_waits_for_spot_needs_no_price_on_demand(stand: Stand) -> None:
+    workers = {"count": 2, "instance_type": "m7g.large", "purchase": "spot"}
+    definition = {**FILE, "fleets": {"workers": workers}, "prices": {"m7g.large": {"spot": 0.5}}}
+    told = ask("POST", "/fleets/estimate", {"definition": definition, "files": {"setup.sh": ""}})[1]
+    assert (told["problems"], told["warnings"]) == ([], [])
+    assert 8 < told["expected"] < told["most"] < 9
+
+
+def test_a_fleet_grows_only_within_its_budget(stand: Stand) -> None:
+    run = stand.up(definition={**FILE, "prices": {"c7g.large": 1}, "budget": 25})
+    status, body = ask("PATCH", f"/fleets/{run}", {"count": 4})
+    assert status == 400
+    assert "count is 4: must be at most 3: with so many it is expected to cost $32." in body["message"]
+    assert "its budget is $25.00" in body["message"]
+    assert ask("PATCH", f"/fleets/{run}", {"count": 3})[0] == 200
+    stand.account.clock.forward(hours=4)
+    assert ask("PATCH", f"/fleets/{run}", {"count": 6})[0] == 200, "half of the time is left"
+    assert ask("PATCH", f"/fleets/{run}", {"count": 7})[0] == 400
+    assert ask("PATCH", f"/fleets/{run}", {"count": 1})[0] == 200, "smaller it may always be"

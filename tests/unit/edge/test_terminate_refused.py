@@ -1,0 +1,73 @@
+"""Terminations that AWS refuses: for good, for now, or after a lost answer."""
+
+from __future__ import annotations
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.unit.edge.account import WEB, Account, calls, refusing
+from troop.chaos.events import Status
+from troop.flows.chaos.terminate import TRIES, TerminationForbiddenError
+
+
+@pytest.mark.parametrize(
+    ("method", "operation", "code"),
+    [
+        ("crash", "TerminateInstances", "UnauthorizedOperation"),
+        ("drain", "TerminateInstanceInAutoScalingGroup", "AccessDenied"),
+    ],
+)
+def test_what_iam_forbids_is_given_up_at_once_and_fails_the_step(
+    account: Account, monkeypatch: pytest.MonkeyPatch, method: str, operation: str, code: str
+) -> None:
+    account.group("web", tags={"troop:method": method})
+    with calls(monkeypatch, refusing(operation, code)), pytest.raises(TerminationForbiddenError, match=code):
+        account.terminate(account.item("web"))
+    assert account.event(WEB).status is Status.ABANDONED
+    assert code in account.event(WEB).detail
+    assert account.count("in-flight") == 0
+
+
+@pytest.mark.parametrize("asked_before", ["by a try", "by botocore"])
+def test_a_refusal_after_a_lost_answer_is_left_to_the_sweep(
+    account: Account, monkeypatch: pytest.MonkeyPatch, asked_before: str
+) -> None:
+    """The lost one may have terminated it."""
+    account.group("web")
+    item = account.item("web")
+    if asked_before == "by a try":
+        with calls(monkeypatch, refusing("TerminateInstances", "InternalError")), pytest.raises(ClientError):
+            account.terminate(item)
+    retries = int(asked_before == "by botocore")
+    with calls(monkeypatch, refusing("TerminateInstances", "OperationNotPermitted", retries)):
+        assert account.terminate(item)["status"] == "CLAIMED"
+    account.clock.forward(minutes=12)
+    account.sweep()
+    event = account.event(WEB)
+    assert event.status is Status.ABANDONED
+    assert "the instance lives" in event.detail
+    assert "; AWS refused: " in event.detail
+
+
+def test_a_group_that_is_busy_is_tried_again_and_then_let_be(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.group("web", tags={"troop:method": "drain"})
+    item = account.item("web")
+    with calls(monkeypatch, refusing("TerminateInstanceInAutoScalingGroup", "ScalingActivityInProgress")):
+        for _ in range(TRIES - 1):
+            with pytest.raises(ClientError):
+                account.terminate(item)
+        assert account.terminate(item)["status"] == "CLAIMED"
+    account.clock.forward(minutes=12)
+    account.sweep()
+    assert account.event(WEB).status is Status.ABANDONED
+    assert "ScalingActivityInProgress" in account.event(WEB).detail
+
+
+def test_what_aws_cannot_do_now_is_kept_with_the_claim(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.group("web")
+    item = account.item("web")
+    with calls(monkeypatch, refusing("TerminateInstances", "Unavailable")), pytest.raises(ClientError):
+        account.terminate(item)
+    event = account.event(WEB)
+    assert event.status is Status.CLAIMED
+    assert event.detail.startswith("AWS said: ")

@@ -1,0 +1,124 @@
+"""`make deploy` and the tables of earlier deployments: told, taken over, or left alone."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from cli.errors import CliError
+from lifecycle import adoption
+from lifecycle.resources import Resource
+from tests.unit.lifecycle.world import DEPLOYED, TABLES, Printed, Run, World, old
+
+
+def test_an_update_looks_for_nothing_retained(run: Run, world: World, capsys: Printed) -> None:
+    world.status, world.resources, world.retained = "UPDATE_COMPLETE", DEPLOYED, [old("t")]
+    run("troop:leashed=false", yes=True)
+    told = capsys.readouterr().out
+    assert "It starts" not in told
+    assert "brought up to date" in told
+    assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]
+
+
+@pytest.mark.parametrize("status", ["REVIEW_IN_PROGRESS", "IMPORT_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_FAILED"])
+def test_what_a_broken_take_over_has_left_hides_no_table(run: Run, world: World, status: str, capsys: Printed) -> None:
+    """Nobody may start with empty tables, without his opt-outs, for want of a second try."""
+    world.status, world.retained = status, [old("Troop-State-1")]
+    with pytest.raises(CliError, match="nothing was done"):
+        run(typed="n\n")
+    assert [arguments[0] for arguments in world.done] == ["synth"]
+    world.done.clear()
+    run(typed="y\n")
+    assert "It is new." in capsys.readouterr().out
+    assert world.done[1:3] == [("clear", "arn:1"), ("adopt", "Troop", "Troop-State-1")]
+
+
+def test_an_empty_stack_goes_also_where_nothing_is_taken_over(run: Run, world: World) -> None:
+    world.status = "IMPORT_ROLLBACK_COMPLETE"
+    run(yes=True)
+    assert [arguments[0] for arguments in world.done] == ["synth", "clear", "deploy"]
+
+
+@pytest.mark.parametrize("status", ["IMPORT_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"])
+def test_a_stack_of_nothing_but_tables_is_no_deployment_yet(
+    run: Run, world: World, status: str, capsys: Printed
+) -> None:
+    world.status, world.resources = status, TABLES
+    world.retained = [old("Troop-State-1"), old("Troop-Events-1", "Events")]
+    world.switch = {"leashed": {"BOOL": False}}
+    run(yes=True)
+    told = capsys.readouterr().out
+    assert "It starts UNLEASHED (the switch in the retained table)" in told
+    assert "taken these tables over, and they are kept:\n  State: Troop-State-1\n" in told
+    assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]
+    with pytest.raises(CliError, match=r"would delete them.*make destroy, which leaves them"):
+        run("troop:retain_data=false", yes=True)
+
+
+BENCHMARKS = {"Runs": Resource("AWS::DynamoDB::Table", "Troop-Runs-1"),
+              "Results": Resource("AWS::S3::Bucket", "troop-results-1"),
+              "RunLogs": Resource("AWS::Logs::LogGroup", "run-logs")}  # fmt: skip
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_a_deployment_leaves_behind_is_said_beforehand(
+    run: Run, world: World, monkeypatch: pytest.MonkeyPatch, kept: bool, capsys: Printed
+) -> None:
+    world.status, world.resources = "UPDATE_COMPLETE", DEPLOYED | BENCHMARKS
+    policy = "Retain" if kept else "Delete"
+    deployed = {key: {"Type": found.kind, "DeletionPolicy": policy} for key, found in world.resources.items()}
+    monkeypatch.setattr(adoption, "template_of", lambda *_: {"Resources": deployed})
+    run("troop:benchmarks=false", typed="y\n")
+    told, _ = capsys.readouterr().out.split("[y/N]")
+    if kept:
+        assert "cannot be shown:\n  table Troop-Runs-1\n  bucket troop-results-1\n" in told
+    else:
+        assert "go with what is in them: Troop-Runs-1, troop-results-1\n" in told
+    assert "Troop-State-1" not in told
+
+
+def test_a_table_that_a_deployment_has_again_is_taken_over(run: Run, world: World, capsys: Printed) -> None:
+    """It would have an empty one beside it, and nobody would learn of the other."""
+    world.status, world.resources = "UPDATE_COMPLETE", {k: v for k, v in DEPLOYED.items() if k != "DataEvents"}
+    world.retained = [old("Troop-State-1"), old("Troop-Events-1", "Events"), old("Troop-State-0")]
+    run(yes=True)
+    told = capsys.readouterr().out
+    assert "  Events: Troop-Events-1, made 2026-11-20 10:00\n" in told
+    assert "Troop-State" not in told
+    assert "The salt is a new one" not in told
+    assert world.done[1:] == [("adopt into", "Troop", "Troop-Events-1"), world.done[-1]]
+    assert world.done[-1][0] == "deploy"
+    world.done.clear()
+    run(yes=True, adopt="none")
+    assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]
+
+
+def test_retained_tables_are_told_and_taken_over(run: Run, world: World, capsys: Printed) -> None:
+    world.retained = [old("Troop-State-1"), old("Troop-Events-1", "Events")]
+    world.switch = {"leashed": {"BOOL": False}}
+    run(typed="y\n")
+    told = capsys.readouterr().out
+    assert told.index("Troop-Events-1") < told.index("[y/N]")
+    assert told.index("UNLEASHED (the switch in the retained table)") < told.index("[y/N]")
+    assert world.done[1] == ("adopt", "Troop", "Troop-State-1", "Troop-Events-1")
+
+
+def test_what_a_failed_creation_has_left_is_named_and_not_taken_over(run: Run, world: World, capsys: Printed) -> None:
+    world.retained = [dataclasses.replace(old("Troop-State-1"), empty=True, stack="failed")]
+    run(typed="y\n")
+    told = capsys.readouterr().out
+    assert "aws dynamodb delete-table --region eu-west-1 --table-name Troop-State-1" in told
+    assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]
+
+
+def test_retained_tables_are_left_alone_on_request(run: Run, world: World) -> None:
+    world.retained = [old("t")]
+    run(yes=True, adopt="none")
+    assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]
+
+
+def test_a_throw_away_deployment_takes_nothing_over(run: Run, world: World) -> None:
+    world.retained = [old("t")]
+    with pytest.raises(CliError, match="would delete them"):
+        run("troop:retain_data=false", yes=True)

@@ -1,0 +1,114 @@
+"""An account as the commands that deploy and remove see it, and their CDK, both played by the tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from lifecycle import retained
+from lifecycle.resources import Resource
+from troop.tags import DATA_TAG
+
+SESSION = boto3.Session(aws_access_key_id="a", aws_secret_access_key="b", region_name="eu-west-1")
+PARAMETER = "/cdk-bootstrap/hnb659fds/version"
+TEMPLATE = {
+    "Resources": {
+        f"Data{part}": {"Type": "AWS::DynamoDB::Table", "Properties": {"Tags": [{"Key": DATA_TAG, "Value": part}]}}
+        for part in ("State", "Events")
+    },
+    "Parameters": {"BootstrapVersion": {"Default": PARAMETER}},
+}
+TABLES = {f"Data{part}": Resource("AWS::DynamoDB::Table", f"Troop-{part}-1") for part in ("State", "Events")}
+DEPLOYED = TABLES | {"Decide": Resource("AWS::Lambda::Function", "decide")}
+
+
+class World:
+    """An account: whether it is bootstrapped, the stack's status, what is retained; and what was done."""
+
+    def __init__(self) -> None:
+        self.bootstrapped = True
+        self.status: str | None = None
+        self.retained: list[retained.RetainedTable] = []
+        self.switch: dict[str, Any] = {}
+        self.zones = ["eu-west-1a", "eu-west-1b", "eu-west-1c"]
+        self.resources: dict[str, Resource] = {}
+        self.vpcs, self.quota = 1, 5.0
+        self.refuses: dict[str, str] = {}
+        self.done: list[tuple[str, ...]] = []
+        self.typed: str | None = None
+
+    def client(self, *_: Any, **__: Any) -> Any:
+        return self
+
+    def get_caller_identity(self) -> dict[str, str]:
+        return {"Account": "111122223333", "Arn": "arn:aws:iam::111122223333:user/ada"}
+
+    def get_parameter(self, Name: str) -> dict[str, Any]:
+        assert Name == PARAMETER
+        if not self.bootstrapped:
+            raise ClientError({"Error": {"Code": "ParameterNotFound", "Message": ""}}, "GetParameter")
+        return {}
+
+    def describe_availability_zones(self) -> dict[str, Any]:
+        return {"AvailabilityZones": [{"ZoneName": zone, "State": "available"} for zone in self.zones]}
+
+    def describe_subnets(self, Filters: list[dict[str, Any]]) -> dict[str, Any]:
+        """Subnets are named for their zones here; there are no default ones."""
+        if Filters[0]["Name"] == "default-for-az":
+            return {"Subnets": []}
+        return {"Subnets": [{"SubnetId": i, "AvailabilityZone": i} for f in Filters for i in f["Values"]]}
+
+    def get_paginator(self, operation: str) -> Any:
+        assert operation == "describe_vpcs"
+        self._refuse(operation)
+        shared = {"OwnerId": "444455556666"}
+        pages = [{"Vpcs": [{"OwnerId": "111122223333"}] * self.vpcs}, {"Vpcs": [shared]}]
+        return type("Pages", (), {"paginate": lambda _: pages})()
+
+    def get_service_quota(self, **asked: str) -> dict[str, Any]:
+        assert asked == {"ServiceCode": "vpc", "QuotaCode": "L-F678F1CE"}
+        self._refuse("get_service_quota")
+        return {"Quota": {"Value": self.quota}}
+
+    def get_aws_default_service_quota(self, **_: str) -> dict[str, Any]:
+        return {"Quota": {"Value": 5.0}}
+
+    def _refuse(self, operation: str) -> None:
+        if operation in self.refuses:
+            raise ClientError({"Error": {"Code": self.refuses[operation], "Message": "no"}}, operation)
+
+    def get_item(self, **_: Any) -> dict[str, Any]:
+        return {"Item": self.switch} if self.switch else {}
+
+    def cdk(self, _session: Any, *arguments: str, quiet: bool = False) -> None:
+        self.done.append(arguments)
+        if arguments[0] == "synth":
+            folder = Path(arguments[arguments.index("--output") + 1])
+            (folder / f"{arguments[1]}.template.json").write_text(json.dumps(TEMPLATE))
+
+    def clear_away(self, _session: Any, stack_id: str) -> None:
+        assert not self.resources
+        self.done.append(("clear", stack_id))
+
+    def adopt_into(self, _session: Any, name: str, assembly: Path, _template: Any, tables: Any) -> None:
+        assert (assembly / f"{name}.template.json").exists()
+        self.done.append(("adopt into", name, *(table.name for table in tables.values())))
+
+    def adopt(self, _session: Any, name: str, _template: Any, tables: Any) -> None:
+        self.done.append(("adopt", name, *(table.name for table in tables.values())))
+
+
+Run = Callable[..., None]
+Printed = pytest.CaptureFixture[str]
+
+
+def old(name: str, part: str = "State") -> retained.RetainedTable:
+    moment = datetime(2026, 11, 20, 10, tzinfo=UTC)
+    return retained.RetainedTable(name, part, moment, 1, {})

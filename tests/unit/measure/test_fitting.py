@@ -1,0 +1,79 @@
+"""Summaries of very much: within the bytes that are read of one."""
+
+from __future__ import annotations
+
+import json
+
+from tests.unit.measure.build import START, histogram_of, sampled, summary, windows
+from troop.measure.fitting import encoded, fitted
+from troop.measure.operations import Operation, PerSecond
+from troop.measure.summary import Summary, parse
+
+SECONDS = 500
+
+
+def busy(**counts: int) -> Summary:
+    """Operations that so many times succeeded, each over many seconds."""
+    operations = {
+        name: Operation(
+            histogram_of([7] * count),
+            {"timeout": 2},
+            PerSecond(START, [1] * SECONDS, [0] * SECONDS),
+            over_time=windows([(second, 7) for second in range(20)]),
+        )
+        for name, count in counts.items()
+    }
+    return summary(operations=operations, samples=sampled(cpu_user=[1]))
+
+
+def size(one: Summary) -> int:
+    return len(encoded(one.document()))
+
+
+def test_what_fits_stays_as_it_is() -> None:
+    whole = busy(get=5, put=3)
+    assert fitted(whole, wanted=size(whole)) == (whole, [])
+
+
+def test_the_rarest_operations_lose_what_is_told_by_second_and_keep_their_totals() -> None:
+    whole = busy(common=9, rare=1, seldom=3)
+    one, told = fitted(whole, wanted=size(whole) - 1)
+    assert [sentence.split(":")[0] for sentence in told] == ["rare"]
+    two, _ = fitted(whole, wanted=size(one) - 1)
+    assert size(two) < size(one) < size(whole)
+    found = parse(json.loads(encoded(two.document())))
+    assert {name for name, left in found.operations.items() if left.per_second.count} == {"common"}
+    assert {name: left.times.count for name, left in found.operations.items()} == {"common": 9, "rare": 1, "seldom": 3}
+    assert all(left.over_time for left in found.operations.values())
+    assert (two.outcome, two.reason) == ("ok", None)
+
+
+def test_then_they_lose_what_is_told_by_step() -> None:
+    whole = busy(common=9, rare=1)
+    least, told = fitted(whole, wanted=0)
+    assert [sentence.split(" are ")[0] for sentence in told] == [
+        "rare: its counts by second",
+        "common: its counts by second",
+        "rare: its times over time",
+        "common: its times over time",
+    ]
+    assert all(left.times.count and left.errors for left in least.operations.values())
+
+
+def test_what_is_too_much_all_the_same_fails_with_its_size() -> None:
+    whole = busy(common=9)
+    least, _ = fitted(whole, wanted=0)
+    small, told = fitted(whole, wanted=0, most=size(least) - 1)
+    assert (small.outcome, small.reason) == ("failed", told[-1])
+    assert "its summary has 0.0 MiB, and 0.0 MiB are read: record fewer operations" in told[-1]
+    assert size(small) < size(least)
+    lost, _ = fitted(parse({**whole.document(), "outcome": "lost", "reason": "spot"}), wanted=0, most=10)
+    assert (lost.outcome, lost.operations) == ("lost", {})
+    assert str(lost.reason).startswith("spot; its summary has ")
+
+
+def test_what_was_given_is_as_it_was() -> None:
+    whole = busy(common=9)
+    before = whole.document()
+    fitted(whole, wanted=0, most=0)
+    assert whole.document() == before

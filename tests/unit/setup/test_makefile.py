@@ -1,0 +1,43 @@
+"""What the Makefile promises: a target that exists in name only succeeds and does nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+FOLDERS = sorted({path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").glob("*/**/test_*.py")})
+NAMES = {"local": "local-tests"}
+"""Of the targets that are not called as the folder they test."""
+
+
+def _told(*arguments: str) -> str:
+    """What make says, asked by nobody else, of what it would do or has read."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    done = subprocess.run(
+        ["make", "-n", *arguments],
+        cwd=ROOT,
+        env=environment | {"LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return done.stdout + done.stderr
+
+
+def test_every_name_that_is_no_file_has_a_rule() -> None:
+    declared = re.search(r"^\.PHONY:(.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert declared
+    idle = re.findall(r"Nothing to be done for '(.+)'", _told("-B", *declared[1].split()))
+    # Of many at once it says so, too, of what was done for another.
+    assert [name for name in idle if "Nothing to be done" in _told("-B", name)] == []
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_folder_of_tests_has_a_target(folder: str) -> None:
+    assert re.search(rf"pytest .*tests/{folder}$", _told(NAMES.get(folder, folder)), re.MULTILINE)

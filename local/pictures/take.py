@@ -22,9 +22,7 @@ from local.pictures.scene import CALENDAR, NAME, Scene
 from local.project import ROOT, tool_environment
 
 FOLDER = ROOT / "docs" / "pictures"
-WIDTH, CONSOLE_WIDTH = 1280, 1760
-"""The second is of dashboards: where a console is narrower, custom widgets lay their tables out as blocks."""
-
+WIDTH = 1280
 _PERIOD = 60
 """Seconds of a dashboard's periods in a picture: the scene lasts minutes, the dashboards' own periods hours."""
 
@@ -80,7 +78,7 @@ class Album:
             for theme in seen.THEMES:
                 custom = seen.custom(self._account, drawn_by_function, theme)
                 html = board.page(f"{NAME}: {name}", body, board.Seen(measured, custom, states, look, theme))
-                with self._open(theme, CONSOLE_WIDTH, 900) as page:
+                with self._open(theme, WIDTH, 900) as page:
                     page.set_content(html)
                     page.wait_for_selector("html[data-drawn]")
                     yield self._keep(page, f"dashboard-{name}", theme, whole=True)

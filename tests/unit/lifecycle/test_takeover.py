@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import WaiterError
-from moto import mock_aws
 
 from cli import aws
 from cli.errors import CliError, Exit
@@ -77,14 +75,6 @@ class CloudFormation:
 
     def delete_stack(self, StackName: str) -> None:
         self.deleted.append(StackName)
-
-
-@pytest.fixture
-def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[boto3.Session]:
-    for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    with mock_aws():
-        yield boto3.Session(aws_access_key_id="a", aws_secret_access_key="b", region_name="eu-west-1")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from troop.chaos.decisions import TERMINATE
-from troop.chaos.events import STEPS, Status
+from troop.chaos.events import STEPS, Status, exception_of
 
 _KEPT = "what was decided is no longer kept (troop:decision_retention_days); `troop doctor` says whether ticks come"
 
@@ -127,6 +127,8 @@ def _of_event(unit: str, day: date | None, event: Mapping[str, Any], zone: ZoneI
     on = _day(day or date.fromisoformat(event["day"]))
     ended = event.get("terminated_at")
     terminated = f"{unit}: {instance} was terminated on {on} at {_clock(_moment(ended), zone) if ended else claimed}"
+    if exception := exception_of(event["method"], event.get("os_shutdown")):
+        terminated += f" ({exception})"
     if others:
         terminated += f" (and {others} more that day)"
     match event["status"]:

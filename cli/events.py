@@ -15,7 +15,7 @@ from cli.context import connection
 from cli.errors import CliError, Exit
 from cli.times import parse_moment
 from troop import moments
-from troop.chaos.events import OPEN, Status
+from troop.chaos.events import OPEN, Status, exception_of
 
 _POLL_SECONDS = 5.0
 _FOLLOWED = 500
@@ -94,6 +94,7 @@ def _check_names(client: TroopClient, group: str | None, unit: str | None) -> No
 def row(event: Mapping[str, Any]) -> tuple[Any, ...]:
     """An event as a line of the table."""
     seconds = event.get("recovery_seconds")
+    exception = event.get("terminated_at") and exception_of(event["method"], event.get("os_shutdown"))
     return (
         show.moment(event["at"]),
         event["unit"],
@@ -102,7 +103,7 @@ def row(event: Mapping[str, Any]) -> tuple[Any, ...]:
         event["instance_id"],
         event["zone"],
         None if seconds is None else f"{seconds:.1f} s",
-        event["detail"],
+        "; ".join(filter(None, (event["detail"], exception))),
     )
 
 

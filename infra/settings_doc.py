@@ -37,8 +37,9 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "`min_healthy` counts more.",
         "min_days_between": "Business days from one termination of a unit to its next; 0 and 1 both allow one on "
         "every business day. An owner's `min_days_between` counts more.",
-        "method": "`crash`: the instance is terminated at once, as if the machine had died. `drain`: Auto Scaling "
-        "terminates it, through lifecycle hooks and the load balancers' draining. An owner's `method` counts more.",
+        "method": "`crash`: EC2 ends the instance without a shutdown of its operating system, as if the machine had "
+        "died ([what data it can lose](chaos.md#what-a-crash-can-lose)). `drain`: Auto Scaling terminates it, through "
+        "lifecycle hooks and the load balancers' draining. An owner's `method` counts more.",
         "max_per_day": "Terminations a day, of the whole deployment, those on demand included; the day is the "
         "calendar's own.",
         "max_in_flight": "Terminations at one time, of the whole deployment, whose groups have not recovered yet.",

@@ -258,6 +258,8 @@ class Checks:
         self.ours[name] = event_id
         if not event_id.startswith("od#") and (words := closed(world.now())):
             self.fail(f"{name} is terminated: {words}")
+        if stored.get("os_shutdown", {}).get("BOOL") is not (how != "crash"):
+            self.fail(f"{name} is terminated by {how}, and its event says otherwise: {stored.get('os_shutdown')}")
         if world.now() > datetime.fromisoformat(found[0]["deadline"]):
             self.fail(f"{name} is terminated past the deadline")
         if self._halted_since is not None and self._halted_since < world.notes["began"]:
@@ -287,6 +289,8 @@ class Checks:
                 self.fail(f"{name} was terminated by us, its event says {events[event_id]['status']['S']}")
         for event_id, event in events.items():
             status = event["status"]["S"]
+            if event_id in self.ours.values() and "os_shutdown" not in event:
+                self.fail(f"{event_id} does not say whether the operating system was shut down")
             if status in ("RECOVERED", "UNRECOVERED", "GROUP_DELETED"):
                 if "terminated_at" not in event or "attempted_at" not in event:
                     self.fail(f"{event_id} is {status} and was never terminated")

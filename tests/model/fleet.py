@@ -55,7 +55,10 @@ class Fleet:
 
     Args:
         now: seconds, the true time.
-        terminated: told of every instance that a call terminates, and how.
+        terminated: receives every instance that a call terminates, and how.
+
+    Attributes:
+        skips: whether this region's EC2 terminates without a shutdown of the operating system.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class Fleet:
         self.groups: dict[str, Group] = {}
         self.instances: dict[str, Instance] = {}
         self._number = 0
+        self.skips = True
 
     def add(self, group: Group) -> None:
         self.groups[group.name] = group
@@ -200,7 +204,9 @@ class Fleet:
         on = Attribute == "disableApiTermination" and self.instances[InstanceId].shielded
         return {"InstanceId": InstanceId, told: {"Value": on}}
 
-    def terminate_instances(self, InstanceIds: list[str]) -> Any:
+    def terminate_instances(self, InstanceIds: list[str], SkipOsShutdown: bool = False) -> Any:
+        if SkipOsShutdown and not self.skips:
+            raise refusal("UnknownParameter", "TerminateInstances", "The parameter SkipOsShutdown is not recognized")
         (instance_id,) = InstanceIds
         if instance_id not in self.instances:
             raise refusal("InvalidInstanceID.NotFound", "TerminateInstances")
@@ -209,7 +215,7 @@ class Fleet:
         if instance.shielded and before != "terminated":
             raise refusal("OperationNotPermitted", "TerminateInstances")
         if before != "terminated":
-            self._terminated(instance, "crash")
+            self._terminated(instance, "crash" if SkipOsShutdown else "shutdown")
             self._end(instance)
         return {
             "TerminatingInstances": [{"InstanceId": instance_id, "PreviousState": {"Name": before}}],

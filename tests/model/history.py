@@ -130,6 +130,7 @@ def _world(dice: random.Random) -> World:
     )
     world = World(dice, chosen, opens - timedelta(minutes=1), faults, alarms={"errors": "OK"})
     world.people = People(world, dice.choice((1, 3, 8))).change
+    world.fleet.skips = dice.random() < 0.8
     for name in ("web-v041", "db", "api")[: dice.choice((1, 2, 3))]:
         weight = dice.choice((1, 1, 2))
         tags = {"troop:method": dice.choice(("crash", "drain"))} if dice.random() < 0.5 else {}

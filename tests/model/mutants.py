@@ -168,6 +168,16 @@ def a_repeated_call_finds_its_own_work_foreign(patch: Patch) -> None:
     patch.setattr(termination, "_gone", lambda answer: termination.Answer.GONE)
 
 
+def the_record_of_a_shutdown_comes_after_the_call(patch: Patch) -> None:
+    """So that it is lost where the call's answer is."""
+    patch.setattr(events.EventTable, "with_os_shutdown", lambda self, event: replace(event, os_shutdown=True))
+
+
+def nobody_looks_at_the_time_after_a_rejection(patch: Patch) -> None:
+    real: Callable[[Event, datetime], bool] = claims.may_carry_out
+    patch.setattr(terminate, "may_carry_out", lambda event, now: bool(event.os_shutdown) or real(event, now))
+
+
 def place_never_given_back(patch: Patch) -> None:
     def nothing(self: Any) -> dict[str, Any]:
         return {
@@ -318,6 +328,12 @@ def _unanswered(world: World) -> None:
     world.call = call  # type: ignore[method-assign]
 
 
+def _no_skips(world: World) -> None:
+    """EC2 rejects every crash without a shutdown, and calls are slow and lose their answers."""
+    world.fleet.skips = False
+    world.faults = replace(world.faults, call=0.15, slow=0.3)
+
+
 Mutant = Callable[[Patch], None]
 
 MUTANTS: dict[Mutant, Focus] = {
@@ -338,6 +354,8 @@ MUTANTS: dict[Mutant, Focus] = {
     every_try_is_the_first: faults(),
     attempts_do_not_hold_up_an_end: faults(twin=1.0, switch=0.9),
     a_repeated_call_finds_its_own_work_foreign: faults(call=0.15),
+    the_record_of_a_shutdown_comes_after_the_call: _no_skips,
+    nobody_looks_at_the_time_after_a_rejection: _no_skips,
     place_never_given_back: faults(),
     count_of_the_day_never_given_back: faults(),
     last_termination_never_put_back: faults(),

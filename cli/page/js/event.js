@@ -28,6 +28,7 @@ export async function show(main, signal, id) {
       ["Recovered in", seconds(event.recovery_seconds)],
       ["Zone", event.zone],
       ["Method", event.method],
+      ["Operating system", (event.os_shutdown ?? null) === null ? null : event.os_shutdown ? "shut down first" : "not shut down"],
       ["Detail", event.detail],
     ]),
   );

@@ -44,6 +44,11 @@ class EventOut(BaseModel):
     recover_by: Moment | None = Field(description="A group that is not whole by then is given up: UNRECOVERED")
     recovered_at: Moment | None
     recovery_seconds: float | None = Field(description="From the termination to the first sight of the group whole")
+    os_shutdown: bool | None = Field(
+        description="Whether the operating system was shut down before the instance ended: always with drain; with "
+        "crash only where EC2 rejects a termination without it. Null while AWS has not been asked, and for events of "
+        "a version that did not record it"
+    )
     detail: str
 
     @classmethod
@@ -69,6 +74,7 @@ class EventOut(BaseModel):
             recover_by=event.terminated_at + environment.recovery_timeout() if event.terminated_at else None,
             recovered_at=event.recovered_at,
             recovery_seconds=event.recovery_seconds,
+            os_shutdown=event.os_shutdown,
             detail=event.detail,
         )
 

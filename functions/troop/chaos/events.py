@@ -78,6 +78,8 @@ class Event:
         desired: the group's desired capacity at the claim, in its own units.
         attempted_at: when a try was first about to ask AWS to terminate the instance.
         attempts: how many tries were.
+        os_shutdown: whether the operating system is shut down before the instance ends: always by ``drain``, by
+            ``crash`` only where EC2 rejects a termination without it. None before the first try.
         terminated_at: when AWS said it was being terminated.
         recovered_at: when the group was first seen whole again (and then seen so once more).
         detail: a sentence about how it ended, "" while there is nothing to say.
@@ -101,6 +103,7 @@ class Event:
     execution: str = ""
     attempted_at: datetime | None = None
     attempts: int = 0
+    os_shutdown: bool | None = None
     terminated_at: datetime | None = None
     recovered_at: datetime | None = None
     watch: Watch = Watch()
@@ -134,6 +137,16 @@ def in_words(event_id: str) -> str:
     'its termination of 2026-11-20'
     """
     return "a termination on demand" if is_on_demand(event_id) else f"its termination of {event_id.partition('#')[0]}"
+
+
+def exception_of(method: str, os_shutdown: bool | None) -> str:
+    """Says that a crash was none; "" for every other termination.
+
+    >>> exception_of("crash", True)
+    'EC2 shut its operating system down first, and rejects a crash without that'
+    """
+    gentle = method == "crash" and os_shutdown
+    return "EC2 shut its operating system down first, and rejects a crash without that" if gentle else ""
 
 
 def to_url(event_id: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from troop import moments
 from troop.chaos.changes import Change
-from troop.chaos.events import Event, Status
+from troop.chaos.events import Event, Status, exception_of
 from troop.chaos.slowness import is_slow
 from troop.state_keys import SWITCH, UNIT
 
@@ -123,6 +123,7 @@ def of_event(
         "instance_id": event.instance_id,
         "zone": event.zone,
         "method": event.method,
+        "os_shutdown": event.os_shutdown,
         "status": event.status.value,
         "claimed_at": moments.iso(event.at),
         "terminated_at": moments.iso(event.terminated_at) if event.terminated_at else None,
@@ -193,8 +194,10 @@ def _notification(deployment: str, kind: Kind, what: str, summary: str, detail: 
 
 def _sentence(kind: Kind, event: Event) -> str:
     instance = f"{event.instance_id} of {event.group}"
+    exception = exception_of(event.method, event.os_shutdown)
+    exception = exception and f"; {exception}"
     return {
-        Kind.TERMINATED: f"{instance} was terminated ({event.method})",
+        Kind.TERMINATED: f"{instance} was terminated ({event.method}){exception}",
         Kind.RECOVERED: f"{event.unit} has recovered in {event.recovery_seconds or 0:.0f} s",
         Kind.UNRECOVERED: f"{event.unit} has not recovered, and has left chaos: {event.detail}",
         Kind.GROUP_DELETED: f"{event.group} was deleted before it had recovered",

@@ -28,6 +28,14 @@ def test_a_table_for_people(run: Run, api: FakeApi) -> None:
         assert text in result.stdout
 
 
+def test_a_crash_that_was_none_is_marked(run: Run, api: FakeApi) -> None:
+    at = "2026-11-20T10:00:01.000Z"
+    told = [event("web", terminated_at=at, os_shutdown=True), event("db", terminated_at=at, os_shutdown=False)]
+    api.events = [*told, event("old", terminated_at=at), event("drained", terminated_at=at, method="drain")]
+    shown = " ".join(run("events").stdout.split())
+    assert shown.count("rejects a crash without that") == 1
+
+
 def test_one_document_for_programs_over_many_pages(ok: Callable[..., Any], api: FakeApi) -> None:
     api.events = [event(f"u{n}") for n in range(130)]
     found = ok("events", "--limit", "120")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
@@ -67,8 +68,8 @@ CONTEXT: Any = SimpleNamespace(
 )
 
 
-Call = Callable[[], Any]
-"""What makes a call of AWS that was intercepted."""
+Call = partial[Any]
+"""What makes a call of AWS that was intercepted; the last argument is the request."""
 
 
 class Cut(Exception):
@@ -230,7 +231,8 @@ def calls(monkeypatch: Any, intercept: Callable[[int, str, Call], Any] = through
         if threading.current_thread() in others:  # still at what an earlier test has begun, and cut off
             return real(self, operation, parameters)
         made.append(operation)
-        return intercept(len(made) - 1, operation, lambda: real(self, operation, parameters))
+        call = partial(real, self, operation, parameters)
+        return intercept(len(made) - 1, operation, call)
 
     with monkeypatch.context() as patch:
         patch.setattr(BaseClient, "_make_api_call", routed)

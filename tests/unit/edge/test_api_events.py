@@ -96,6 +96,7 @@ def test_newest_first_with_everything_a_reader_needs(account: Account) -> None:
         "recover_by": "2026-11-20T23:17:00.000Z",
         "recovered_at": "2026-11-20T22:47:42.000Z",
         "recovery_seconds": 42.0,
+        "os_shutdown": None,
         "detail": "",
     }
 

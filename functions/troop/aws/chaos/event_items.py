@@ -38,6 +38,7 @@ def to_item(event: Event) -> dict[str, Any]:
         "desired": event.desired,
         "execution": event.execution,
         "attempts": event.attempts or None,
+        "os_shutdown": event.os_shutdown,
         "detail": event.detail,
         "recovery_seconds": event.recovery_seconds,
     }
@@ -67,6 +68,7 @@ def from_item(item: Mapping[str, Any]) -> Event:
         desired=int(values["desired"]),
         execution=values.get("execution", ""),
         attempts=int(values.get("attempts", 0)),
+        os_shutdown=values.get("os_shutdown"),
         detail=values.get("detail", ""),
         watch=_watch(values.get("watch", {})),
         before=_last(values["before"]) if "before" in values else None,

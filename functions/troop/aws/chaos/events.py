@@ -83,12 +83,30 @@ class EventTable:
         """
         answer = self._step(
             event,
-            "SET attempted_at = if_not_exists(attempted_at, :now) ADD attempts :one",
+            "SET attempted_at = if_not_exists(attempted_at, :now), os_shutdown = if_not_exists(os_shutdown, :shutdown)"
+            " ADD attempts :one",
             "#status = :claimed AND execution = :execution",
-            {":now": moments.iso(now), ":one": 1, ":claimed": Status.CLAIMED.value, ":execution": event.execution},
+            {
+                ":now": moments.iso(now),
+                ":one": 1,
+                ":shutdown": event.method != "crash",
+                ":claimed": Status.CLAIMED.value,
+                ":execution": event.execution,
+            },
             ReturnValues="ALL_NEW",
         )
         return from_item(answer["Attributes"])
+
+    def with_os_shutdown(self, event: Event) -> Event:
+        """Records that the operating system will be shut down although the method is ``crash``. It comes before the
+        call that does so: the answer of that call can be lost.
+
+        Raises:
+            StepRefused: the event is no longer CLAIMED.
+        """
+        values = {":shutdown": True, ":claimed": Status.CLAIMED.value}
+        self._step(event, "SET os_shutdown = :shutdown", "#status = :claimed", values)
+        return replace(event, os_shutdown=True)
 
     def note(self, event: Event, words: str) -> None:
         """Keeps with a claim what speaks against carrying it out.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ParamValidationError
 
 from troop.aws.chaos.groups import GONE_STATES, LEAVING, instance_gone, lifecycle
 from troop.chaos.groups import IN_SERVICE
@@ -20,6 +21,27 @@ FORBIDDEN = frozenset({"UnauthorizedOperation", "AccessDenied", "AccessDeniedExc
 
 BUSY = frozenset({"ScalingActivityInProgress", "ResourceContention"})
 """What Auto Scaling answers while something else is done to the group: it passes, but nobody knows when."""
+
+
+_PARAMETER = re.compile(r"skip[\s_-]*os[\s_-]*shutdown", re.IGNORECASE)
+
+_REJECTIONS = frozenset(
+    {
+        "InvalidParameter",
+        "InvalidParameterCombination",
+        "InvalidParameterValue",
+        "InvalidRequest",
+        "Unsupported",
+        "UnsupportedOperation",
+    }
+)
+"""EC2's codes that reject a parameter if the message names it. ``UnsupportedOperation`` has a second meaning: see
+:data:`PROTECTED`.
+"""
+
+
+class SkipRejected(Exception):
+    """EC2, or the SDK, does not take ``SkipOsShutdown`` here. Nothing has been terminated."""
 
 
 class TerminationRefused(Exception):
@@ -50,8 +72,9 @@ class Answer(StrEnum):
 class Terminator:
     """Terminates with clients whose calls end in bounded time.
 
-    ``crash`` pulls the plug (EC2). ``drain`` goes through the group's lifecycle hooks and its load balancers; it keeps
-    the desired capacity, so that the group replaces the instance.
+    ``crash`` ends the instance through EC2 without a shutdown of its operating system. ``drain`` goes through the
+    group's lifecycle hooks and its load balancers; it keeps the desired capacity, so that the group replaces the
+    instance.
     """
 
     ec2: Any
@@ -72,25 +95,39 @@ class Terminator:
             return Answer.GONE
         return Answer.GONE if instance_gone(self.ec2, self.autoscaling, instance_id) else Answer.LEFT
 
-    def terminate(self, method: str, instance_id: str) -> Answer:
+    def terminate(self, method: str, instance_id: str, *, os_shutdown: bool = False) -> Answer:
         """Asks AWS to terminate an instance.
 
+        Args:
+            method: ``crash`` or ``drain``.
+            instance_id: of the instance.
+            os_shutdown: let EC2 shut the operating system down first; ``drain`` always does.
+
         Raises:
+            SkipRejected: a ``crash`` without a shutdown is not possible here; one with ``os_shutdown`` is.
             TerminationRefused: AWS will not, now or later.
             ClientError: it failed for now.
             BotoCoreError: AWS did not answer in time.
         """
         try:
-            return self._crash(instance_id) if method == "crash" else self._drain(instance_id)
+            return self._crash(instance_id, os_shutdown) if method == "crash" else self._drain(instance_id)
         except ClientError as error:
             if error.response["Error"]["Code"] in PROTECTED | FORBIDDEN:
                 raise TerminationRefused(error) from error
             raise
 
-    def _crash(self, instance_id: str) -> Answer:
+    def _crash(self, instance_id: str, os_shutdown: bool) -> Answer:
+        # Without the parameter EC2 stops the services of the instance in order, for up to minutes.
+        skip = {} if os_shutdown else {"SkipOsShutdown": True}
         try:
-            answer = self.ec2.terminate_instances(InstanceIds=[instance_id])
+            answer = self.ec2.terminate_instances(InstanceIds=[instance_id], **skip)
+        except ParamValidationError as error:
+            if skip and _PARAMETER.search(str(error)):
+                raise SkipRejected(str(error)) from error
+            raise
         except ClientError as error:
+            if skip and _rejects_skip(error):
+                raise SkipRejected(str(error)) from error
             if error.response["Error"]["Code"] == "InvalidInstanceID.NotFound":
                 return _gone(error.response)
             raise
@@ -107,6 +144,12 @@ class Terminator:
                 return _gone(error.response)
             raise
         return Answer.ASKED
+
+
+def _rejects_skip(error: ClientError) -> bool:
+    code = error.response["Error"]["Code"]
+    # The call has one parameter that EC2 may not know.
+    return code == "UnknownParameter" or (code in _REJECTIONS and _PARAMETER.search(str(error)) is not None)
 
 
 def _gone(answer: Any) -> Answer:

@@ -19,7 +19,7 @@ from troop.aws.chaos.groups import instance_gone, read_groups
 from troop.aws.chaos.members import read_members
 from troop.aws.chaos.shields import shielded, spare_shielded
 from troop.aws.chaos.state import PolicyTable, StateTable
-from troop.aws.chaos.termination import BUSY, Answer, TerminationRefused, Terminator
+from troop.aws.chaos.termination import BUSY, Answer, SkipRejected, TerminationRefused, Terminator
 from troop.chaos.claims import deadline, may_carry_out, switched_off
 from troop.chaos.events import Event, Status, is_on_demand
 from troop.chaos.facts import Facts
@@ -192,7 +192,13 @@ class Termination:
                 self.events.note(event, f"{event.instance_id} is protected by EC2 now")
                 return event
             try:
-                answer = self._ask(event)
+                try:
+                    answer = self._ask(event)
+                except SkipRejected:
+                    event, asked_at = self.events.with_os_shutdown(event), self.clock()
+                    if not may_carry_out(event, asked_at):
+                        return event  # the rejected call took too long
+                    answer = self._ask(event)
             except TerminationRefused as refused:
                 return self._refused(event, refused)
         if answer is Answer.ASKED:
@@ -223,7 +229,7 @@ class Termination:
 
     def _ask(self, event: Event) -> Answer:
         try:
-            return self.terminator.terminate(event.method, event.instance_id)
+            return self.terminator.terminate(event.method, event.instance_id, os_shutdown=bool(event.os_shutdown))
         except ClientError as error:
             with suppress(BotoCoreError, ClientError, StepRefused):
                 self.events.note(event, f"AWS said: {error}")

@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cli import aws
+from cli import aws, retries
 from cli.api import Answer, Api, UnreachableError
 from cli.errors import CliError, Exit
 
-_TRIES = 3
 _PLACE = re.compile(r"(?<![.\w])(?:body|query)(?:\.([\w.]+))?: ")
 """Where in a request the API has found something, which to whoever types a command is the value's name."""
-_TEMPORARY = frozenset({429, 502, 503, 504})
+
+NOT_STARTED = "halt-without-the-api"
+"""The runbook's paragraph about an API that does not answer."""
 
 
 @dataclass(frozen=True)
@@ -49,32 +50,34 @@ class Calls:
     def send(
         self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
     ) -> Answer:
-        """A request's answer, whatever it is; tried again where the first try cannot have changed anything.
+        """A request's answer, whatever it is; repeated where :func:`cli.retries.patience` says that it is safe.
 
         Raises:
             CliError: UNREACHABLE.
         """
-        for left in range(_TRIES - 1, -1, -1):
-            try:
-                with aws.told():
-                    answer = self.api.request(method, path, query, body)
-            except UnreachableError as error:
-                raise CliError(Exit.UNREACHABLE, f"the API of {self.where} cannot be reached: {error}") from error
-            # A throttled request has changed nothing; what a change that failed otherwise has done is not known.
-            temporary = answer.status == 429 or (method == "GET" and answer.status in _TEMPORARY)
-            if not temporary or not left:
-                return answer
-            self.sleep(2.0 ** (_TRIES - 1 - left))
-        raise AssertionError("unreachable")
+        return self._answer(method, path, query, body)
 
     def again(self, method: str, path: str, body: Mapping[str, Any] | None) -> Answer:
-        """A request that may be made any number of times."""
-        for left in range(_TRIES - 1, -1, -1):
-            answer = self.send(method, path, body=body)
-            if answer.status not in _TEMPORARY | {500} or not left:
-                break
-            self.sleep(2.0 ** (_TRIES - 1 - left))
-        return answer
+        """The answer to a request that may be made any number of times.
+
+        Raises:
+            CliError: UNREACHABLE.
+        """
+        return self._answer(method, path, None, body, retries.REPEATABLE)
+
+    def _answer(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: Mapping[str, Any] | None,
+        how: retries.Patience | None = None,
+    ) -> Answer:
+        try:
+            with aws.told():
+                return retries.request(self.api, method, path, query, body, sleep=self.sleep, how=how)
+        except UnreachableError as error:
+            raise CliError(Exit.UNREACHABLE, f"the API of {self.where} cannot be reached: {error}") from error
 
     def pages(self, name: str, page_size: int) -> Iterator[dict[str, Any]]:
         """All of a listing, page by page as it is asked for."""
@@ -107,6 +110,13 @@ class Calls:
             return CliError(Exit.REFUSED, message or f"the API refuses {method} /{path} with {answer.status}")
         if answer.status == 429:
             return CliError(Exit.API_FAILED, "the API is asked too often: try again in a minute")
+        if retries.function_did_not_start(answer):
+            return CliError(
+                Exit.API_FAILED,
+                f"the API of {self.where} could not start its function for {method} /{path} ({answer.status}): Lambda "
+                "throttles it or cannot start it; `aws lambda get-account-settings` shows the account's concurrency, "
+                f"and docs/runbook.md#{NOT_STARTED} what to do",
+            )
         shown = f": {message}" if message else ""
         return CliError(
             Exit.API_FAILED,

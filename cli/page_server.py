@@ -19,12 +19,13 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Protocol
 
-from cli import aws, times, why
+from cli import aws, retries, times, why
 from cli.api import Answer, UnreachableError
 from cli.client import TroopClient
 from cli.errors import CliError, Exit
 from cli.proxy import Handler, Proxy, said
 from cli.proxy_guard import Admitted, Refusal, Routes
+from cli.retries import is_own
 from troop import values
 
 FOLDER = Path(__file__).parent / "page"
@@ -127,6 +128,7 @@ class PageServer(Proxy):
     ) -> None:
         super().__init__(client.api, port, log)
         self.client, self.about, self.ahead, self.fetch = client, about, ahead, fetch
+        self.sleep = client.sleep
         self.files = {f"/{path.relative_to(FOLDER)}": path for path in FOLDER.rglob("*") if path.suffix in TYPES}
         self.files["/"] = self.files["/index.html"]
         self.used: Callable[[str], object] = lambda _link: None
@@ -229,11 +231,10 @@ class _PageHandler(Handler):
 
     def _passed_on(self, admitted: Admitted) -> Answer:
         """The API's answer; a refusal that is not its own, such as IAM's, in this command's words."""
-        answer = self.server.api.request(admitted.method, admitted.path, admitted.query, self.body(admitted))
+        answer = self.passed(admitted)
         if admitted.method != "GET":
             self.server.ahead.forget()
-        own = isinstance(answer.body, Mapping) and "statusCode" in answer.body
-        if answer.status < HTTPStatus.BAD_REQUEST or own:
+        if answer.status < HTTPStatus.BAD_REQUEST or is_own(answer):
             return answer
         return said(HTTPStatus(answer.status), str(self.server.client.refusal(answer, admitted.method, admitted.path)))
 
@@ -254,7 +255,7 @@ class _PageHandler(Handler):
         was made, so that whoever waits for another one takes up no address that is served here.
         """
         path = f"benchmarks/{run}/report"
-        answer = self.server.api.request("GET", path)
+        answer = retries.request(self.server.api, "GET", path, None, None, sleep=self.server.sleep)
         location = {name.lower(): value for name, value in answer.headers.items()}.get("location")
         if location and where:
             return Answer(HTTPStatus.OK, {"url": self.server.address_of(location)})
@@ -263,7 +264,7 @@ class _PageHandler(Handler):
             return Answer(HTTPStatus.OK, {key: told.get(key) for key in ("made_at", "etag")})
         if answer.status < HTTPStatus.BAD_REQUEST:
             return said(HTTPStatus.BAD_GATEWAY, "the API does not tell where the report is")
-        if isinstance(answer.body, Mapping) and "statusCode" in answer.body:
+        if is_own(answer):
             return answer
         raise self.server.client.refusal(answer, "GET", path)
 

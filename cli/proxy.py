@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +16,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from cli import retries
 from cli.api import Answer, Api, UnreachableError
 from cli.proxy_guard import CHAOS_PATH, KEY_HEADER, TOKEN_HEADER, Admitted, Guard, Refusal
 
@@ -45,6 +47,8 @@ class Proxy(ThreadingHTTPServer):
     def __init__(self, api: Api, port: int, log: Callable[[str], None]) -> None:
         super().__init__((HOST, port), self.handler())
         self.api, self.log = api, log
+        self.sleep: Callable[[float], None] = time.sleep
+        """Waits between two tries of a request."""
         self.token = secrets.token_urlsafe(_TOKEN_BYTES)
         self.guard = Guard(self.server_address[1], self.token, self.command)
         self._slots = threading.BoundedSemaphore(_AT_ONCE)
@@ -115,7 +119,16 @@ class Handler(BaseHTTPRequestHandler):
             BotoCoreError, ClientError: there is nothing to sign with.
         """
         admitted = self.server.guard.admit(self.command, self.path, self.headers)
-        return self.server.api.request(admitted.method, admitted.path, admitted.query, self.body(admitted))
+        return self.passed(admitted)
+
+    def passed(self, admitted: Admitted) -> Answer:
+        """The API's answer to a request, which is repeated where that is safe.
+
+        Raises:
+            Refusal, UnreachableError, BotoCoreError, ClientError: as :meth:`reply`.
+        """
+        body, sleep = self.body(admitted), self.server.sleep
+        return retries.request(self.server.api, admitted.method, admitted.path, admitted.query, body, sleep=sleep)
 
     def body(self, admitted: Admitted) -> Mapping[str, Any] | None:
         """What the request brings: one JSON object, or nothing.

@@ -8,14 +8,23 @@ import typer
 
 from cli import show
 from cli.context import Connection, confirm, connection
+from cli.deployment import Deployment
 from cli.errors import CliError, Exit
 from troop import values
+from troop.outputs import STATE_TABLE
 
 Reason = Annotated[
     str | None,
     typer.Option(help="Why; it goes on record with who and when.", callback=lambda reason: _checked(reason)),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="The switch as one JSON document.")]
+HALT_BY_HAND = (
+    """--key '{"key": {"S": "switch"}}' """
+    """--update-expression 'SET halted = :yes, reason = :why REMOVE changed_at, changed_by, changed_request' """
+    """--expression-attribute-values '{":yes": {"BOOL": true}, ":why": {"S": "halted by hand"}}'"""
+)
+"""Arguments of ``aws dynamodb update-item``. Who has changed the switch before has not halted it, so that goes."""
+
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
@@ -58,11 +67,22 @@ def _checked(reason: str | None) -> str | None:
 
 
 def _change(found: Connection, change: dict[str, Any], reason: str | None, as_json: bool) -> None:
-    switch = found.client.change_switch(change | ({"reason": reason} if reason else {}))
+    try:
+        switch = found.client.change_switch(change | ({"reason": reason} if reason else {}))
+    except CliError as error:
+        if error.code not in (Exit.API_FAILED, Exit.UNREACHABLE) or not any(change.values()):
+            raise
+        raise CliError(error.code, f"{error}\nThis halts it without the API:\n{_by_hand(found.deployment)}") from error
     if as_json:
         show.document(switch)
     else:
         show.say(f"{found.deployment}: {describe(switch)}")
+
+
+def _by_hand(deployment: Deployment) -> str:
+    """The runbook's command, which needs neither the API nor Lambda."""
+    table = deployment.outputs.get(STATE_TABLE, "STATE-TABLE")
+    return f"aws --region {deployment.region} dynamodb update-item --table-name {table} {HALT_BY_HAND}"
 
 
 def describe(switch: dict[str, Any]) -> str:

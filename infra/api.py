@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import aws_cdk as cdk
@@ -44,6 +45,12 @@ ROUTES = (
 )
 _REQUESTS_PER_SECOND = 50
 _BURST = 100
+_BRAKE = "/switch/PATCH"
+_BRAKE_REQUESTS_PER_SECOND = 10
+_BRAKE_BURST = 20
+"""Of the switch alone: readers who use up the stage's requests do not hold up a halt."""
+
+_NOT_STARTED = {"message": "Lambda did not start the API's function: it is throttled, or cannot be invoked. Try again."}
 
 
 class Api(Construct):
@@ -79,10 +86,24 @@ class Api(Construct):
                 tracing_enabled=True,
                 throttling_rate_limit=_REQUESTS_PER_SECOND,
                 throttling_burst_limit=_BURST,
+                method_options={
+                    _BRAKE: apigateway.MethodDeploymentOptions(
+                        metrics_enabled=False,
+                        throttling_rate_limit=_BRAKE_REQUESTS_PER_SECOND,
+                        throttling_burst_limit=_BRAKE_BURST,
+                    )
+                },
             ),
             default_method_options=apigateway.MethodOptions(authorization_type=apigateway.AuthorizationType.IAM),
         )
         self.rest_api.node.try_remove_child("Endpoint")  # an output the stack has under a name of its own
+        # Lambda's throttling is 500 "Internal server error" otherwise, like a defect of the function's.
+        self.rest_api.add_gateway_response(
+            "NotStarted",
+            type=apigateway.ResponseType.INTEGRATION_FAILURE,
+            status_code="503",
+            templates={"application/json": json.dumps(_NOT_STARTED)},
+        )
         validator = self.rest_api.add_request_validator(
             "Validator", validate_request_body=True, validate_request_parameters=True
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +11,9 @@ import pytest
 import requests
 
 from local.launcher import LocalAccount
+from local.project import NODE_AWS
 from tests.e2e.conftest import Deployment, eventually
+from tests.runbook import script_of_halt
 
 UNIT = "leashed-web"
 
@@ -35,9 +39,14 @@ def test_it_decides_and_records_and_terminates_nothing(deployment: Deployment) -
     assert deployment.ids(UNIT) == before
 
 
-def test_halted_comes_first(deployment: Deployment) -> None:
+def test_halted_by_hand_comes_first(deployment: Deployment) -> None:
+    """The runbook's command, typed as it stands there."""
     before = deployment.ids(UNIT)
-    deployment.switch(halted=True, leashed=False)
+    deployment.switch(halted=False, leashed=False)
+    environment = os.environ | deployment.account.exports | {"PATH": f"{NODE_AWS.parent}:{os.environ['PATH']}"}
+    subprocess.run(["bash", "-euc", script_of_halt(deployment.name)], env=environment, check=True)
+    switch = deployment.view.api.get("switch").body
+    assert switch == {**switch, "halted": True, "changed_by": "", "changed_at": None, "reason": "halted by hand"}
     assert deployment.tick()["status"] == "SUCCEEDED"
     assert deployment.view.decisions(UNIT)[0]["reason"] == "halted"
     assert deployment.ids(UNIT) == before

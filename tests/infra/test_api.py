@@ -97,10 +97,24 @@ def test_no_web_page_may_call_it(template: Template) -> None:
 def test_the_stage_is_throttled_and_traced(template: Template) -> None:
     (stage,) = of_type(template, "AWS::ApiGateway::Stage").values()
     properties = stage["Properties"]
-    (settings,) = properties["MethodSettings"]
-    assert (settings["ThrottlingRateLimit"], settings["ThrottlingBurstLimit"]) == (50, 100)
-    assert settings["MetricsEnabled"] is False, "metrics of single routes cost as much as all else together"
+    limits = {
+        f"{s['HttpMethod']} {s['ResourcePath']}": (s["ThrottlingRateLimit"], s["ThrottlingBurstLimit"])
+        for s in properties["MethodSettings"]
+    }
+    # CloudFormation takes a path with ~1 for each slash but the first.
+    assert limits == {"* /*": (50, 100), "PATCH /~1switch": (10, 20)}
+    metrics = {s["MetricsEnabled"] for s in properties["MethodSettings"]}
+    assert metrics == {False}, "metrics of single routes cost as much as all else together"
     assert properties["TracingEnabled"] is True
+
+
+def test_a_function_that_lambda_does_not_start_is_told_from_one_that_fails(template: Template) -> None:
+    (response,) = of_type(template, "AWS::ApiGateway::GatewayResponse").values()
+    properties = response["Properties"]
+    assert (properties["ResponseType"], properties["StatusCode"]) == ("INTEGRATION_FAILURE", "503")
+    body = json.loads(properties["ResponseTemplates"]["application/json"])
+    assert "statusCode" not in body, "the commands tell the function's own answers by it"
+    assert "Lambda did not start" in body["message"]
 
 
 def test_the_access_log_is_json_and_names_the_caller(blue: Template) -> None:

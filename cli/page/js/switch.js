@@ -79,7 +79,9 @@ const since = (now) =>
     "p",
     { class: "muted" },
     SAID[state(now)],
-    now.changed_at && [" Changed ", moment(now.changed_at), " by ", who(now.changed_by), now.reason && `: ${now.reason}`, "."],
+    now.changed_at
+      ? [" Changed ", moment(now.changed_at), " by ", who(now.changed_by), now.reason && `: ${now.reason}`, "."]
+      : now.reason && [" Changed in the table by hand: ", now.reason, "."],
   );
 
 async function halt() {

@@ -24,7 +24,7 @@ class SwitchOut(BaseModel):
 
     halted: bool = Field(description="Nothing is decided to be terminated, and no claim is carried out")
     leashed: bool = Field(description="Decides and records, terminates nothing")
-    changed_at: Moment | None = Field(description="null while the settings hold")
+    changed_at: Moment | None = Field(description="null while the settings hold, and after the runbook's halt by hand")
     changed_by: str = Field(description="The ARN that IAM knows the caller by")
     reason: str
 

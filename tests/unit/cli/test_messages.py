@@ -203,7 +203,9 @@ def test_aws_on_this_machine_serves_the_api_itself(cloud: Cloud, monkeypatch: py
         (Answer(403, {"message": "Missing Authentication Token"}), 10, "older than this command"),
         (Answer(404, {"message": "there is no such thing"}), 10, "there is no such thing"),
         (Answer(429, {"message": "Too Many Requests"}), 12, "asked too often"),
-        (Answer(500, {"message": "Internal server error"}), 12, "with 500: Internal server error"),
+        (Answer(500, {"statusCode": 500, "message": "look for request 1"}), 12, "with 500: look for request 1"),
+        (Answer(500, {"message": "Internal server error"}), 12, "Lambda throttles it or cannot start it"),
+        (Answer(503, {"message": "Lambda did not start"}), 12, "docs/runbook.md#halt-without-the-api"),
         (Answer(200, None), 12, "with 200"),
         (Answer(502, None), 12, "with 502"),
     ],
@@ -231,9 +233,9 @@ def test_what_passes_is_tried_again(client: TroopClient, api: FakeApi) -> None:
 
 
 def test_a_change_is_tried_again_only_when_it_was_not_made(client: TroopClient, api: FakeApi) -> None:
-    api.refusals["PATCH", "switch"] = [Answer(429, None), Answer(503, None), Answer(200, {})]
-    with pytest.raises(CliError, match="with 503"):
-        client.change_switch({"halted": True})
+    api.refusals["PATCH", "groups/web"] = [Answer(429, None), Answer(503, None), Answer(200, {})]
+    with pytest.raises(CliError, match="503"):
+        client.change_unit("web", {"opt_out": True})
     assert len(api.changes()) == 2
 
 

@@ -148,7 +148,7 @@ DENIED = "User: arn:aws:iam::1:user/x is not authorized to perform: execute-api:
             Answer(403, {"Message": DENIED}),
             "you may not do that: your policies must allow execute-api:Invoke on arn:aws",
         ),
-        (Answer(500, {"message": "Internal server error"}), "its logs tell more"),
+        (Answer(500, {"message": "Internal server error"}), "Lambda throttles it or cannot start it"),
         (Answer(400, {"statusCode": 400, "message": "limit is 0"}), "limit is 0"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 from cli.api import Answer
 from cli.errors import Exit
+from cli.switch import HALT_BY_HAND
+from tests.runbook import halt_by_hand
 from tests.unit.cli.conftest import FakeApi, Run
 
 FAILING = {
@@ -135,3 +138,28 @@ def test_a_reason_that_is_too_long_is_refused_here(run: Run, api: FakeApi, comma
     result = run(command, "--reason", "x" * 257)
     assert (result.exit_code, api.calls) == (Exit.USAGE, [])
     assert "--reason has 257 characters: must be text of 1 to 256 characters" in result.stderr
+
+
+STARVED = Answer(500, {"message": "Internal server error"})
+
+
+def test_a_halt_that_lambda_cannot_carry_out_at_first(run: Run, api: FakeApi) -> None:
+    api.refusals["PATCH", "switch"] = [STARVED, Answer(429, None), Answer(200, {"halted": True, "leashed": False})]
+    result = run("halt")
+    assert result.exit_code == 0
+    assert "halted: nothing is rolled" in result.stdout
+
+
+@pytest.mark.parametrize(("command", "shown"), [("halt", True), ("leash", True), ("resume", False), ("unleash", False)])
+def test_a_brake_that_fails_says_why_and_how_to_halt_without_it(
+    run: Run, api: FakeApi, command: str, shown: bool
+) -> None:
+    api.refusals["PATCH", "switch"] = [STARVED]
+    result = run(command, *([] if shown else ["--yes"]))
+    assert result.exit_code == Exit.API_FAILED
+    assert "Lambda throttles it or cannot start it" in " ".join(result.stderr.split())
+    assert ("aws --region eu-central-1 dynamodb update-item --table-name" in result.stderr) is shown
+
+
+def test_the_command_that_halts_by_hand_is_the_runbooks() -> None:
+    assert shlex.split(HALT_BY_HAND) == halt_by_hand()[5:]

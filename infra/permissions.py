@@ -111,6 +111,7 @@ def notify(
         allow(["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], *streams),
         allow(["dynamodb:ListStreams"], "*"),  # knows no resources, and Lambda asks for it
         allow(["dynamodb:Query"], index(data.events, EVENTS_BY_UNIT)),
+        allow(["dynamodb:GetItem"], data.changes.table_arn),  # an edit that is not on record was made by hand
         allow(["events:PutEvents"], bus.event_bus_arn),
         allow(["sns:Publish"], topic.topic_arn),
         # What cannot be told goes there, and is told from there when it can.

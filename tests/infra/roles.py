@@ -97,6 +97,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     }
     | allow("*", "dynamodb:ListStreams")
     | allow("<Events.Arn>/index/by-unit", "dynamodb:Query")
+    | allow("<Changes.Arn>", "dynamodb:GetItem")
     | allow("<Bus.Arn>", "events:PutEvents")
     | allow("<NotificationsNews>", "sns:Publish")
     | allow("<NotificationsUndelivered.Arn>", "sqs:SendMessage", *SETTLES),

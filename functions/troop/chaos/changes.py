@@ -31,12 +31,20 @@ class Change:
         at: when it was made, aware.
         caller: ARN of whoever made it.
         values: (old, new) by key, None for a key that was, or then is, not set.
+        replaces: the ``changed_request`` of the item that it has changed; None when that had none.
     """
 
     subject: str
     at: datetime
     caller: str
     values: Mapping[str, tuple[Any, Any]]
+    replaces: str | None = None
+
+
+def request_of(item: Mapping[str, Any]) -> str | None:
+    """The id of the request that an item, in plain values, says it was last changed by; None when it says none."""
+    request = item.get("changed_request")
+    return request if isinstance(request, str) and request else None
 
 
 def to_store(key: str, value: Any) -> Any:

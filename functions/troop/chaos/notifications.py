@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from troop import moments
-from troop.chaos.changes import Change
+from troop.chaos.changes import Change, request_of
 from troop.chaos.events import Event, Status, exception_of
 from troop.chaos.slowness import is_slow
 from troop.state_keys import SWITCH, UNIT
@@ -27,7 +27,12 @@ MOST_KEYS = 20
 LONGEST_VALUE = 200
 """Of what was changed. An item edited by hand can hold 400 KB, and neither the bus nor a topic takes that much."""
 
-_NO_POLICY = frozenset({"unit", "key", "version", "changed_at", "changed_by", "schema"})
+_NO_POLICY = frozenset({"unit", "key", "version", "schema"})
+_SIGNATURE = frozenset({"changed_at", "changed_by", "changed_request"})
+"""What an item says of its last change. An edit of that alone is news, too: it prepares a forgery."""
+
+_WRITTEN_WITHIN = timedelta(seconds=60)
+"""How far the moment of a change and that of its write are apart at most: a request takes up to half of it."""
 
 
 class Kind(StrEnum):
@@ -173,18 +178,28 @@ def of_change(
                 yield _notification(deployment, kind, change_id, f"{DETAIL_TYPES[kind]} {by}", detail)
 
 
-def edited_by_hand(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """What an edit of an item of ``GroupTags`` or of the switch has changed, as a change's values.
+def edited_by_hand(
+    old: Mapping[str, Any], new: Mapping[str, Any], recorded: Change | None, at: datetime
+) -> dict[str, tuple[Any, Any]]:
+    """What somebody has changed by hand in an item of ``GroupTags`` or in the switch, as a change's values. Empty for an
+    edit that the API has made.
 
-    Empty for what Troop's API has written: it signs every change anew (``changed_at``), and records it itself.
+    Nothing that the item says of itself proves that: whoever edits it can write the same. So the record of the change
+    in ``Changes`` has to have the same old and new values, to have replaced the same request, and to be as old as the
+    edit. An old record that somebody names again is none of these.
 
     Args:
         old, new: the item before and after in JSON's types; empty where there is none.
+        recorded: the change that the item names by ``changed_at`` and ``changed_request``, if there is such a record.
+        at: when the item was written.
     """
-    if new.get("changed_at") is not None and new.get("changed_at") != old.get("changed_at"):
-        return {}
     keys = sorted({*old, *new} - _NO_POLICY)
-    return {key: (old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)}
+    edited = {key: (old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)}
+    if new and recorded and abs(at - recorded.at) <= _WRITTEN_WITHIN and recorded.replaces == request_of(old):
+        values = {key: pair for key, pair in recorded.values.items() if pair[0] != pair[1] and key != "unrecovered"}
+        if values == {key: pair for key, pair in edited.items() if key not in _SIGNATURE}:
+            return {}
+    return edited
 
 
 def _notification(deployment: str, kind: Kind, what: str, summary: str, detail: Mapping[str, Any]) -> Notification:

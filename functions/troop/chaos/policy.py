@@ -44,7 +44,7 @@ PARSERS: Mapping[str, Callable[[Any], Any]] = {
 """The keys a person may set, in the table item of a unit or, with the prefix ``troop:``, as tags of a group."""
 
 BOOKKEEPING: Mapping[str, Callable[[Any], Any]] = dict.fromkeys(
-    ("unit", "schema", "version", "changed_at", "changed_by"), lambda value: value
+    ("unit", "schema", "version", "changed_at", "changed_by", "changed_request"), lambda value: value
 )
 """Attributes of a table item that are Troop's own and no policy."""
 

@@ -28,6 +28,7 @@ def notifier(of: Callable[[str], Any] = client) -> Notifier:
         changes=variable(Variable.CHANGES_TABLE),
         group_tags=variable(Variable.GROUP_TAGS_TABLE),
         state=variable(Variable.STATE_TABLE),
+        change_table=chaos_tables.changes(of),
         queries=chaos_tables.event_queries(),
         bus=Bus(of("events"), variable(Variable.EVENT_BUS)),
         topic=Topic(of("sns"), variable(Variable.NEWS_TOPIC)),

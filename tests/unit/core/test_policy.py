@@ -71,7 +71,7 @@ def test_an_item_wins_over_the_tag(key: str) -> None:
 
 
 def test_the_tables_own_attributes_and_other_tags_are_no_policy() -> None:
-    item = {"unit": "web", "schema": 1, "version": 3, "changed_at": "x", "changed_by": "y"}
+    item = {"unit": "web", "schema": 1, "version": 3, "changed_at": "x", "changed_by": "y", "changed_request": "z"}
     other = {
         "Name": "web",
         "aws:autoscaling:x": "y",

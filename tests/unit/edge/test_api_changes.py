@@ -26,7 +26,9 @@ class TestPolicy:
             "stop_alarms": ["a", "b"],
         }
         found = patch("/groups/web", wanted)
-        assert stored(account) == {
+        item = stored(account)
+        assert recorded(account)[-1]["at"] == f"{NOW}#{item.pop('changed_request')['S']}"
+        assert item == {
             "unit": {"S": "web"},
             "opt_out": {"BOOL": True},
             "until": {"S": "2026-12-04"},

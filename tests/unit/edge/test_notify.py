@@ -16,12 +16,15 @@ from botocore.exceptions import ClientError
 
 from handlers import notify
 from tests.unit.edge.account import CONTEXT, FRIDAY, OVERDUE, WEB, Account, calls
+from tests.unit.edge.asking import patch
+from tests.unit.edge.changing import before
 from tests.unit.edge.test_metrics import written
 from tests.unit.edge.test_recovery import never_whole
 from troop.aws.chaos.changes import ChangeTable
 from troop.aws.chaos.edits import Edits
 from troop.aws.chaos.event_items import to_item
 from troop.aws.clients import client
+from troop.aws.dynamo import plain, typed
 from troop.chaos.changes import Author
 from troop.chaos.events import Event, Status
 from troop.wiring import environment
@@ -267,6 +270,103 @@ def test_edits_by_hand_are_told_of_too(account: Account, listeners: Listeners) -
     account.dynamodb.delete_item(TableName="State", Key={"key": {"S": "switch"}})
     account.dynamodb.delete_item(TableName="GroupTags", Key={"unit": {"S": "web"}})
     assert sorted(listeners.kinds()) == ["policy-changed", "resumed"]
+
+
+def _stored(account: Account, table: str, key: dict[str, str]) -> dict[str, Any]:
+    item: dict[str, Any] = account.dynamodb.get_item(TableName=table, Key=typed(key)).get("Item", {})
+    return item
+
+
+UNLEASHED, LEASHED = {"leashed": False}, {"leashed": True}
+
+
+@pytest.mark.parametrize("settings", [{"leashed": True}], indirect=True)
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"changed_at": "2026-11-20T22:46:00.000Z", "changed_by": "arn:aws:iam::123456789012:user/bob"},
+        {"changed_at": "2026-11-20T22:46:00.000Z", "changed_by": ANN.caller, "changed_request": "request-9"},
+        {"changed_at": "2026-11-20T22:46:00.000Z#request-1", "changed_request": "x" * 5000},
+        {"changed_at": "#", "changed_request": "request-1"},
+        {"changed_at": 5, "changed_request": True},
+    ],
+)
+def test_an_unleash_by_hand_that_pretends_to_be_the_apis_is_told_of(
+    account: Account, listeners: Listeners, forged: dict[str, Any]
+) -> None:
+    edits().switch({}, {"halted": True}, ANN, account.clock())
+    assert listeners.kinds() == ["halted"]
+    item = plain(_stored(account, "State", {"key": "switch"}))
+    account.put("State", typed(item | UNLEASHED | forged))
+    listeners.tell()
+    (told,) = listeners.heard()
+    assert (told["kind"], told["by_hand"], told["caller"]) == ("unleashed", True, None)
+
+
+@pytest.mark.parametrize("settings", [{"leashed": True}], indirect=True)
+@pytest.mark.parametrize("later", [timedelta(seconds=20), timedelta(hours=3)])
+def test_a_genuine_unleash_cannot_be_replayed(account: Account, listeners: Listeners, later: timedelta) -> None:
+    """The same edit, with the record that the API has made of it the first time."""
+    edits().switch({}, UNLEASHED, ANN, account.clock())
+    unleashed = _stored(account, "State", {"key": "switch"})
+    edits().switch(unleashed, LEASHED, Author(ANN.caller, "request-2"), account.clock())
+    assert listeners.kinds() == ["unleashed", "leashed"]
+    account.clock.forward(seconds=later.total_seconds())
+    account.put("State", unleashed)
+    listeners.tell()
+    (told,) = listeners.heard()
+    assert (told["kind"], told["by_hand"]) == ("unleashed", True)
+
+
+def test_a_forged_policy_is_told_of_with_what_it_forges(account: Account, listeners: Listeners) -> None:
+    edits().unit("web", {}, {"opt_out": True}, None, ANN, account.clock())
+    listeners.kinds()
+    item = plain(_stored(account, "GroupTags", {"unit": "web"}))
+    account.clock.forward(minutes=1)
+    account.put("GroupTags", typed(item | {"opt_out": False, "changed_request": "request-2", "version": 2}))
+    listeners.tell()
+    (told,) = listeners.heard()
+    assert (told["kind"], told["by_hand"], told["caller"]) == ("policy-changed", True, None)
+    assert set(told["changes"]) == {"opt_out", "changed_request"}
+
+
+def test_a_record_that_is_malformed_vouches_for_nothing(account: Account, listeners: Listeners) -> None:
+    at = "2026-11-20T22:46:00.000Z"
+    account.put("Changes", typed({"subject": "unit#web", "at": f"{at}#request-9", "caller": "x", "changes": "none"}))
+    account.policy("web", opt_out=True, changed_at=at, changed_request="request-9")
+    listeners.tell()
+    assert [told["by_hand"] for told in listeners.heard()] == [True]
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"probability": 0.2, "min_healthy": 3, "stop_alarms": ["b", "a"], "until": "2026-12-04"},
+        {"opt_out": True, "reason": "Grüße", "owner": None},
+        {"probability": None, "stop_alarms": None},
+    ],
+)
+def test_whatever_the_api_writes_is_its_own(account: Account, listeners: Listeners, wanted: dict[str, Any]) -> None:
+    """Also over an item that was written by hand, in types of its own."""
+    account.policy("web", opt_out="yes", probability="0.2", stop_alarms={"a", "b"}, owner="ann")
+    listeners.kinds()
+    for number in range(2):
+        read = _stored(account, "GroupTags", {"unit": "web"})
+        author = Author(ANN.caller, f"request-{number}")
+        edits().unit("web", read, wanted | {"min_days_between": number}, None, author, account.clock())
+        account.clock.forward(seconds=5)
+        listeners.tell()
+        assert [(told["kind"], told["by_hand"]) for told in listeners.heard()] == [("policy-changed", False)]
+
+
+def test_changes_of_the_switch_at_once_are_both_the_apis(
+    account: Account, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    between = before("TransactWriteItems", lambda: patch("/switch", {"halted": True}) and None)
+    with calls(monkeypatch, between):
+        patch("/switch", {"leashed": True})
+    listeners.tell()
+    assert {(told["kind"], told["by_hand"]) for told in listeners.heard()} == {("halted", False), ("leashed", False)}
 
 
 @pytest.mark.parametrize("operation", ["PutEvents", "Publish", "Query"])

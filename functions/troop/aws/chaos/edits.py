@@ -14,7 +14,7 @@ from troop import moments
 from troop.aws.chaos.changes import ChangeTable
 from troop.aws.dynamo import plain, typed
 from troop.aws.transact import ConditionFailed, Sleep, transact
-from troop.chaos.changes import Author, Change, version_of
+from troop.chaos.changes import Author, Change, request_of, version_of
 from troop.chaos.events import SCHEMA
 from troop.state_keys import SWITCH, UNIT, UNRECOVERED
 
@@ -56,11 +56,13 @@ class Edits:
         parts, record = [], _record(read, differing)
         if differing:
             bookkeeping = _signed(author, now) | {"version": version_of(plain(read)) + 1}
-            parts.append(_update(self.group_tags, {"unit": unit}, read, differing, bookkeeping, ("version",)))
+            unchanged = ("version", "changed_request")
+            parts.append(_update(self.group_tags, {"unit": unit}, read, differing, bookkeeping, unchanged))
         if left_by is not None:
             parts += [self._unit_put_back(unit, left_by), self._unit_unlisted(unit)]
             record["unrecovered"] = (left_by, None)
-        self._write(parts, Change(UNIT + unit, now, author.caller, record), author)
+        replaces = request_of(plain(read))
+        self._write(parts, Change(UNIT + unit, now, author.caller, record, replaces), author)
 
     def switch(self, read: Item, wanted: Mapping[str, Any], author: Author, now: datetime) -> None:
         """The same for the switch.
@@ -69,8 +71,10 @@ class Edits:
             ChangedMeanwhile: the switch is no longer as it was read.
         """
         differing = _differing(read, wanted)
-        parts = [_update(self.state, {"key": SWITCH}, read, differing, _signed(author, now))] if differing else []
-        self._write(parts, Change(SWITCH, now, author.caller, _record(read, differing)), author)
+        bookkeeping, unchanged = _signed(author, now), ("changed_request",)
+        parts = [_update(self.state, {"key": SWITCH}, read, differing, bookkeeping, unchanged)] if differing else []
+        replaces = request_of(plain(read))
+        self._write(parts, Change(SWITCH, now, author.caller, _record(read, differing), replaces), author)
 
     def _write(self, parts: list[dict[str, Any]], change: Change, author: Author) -> None:
         if not parts:
@@ -109,7 +113,12 @@ class Edits:
 
 
 def _signed(author: Author, now: datetime) -> dict[str, Any]:
-    return {"changed_at": moments.iso(now), "changed_by": author.caller, "schema": SCHEMA}
+    return {
+        "changed_at": moments.iso(now),
+        "changed_by": author.caller,
+        "changed_request": author.request_id,
+        "schema": SCHEMA,
+    }
 
 
 def _differing(read: Item, wanted: Mapping[str, Any]) -> dict[str, Any]:

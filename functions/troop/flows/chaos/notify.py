@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from troop.aws.bus import Bus
+from troop.aws.chaos.changes import ChangeTable
 from troop.aws.chaos.changes import from_item as change_from_item
 from troop.aws.chaos.event_items import from_item as event_from_item
 from troop.aws.chaos.event_queries import EventFilter, EventQueries
 from troop.aws.dynamo import jsonable, plain
 from troop.aws.stream import Record
 from troop.aws.topic import Topic
-from troop.chaos.changes import Change
+from troop.chaos.changes import Change, request_of
 from troop.chaos.events import Event, Status
 from troop.chaos.notifications import Notification, edited_by_hand, of_change, of_event
 from troop.chaos.slowness import LATEST, usual
@@ -35,6 +36,7 @@ class Notifier:
     Attributes:
         leashed: what the switch says until somebody sets it.
         events, changes, group_tags, state: names of the tables.
+        change_table: tells edits by hand from those of the API.
     """
 
     deployment: str
@@ -43,6 +45,7 @@ class Notifier:
     changes: str
     group_tags: str
     state: str
+    change_table: ChangeTable
     queries: EventQueries
     bus: Bus
     topic: Topic
@@ -109,8 +112,14 @@ class Notifier:
     def _edited(self, record: Record, key: str, prefix: str) -> Iterable[Notification]:
         old, new = (_plain(item) for item in (record.old, record.new))
         subject = prefix + str((new or old)[key])
-        change = Change(subject, record.at, "", edited_by_hand(old, new))
+        edited = edited_by_hand(old, new, self._recorded(subject, new), record.at)
+        change = Change(subject, record.at, "", edited)
         return of_change(self.deployment, change, f"{subject}#{record.sequence}", self._defaults, by_hand=True)
+
+    def _recorded(self, subject: str, item: Mapping[str, Any]) -> Change | None:
+        """The record of the change that an item says it was last changed by."""
+        at, request = item.get("changed_at"), request_of(item)
+        return self.change_table.recorded(subject, at, request) if isinstance(at, str) and request else None
 
     @property
     def _defaults(self) -> Mapping[str, bool]:

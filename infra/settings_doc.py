@@ -35,6 +35,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "0 none. An owner's `probability` counts more.",
         "min_healthy": "How many healthy instances in service a group must have, at least, to take part. An owner's "
         "`min_healthy` counts more.",
+        "lowest_min_healthy": "The least `min_healthy` that owners can set. A lower one, in the table or in a tag, "
+        "counts as this; `troop group` then names this setting as its source. At most `troop:min_healthy`.",
         "min_days_between": "Business days from one termination of a unit to its next; 0 and 1 both allow one on "
         "every business day. An owner's `min_days_between` counts more.",
         "method": "`crash`: EC2 ends the instance without a shutdown of its operating system, as if the machine had "

@@ -37,6 +37,7 @@ class Settings:
         participation: ``opt-out`` (units take part unless opted out) or ``opt-in``.
         probability: of a termination, a unit and business day, 0..1.
         min_healthy: the least in-service healthy instances a group must have to take part.
+        lowest_min_healthy: below which no owner's ``min_healthy`` counts.
         min_days_between: business days from one termination of a unit to the next; the next business day is 1, so
             that 0 and 1 say the same.
         method: ``crash`` or ``drain``.
@@ -57,6 +58,7 @@ class Settings:
     participation: str
     probability: float
     min_healthy: int
+    lowest_min_healthy: int
     min_days_between: int
     method: str
     max_per_day: int
@@ -106,6 +108,7 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
     "participation": values.one_of(*PARTICIPATION),
     "probability": values.number(0, 1),
     "min_healthy": values.whole(1, 10_000),
+    "lowest_min_healthy": values.whole(1, 10_000),
     "min_days_between": values.whole(0, 250),
     "method": values.one_of(*METHODS),
     "max_per_day": values.whole(1, 100_000),
@@ -134,6 +137,9 @@ def parse_settings(raw: Mapping[str, Any], prefix: str = "troop:") -> Settings:
     """
     refuse_unknown(raw, KEYS, prefix)
     parsed: dict[str, Any] = {key: parse_value(prefix + key, raw.get(key), parse) for key, parse in _SCALARS.items()}
+    if parsed["lowest_min_healthy"] > parsed["min_healthy"]:
+        allowed = f"at most {prefix}min_healthy, which is {parsed['min_healthy']}"
+        raise SettingsError(prefix + "lowest_min_healthy", raw["lowest_min_healthy"], allowed)
     units = parse_value(prefix + "units", raw.get("units"), _units)
     calendars = parse_value(prefix + "calendars", raw.get("calendars"), json_object)
     if "default" not in calendars:

@@ -216,6 +216,7 @@ class Checks:
             self.fail(f"{event_id} is claimed of a protected group")
         serving = [i for i in group["Instances"] if i["LifecycleState"] == "InService"]
         minimum = int(item.get("min_healthy", {"N": str(self._world.settings.min_healthy)})["N"])
+        minimum = max(minimum, self._world.settings.lowest_min_healthy)
         weight = sum(int(i.get("WeightedCapacity", 1)) for i in serving)
         if len(serving) < minimum or weight < group["DesiredCapacity"]:
             self.fail(f"{event_id} is claimed below its minimum: {len(serving)} in service")

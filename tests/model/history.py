@@ -53,6 +53,7 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool) -
             "participation": "opt-out",
             "probability": 1,
             "min_healthy": 2,
+            "lowest_min_healthy": 2,
             "min_days_between": 0,
             "method": method,
             "max_per_day": max_per_day,

@@ -12,12 +12,13 @@ import pytest
 from tests.model.people import People
 from tests.model.world import World
 from troop.aws.chaos import claim, events, given_back, groups, termination
-from troop.chaos import claims
+from troop.chaos import claims, policy
 from troop.chaos.events import Event, Status
 from troop.chaos.guards import candidates, judge
 from troop.chaos.roll import by_rank
 from troop.flows import clocks
 from troop.flows.chaos import sweep, terminate
+from troop.settings import Settings
 
 Patch = pytest.MonkeyPatch
 
@@ -84,6 +85,15 @@ def no_unit_condition(patch: Patch) -> None:
 
 def no_guards_at_the_claim(patch: Patch) -> None:
     patch.setattr(terminate, "judge", lambda facts: judge(facts, ()))
+
+
+def owners_undercut_the_lowest_minimum(patch: Patch) -> None:
+    real = policy._member
+
+    def member(item: Any, tags: Any, settings: Settings, today: Any) -> Any:
+        return real(item, tags, replace(settings, lowest_min_healthy=1), today)
+
+    patch.setattr(policy, "_member", member)
 
 
 def nobody_asks_what_ec2_protects(patch: Patch) -> None:
@@ -344,6 +354,7 @@ MUTANTS: dict[Mutant, Focus] = {
     no_cap_condition: faults(switch=0.9),
     no_unit_condition: only("take_out", "put_back"),
     no_guards_at_the_claim: faults(),
+    owners_undercut_the_lowest_minimum: only("fewer_healthy", "scale"),
     nobody_asks_what_ec2_protects: only("shield"),
     another_instance_at_a_retry: faults(),
     late_ticks_are_carried_out: faults(),

@@ -18,7 +18,8 @@ class People:
         self._world, self.left = world, most
         self.changes: tuple[Callable[[], str], ...] = (
             self.halt, self.halt, self.unhalt, self.leash, self.unleash, self.opt_out, self.opt_out, self.opt_in,
-            self.improbable, self.more_healthy, self.tag_group, self.delete_group, self.replace_group,
+            self.improbable, self.more_healthy, self.fewer_healthy,
+            self.tag_group, self.delete_group, self.replace_group,
             self.kill, self.kill, self.stop, self.standby, self.scale, self.alarm, self.put_back, self.take_out,
             self.suspend, self.refresh, self.protect, self.scale_in_protect, self.shield, self.hinder, self.move,
         )  # fmt: skip
@@ -67,6 +68,9 @@ class People:
 
     def more_healthy(self) -> str:
         return self._item(min_healthy={"N": "3"})
+
+    def fewer_healthy(self) -> str:
+        return self._item(min_healthy={"N": "1"})
 
     def put_back(self) -> str:
         for (key,), item in list(self._world.dynamo.tables["State"].items()):

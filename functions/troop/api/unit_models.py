@@ -25,7 +25,10 @@ PROTECTED = Field(
     description="The group's tag on whose account it is never touched, troop:protected or troop:fleet; null when it "
     "has none of them"
 )
-SOURCES = "item, tag of GROUP, or settings; of takes_part also tag troop:protected, tag troop:fleet, and malformed"
+SOURCES = (
+    "item, tag of GROUP, or settings; of min_healthy also lowest_min_healthy of the settings; of takes_part also tag "
+    "troop:protected, tag troop:fleet, and malformed"
+)
 
 Setting = bool | int | float | str | list[str] | None
 

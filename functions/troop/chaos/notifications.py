@@ -181,8 +181,8 @@ def of_change(
 def edited_by_hand(
     old: Mapping[str, Any], new: Mapping[str, Any], recorded: Change | None, at: datetime
 ) -> dict[str, tuple[Any, Any]]:
-    """What somebody has changed by hand in an item of ``GroupTags`` or in the switch, as a change's values. Empty for an
-    edit that the API has made.
+    """What somebody has changed by hand in an item of ``GroupTags`` or in the switch, as a change's values; empty for
+    an edit that the API has made.
 
     Nothing that the item says of itself proves that: whoever edits it can write the same. So the record of the change
     in ``Changes`` has to have the same old and new values, to have replaced the same request, and to be as old as the

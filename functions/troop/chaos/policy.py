@@ -70,7 +70,7 @@ T = TypeVar("T")
 
 @record
 class Sourced(Generic[T]):
-    """A value and where it came from: ``item``, ``tag of <group>`` or ``settings``."""
+    """A value and where it came from: ``item``, ``tag of <group>``, ``settings``, or :data:`FLOOR`."""
 
     value: T
     source: str
@@ -113,6 +113,8 @@ _values: Callable[[Mapping[str, Sourced[Any]]], Any] = itemgetter(*VALUES)
 """The values in the order of the fields of :class:`Policy`, of a mapping that has other keys besides."""
 
 SETTINGS = "settings"
+FLOOR = "lowest_min_healthy of the settings"
+"""The source of a minimum that an owner has set lower."""
 
 _IN, _OUT = Sourced(True, SETTINGS), Sourced(False, SETTINGS)
 _NO_END: Sourced[date | None] = Sourced(None, SETTINGS)
@@ -193,6 +195,8 @@ def _member(
     item: _Layer, tags: _Layer, settings: Settings, today: Callable[[str], date]
 ) -> tuple[dict[str, Sourced[Any]], list[str]]:
     member = {**_defaults(settings), **tags, **item}
+    if member["min_healthy"].value < settings.lowest_min_healthy:
+        member["min_healthy"] = Sourced(settings.lowest_min_healthy, FLOOR)
     calendar = member["calendar"]
     problems = []
     if calendar.value not in settings.calendars:

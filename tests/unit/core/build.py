@@ -38,6 +38,7 @@ DEFAULTS: dict[str, Any] = {
     "participation": "opt-out",
     "probability": 1,
     "min_healthy": 2,
+    "lowest_min_healthy": 1,
     "min_days_between": 0,
     "method": "crash",
     "max_per_day": 20,

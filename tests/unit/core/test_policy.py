@@ -70,6 +70,28 @@ def test_an_item_wins_over_the_tag(key: str) -> None:
     assert found[value_key] == {"value": value, "source": "item"}
 
 
+FLOOR = "lowest_min_healthy of the settings"
+
+
+@pytest.mark.parametrize(
+    ("tag", "item", "expected"),
+    [
+        (None, None, (3, "settings")),
+        ("1", None, (2, FLOOR)),
+        (None, 1, (2, FLOOR)),
+        ("4", 1, (2, FLOOR)),
+        ("1", 2, (2, "item")),
+        ("1", 5, (5, "item")),
+        ("2", None, (2, "tag of web")),
+    ],
+)
+def test_no_owner_goes_below_the_lowest_minimum(tag: str | None, item: int | None, expected: tuple[int, str]) -> None:
+    tags = {"min_healthy": tag} if tag else {}
+    stored = {"min_healthy": item} if item else {}
+    found = of(tagged(**tags), item=stored, min_healthy=3, lowest_min_healthy=2)
+    assert (found.min_healthy.value, found.min_healthy.source) == expected
+
+
 def test_the_tables_own_attributes_and_other_tags_are_no_policy() -> None:
     item = {"unit": "web", "schema": 1, "version": 3, "changed_at": "x", "changed_by": "y", "changed_request": "z"}
     other = {

@@ -117,7 +117,9 @@ def worlds(draw: st.DrawFn) -> tuple[Account, Settings, datetime]:
     return read, OPT_IN if draw(often(False, True)) else OPT_OUT, now
 
 
-OPT_OUT = settings(units=PATTERNS, calendars=RAW_CALENDARS, max_per_day=4, max_in_flight=3)
+OPT_OUT = settings(
+    units=PATTERNS, calendars=RAW_CALENDARS, max_per_day=4, max_in_flight=3, min_healthy=2, lowest_min_healthy=2
+)
 OPT_IN = replace(OPT_OUT, participation="opt-in")
 
 
@@ -178,7 +180,7 @@ def check(decision: Decision, read: Account, chosen: Settings, now: datetime) ->
     assert state.given_up is None or (decision.day and state.given_up.day < decision.day)
 
     serving = [i for i in group.instances if i.lifecycle == "InService" and i.health == "Healthy"]
-    assert len(serving) >= max(int(t.get("min_healthy", "2")) for t in told)
+    assert len(serving) >= max(2, *(int(t.get("min_healthy", "2")) for t in told))
     assert sum(i.weight for i in serving) >= group.desired > 0
     assert "Launch" not in group.suspended_processes
 

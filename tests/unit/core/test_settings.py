@@ -23,6 +23,8 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("probability", "NaN", "a number from 0 to 1"),
     ("probability", True, "a number from 0 to 1"),
     ("min_healthy", 0, "a whole number from 1 to 10000"),
+    ("lowest_min_healthy", 0, "a whole number from 1 to 10000"),
+    ("lowest_min_healthy", 3, "at most troop:min_healthy, which is 2"),
     ("min_days_between", -1, "a whole number from 0 to 250"),
     ("min_days_between", "1.5", "a whole number from 0 to 250"),
     ("method", "explode", "one of crash, drain"),

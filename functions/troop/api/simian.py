@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
@@ -12,7 +13,7 @@ from aws_lambda_powertools.event_handler import Response, content_types
 from aws_lambda_powertools.event_handler.exceptions import BadRequestError, ServiceError
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from troop.api.errors import answers
 from troop.api.requests import LARGEST_BODY, principal_of, received_at
@@ -72,13 +73,24 @@ _ATTRIBUTES = {"groupName": "group", "eventId": "instance_id"}
 """Filters that DynamoDB can take, and what the table calls them."""
 
 
+_CHAOS_TYPE: Literal["ShutdownInstance"] = "ShutdownInstance"
+_ECHOED = ("eventType", "groupType", "groupName")
+
+
+def _chaos_type(value: Any) -> Any:
+    """A strategy as the original reads it: in any case, and its default when it is empty."""
+    if value is None or value == "":
+        return _CHAOS_TYPE
+    return _CHAOS_TYPE if isinstance(value, str) and value.lower() == _CHAOS_TYPE.lower() else value
+
+
 class ChaosIn(BaseModel):
     """A request as the original takes it; fields that it does not know are ignored."""
 
     eventType: Literal["CHAOS_TERMINATION"]
     groupType: Literal["ASG"]
     groupName: str = Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\ufffe\uffff]*$")
-    chaosType: Literal["ShutdownInstance"] | None = None
+    chaosType: Annotated[Literal["ShutdownInstance"], BeforeValidator(_chaos_type)] = _CHAOS_TYPE
     idempotencyKey: str | None = Field(
         default=None, min_length=1, max_length=LONGEST_KEY, pattern=r"^[A-Za-z0-9._:-]+$"
     )
@@ -155,13 +167,34 @@ def _since(text: str | None) -> datetime | None:
 )
 def terminate_as_chaos_monkey() -> Response[Any]:
     """The body is a JSON object, of whatever content type: ``eventType`` (CHAOS_TERMINATION), ``groupType`` (ASG),
-    ``groupName`` and, if wanted, ``chaosType`` (ShutdownInstance) and ``idempotencyKey`` (or the header
-    Idempotency-Key); other fields are ignored. Without a key, the same body from the same role or user within a minute
-    counts once, unless it has come to nothing: then it is asked for anew. What the caller's own key has led to nothing
-    with is an error, too, and says why. Does, and costs, what POST /terminations does, and one or two items more; anew,
-    twice that.
+    ``groupName`` and, if wanted, ``chaosType`` (ShutdownInstance, in any case, or empty) and ``idempotencyKey`` (or the
+    header Idempotency-Key); other fields are ignored. Without a key every request is one of its own, as in the
+    original; only the same body from the same role or user within four seconds counts once, as the repetition of a
+    request whose connection broke. With a key it terminates once, however often it is sent. A request whose event has
+    come to nothing is an error that says why; without a key the next one is made anew. Errors repeat the request's
+    fields. Does, and costs, what POST /terminations does, and one or two items more; anew, twice that.
     """
     raw = _body()
+    try:
+        body = _terminated(raw)
+    except (ServiceError, BadRequestError) as error:
+        body = _echo(raw) | {"statusCode": error.status_code, "message": error.msg}
+        return Response(status_code=error.status_code, content_type=content_types.APPLICATION_JSON, body=body)
+    return Response(status_code=200, content_type=content_types.APPLICATION_JSON, body=body)
+
+
+def _echo(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a request that the original repeats in its errors: text as it came, null for anything else."""
+    echoed = {name: raw.get(name) if isinstance(raw.get(name), str) else None for name in _ECHOED}
+    return echoed | {"chaosType": _chaos_type(raw.get("chaosType"))}
+
+
+def _terminated(raw: dict[str, Any]) -> dict[str, Any]:
+    """The answer to a request that has led to a termination.
+
+    Raises:
+        ServiceError: it has not; with the original's status.
+    """
     try:
         wanted = ChaosIn.model_validate(raw | ({"idempotencyKey": header} if (header := _key_header()) else {}))
     except ValidationError as error:
@@ -180,8 +213,7 @@ def terminate_as_chaos_monkey() -> Response[Any]:
         raise ServiceError(410 if error.none_left else 500 if error.reason in _ASLEEP else 403, str(error)) from None
     if nothing := came_to_nothing(event):
         raise ServiceError(_STATUS[nothing], f"{event.event_id} is {event.status}: {event.detail}")
-    body = wanted.model_dump(exclude={"idempotencyKey"}, exclude_none=True) | _told(event)
-    return Response(status_code=200, content_type=content_types.APPLICATION_JSON, body=body)
+    return wanted.model_dump(exclude={"idempotencyKey"}) | _told(event)
 
 
 def _asked(wanted: ChaosIn, raw: dict[str, Any], received: datetime) -> Event:

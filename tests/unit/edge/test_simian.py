@@ -64,20 +64,47 @@ def test_a_termination_as_the_original_answers_it(account: Account, headers: dic
     assert ask("GET", PATH) == (200, [answer])
 
 
-def test_repeats_within_a_minute_count_once(account: Account) -> None:
+def recover(account: Account) -> None:
+    """Carries out what is claimed, and sees the group whole again."""
+    for work in executions():
+        if account.event(work["event_id"]).status is Status.CLAIMED:
+            account.terminate(work)
+            account.look(work["event_id"]), account.look(work["event_id"])
+
+
+def test_a_request_whose_connection_broke_counts_once(account: Account) -> None:
     account.group("web")
-    account.clock.moment = OVERDUE.replace(second=30, microsecond=999_600)  # the minute of the clock ends in between
+    account.clock.moment = OVERDUE.replace(second=58, microsecond=999_600)  # the minute of the clock ends in between
     first = post()
-    account.clock.forward(seconds=59)
+    account.clock.forward(seconds=3.9)
     assert post() == first
-    account.terminate(executions()[0])
-    event_id = account.all_events()[0]
-    account.look(event_id), account.look(event_id)
+    recover(account)
     assert post() == first
     assert len(account.all_events()) == 1
-    account.clock.forward(seconds=2)
-    assert post()[1]["eventTime"] > first[1]["eventTime"]
-    assert len(account.all_events()) == 2
+
+
+def test_three_requests_five_seconds_apart_terminate_three_times(account: Account) -> None:
+    """As the original's clients ask, of a group that recovers in between."""
+    account.group("web")
+    answers = []
+    for _ in range(3):
+        answers.append(post())
+        recover(account)
+        account.clock.forward(seconds=5)
+    assert [status for status, _ in answers] == [200, 200, 200]
+    instances = {answer["eventId"] for _, answer in answers}
+    assert len(instances) == len(account.all_events()) == 3
+    assert instances == set(account.gone())
+
+
+def test_the_next_request_is_refused_while_the_unit_has_not_recovered(account: Account) -> None:
+    """And is not answered with the instance of the last one, as if it were another termination."""
+    account.group("web")
+    post()
+    account.clock.forward(seconds=5)
+    status, answer = post()
+    assert (status, answer["message"].partition(":")[0]) == (403, "in-flight")
+    assert len(account.all_events()) == 1
 
 
 @pytest.mark.parametrize(("hours", "status"), [(0, 200), (1, 500), (-1, 500)])
@@ -104,6 +131,35 @@ def test_a_key_says_what_is_the_same(account: Account) -> None:
     account.clock.forward(minutes=5)
     assert post(WEB | {"other": "fields"}, caller="arn:other", **{"idempotency-key": "k"}) == first
     assert account.all_events() == ["od#web#k"]
+
+
+@pytest.mark.parametrize("chaos_type", ["", None, "shutdowninstance", "SHUTDOWNINSTANCE", "ShutdownInstance"])
+def test_the_strategy_may_be_empty_and_in_any_case(account: Account, chaos_type: str | None) -> None:
+    account.group("web")
+    status, answer = post(WEB | {"chaosType": chaos_type})
+    assert (status, answer["chaosType"]) == (200, "ShutdownInstance")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "echoed"),
+    [
+        (WEB | {"groupName": "nobody"}, 404, {"groupName": "nobody", "chaosType": "ShutdownInstance"}),
+        (WEB | {"chaosType": "BurnCpu"}, 400, {"groupName": "web", "chaosType": "BurnCpu"}),
+        (WEB | {"eventType": "OTHER"}, 400, {"eventType": "OTHER", "groupName": "web"}),
+        (WEB | {"groupType": "TAG"}, 400, {"groupType": "TAG"}),
+        (WEB | {"chaosType": ""}, 403, {"chaosType": "ShutdownInstance"}),
+        ({"groupName": ["web"]}, 400, {"eventType": None, "groupType": None, "groupName": None}),
+        ({}, 400, {"eventType": None, "groupType": None, "groupName": None, "chaosType": "ShutdownInstance"}),
+    ],
+)
+def test_errors_repeat_the_request(account: Account, body: Any, status: int, echoed: dict[str, Any]) -> None:
+    account.group("web")
+    account.policy("web", opt_out=True)
+    found, answer = post(body)
+    assert (found, answer["statusCode"]) == (status, status)
+    assert list(answer)[:4] == ["eventType", "groupType", "groupName", "chaosType"]
+    assert answer.items() >= echoed.items()
+    assert answer["message"]
 
 
 @pytest.mark.parametrize(

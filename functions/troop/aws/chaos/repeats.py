@@ -1,4 +1,4 @@
-"""Requests without a key that come again: for a minute they stand for one."""
+"""Requests without a key that come again: for some seconds they stand for one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from troop.aws.passing import PassingItems
 from troop.chaos.events import SCHEMA
 from troop.state_keys import REPEAT
 
-WITHIN = timedelta(minutes=1)
+WITHIN = timedelta(seconds=4)
+"""A request whose connection broke is repeated at once. Clients of the original that want several terminations ask five
+seconds apart, after the answer; and clocks differ.
+"""
 _KEPT = timedelta(days=1)
 
 
@@ -18,7 +21,7 @@ class Repeats(PassingItems):
     """Keeps which key a request was given; such items expire by themselves."""
 
     def key_of(self, digest: str, now: datetime) -> str:
-        """The key for a request: that of the first one of the same digest, if it came less than a minute ago."""
+        """The key for a request: that of the first one of the same digest, if it came within :data:`WITHIN`."""
         values = _values(key := _key(digest, now), now)
         earliest = _stamp(now) - int(WITHIN.total_seconds() * 1000)
         return _given(self.put_unless(REPEAT + digest, values, "since", until=earliest), key)

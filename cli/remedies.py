@@ -9,6 +9,7 @@ _REMEDIES = {
     "opted-out": "`troop opt-in {group}` ends that",
     "not-opted-in": "`troop opt-in {group}` does that",
     "unrecovered": "`troop opt-in {group}` puts it back",
+    "operated": "name a group that no AWS service operates",
     "suspended": "resume these processes of the group",
     "refreshing": "try again when it is over",
     "too-small": "a larger group helps or, if it may be that small, `troop set {group} min_healthy=...`",

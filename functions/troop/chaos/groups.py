@@ -46,6 +46,7 @@ class Group:
         target_groups: ARNs of target groups of load balancers.
         load_balancers: names of Classic Load Balancers.
         lattice_groups: ARNs of target groups of VPC Lattice.
+        operator: principal of the AWS service that operates the group, which alone may change it; "" for none.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Group:
     target_groups: tuple[str, ...] = ()
     load_balancers: tuple[str, ...] = ()
     lattice_groups: tuple[str, ...] = ()
+    operator: str = ""
 
     @property
     def sources(self) -> tuple[str, ...]:

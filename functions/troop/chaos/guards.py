@@ -103,6 +103,11 @@ def unrecovered(facts: Facts) -> Refusal | None:
     return Refusal("unrecovered", f"did not recover from {in_words(event)}: put it back when it is well")
 
 
+@each_group("operated")
+def operated(_facts: Facts, group: Group) -> str | None:
+    return f"is operated by {group.operator}, which alone may change it" if group.operator else None
+
+
 @each_group("suspended")
 def suspended(_facts: Facts, group: Group) -> str | None:
     missing = group.suspended_processes & NEEDED_PROCESSES
@@ -225,6 +230,7 @@ SCHEDULED: tuple[Guard, ...] = (
     calendar_closed,
     opted_out,
     unrecovered,
+    operated,
     suspended,
     refreshing,
     too_small,
@@ -256,6 +262,7 @@ REASONS = (
     "opted-out",
     "not-opted-in",
     "unrecovered",
+    "operated",
     "suspended",
     "refreshing",
     "too-small",

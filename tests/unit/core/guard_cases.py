@@ -20,6 +20,7 @@ from troop.chaos.guards import (
     not_rolled,
     not_yet,
     only_protected_instances,
+    operated,
     opted_out,
     protected,
     refreshing,
@@ -148,6 +149,13 @@ CASES: list[Case] = [
         "did not recover from its termination of 2026-11-02: put it back when it is well",
         {"state": UnitState(unrecovered="2026-11-02#web")},
         {"state": UnitState(last_day=date(2026, 11, 2))},
+    ),
+    Case(
+        operated,
+        "operated",
+        "web is operated by eks.amazonaws.com, which alone may change it",
+        members(operator="eks.amazonaws.com"),
+        members(operator=""),
     ),
     Case(
         suspended,

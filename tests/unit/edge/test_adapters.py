@@ -10,6 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import FRIDAY, OVERDUE, Account, calls
+from tests.unit.edge.asking import ask
 from troop.aws.chaos import groups
 from troop.aws.chaos.balancers import Balancers
 from troop.aws.chaos.event_items import from_item, to_item
@@ -172,6 +173,23 @@ def test_where_a_group_gets_its_traffic_from_is_told_in_two_ways(
         (seen,) = groups.read_groups(account.autoscaling)
     assert seen.target_groups == (arn, f"{arn}0")
     assert (seen.load_balancers, seen.lattice_groups) == (("old",), (LATTICE,))
+
+
+def test_a_group_that_a_service_operates_is_left_alone(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.group("web")
+
+    def operated(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        found = call()
+        if operation == "DescribeAutoScalingGroups":
+            found["AutoScalingGroups"][0]["Operator"] = {"Principal": "eks.amazonaws.com"}
+        return found
+
+    with calls(monkeypatch, operated):
+        account.decide()
+        assert account.decisions()["web"]["reason"] == "operated"
+        assert account.terminate(account.item("web"))["reason"] == "operated"
+        assert ask("POST", "/terminations", {"group": "web", "idempotency_key": "k"})[1]["reason"] == "operated"
+    assert account.all_events() == account.gone() == []
 
 
 def test_alarms_by_the_hundred(account: Account) -> None:

@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from tests.patience import PATIENCE
+
 METADATA = {
     "placement/availability-zone": "us-west-2a",
     "instance-type": "c7g.large",
@@ -62,10 +64,10 @@ class FakeAccount:
             self.objects[key] = body
             self.changed.notify_all()
 
-    def document(self, key: str, seconds: float = 30) -> Any:
+    def document(self, key: str) -> Any:
         """An object's document, as soon as there is one."""
         with self.changed:
-            there = self.changed.wait_for(lambda: key in self.objects, seconds)
+            there = self.changed.wait_for(lambda: key in self.objects, PATIENCE)
         assert there, f"{key} did not come; there are {sorted(self.objects)}"
         return json.loads(self.objects[key])
 

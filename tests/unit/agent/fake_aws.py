@@ -45,7 +45,7 @@ def key(address: str) -> str:
 def ask(method: str, path: str, body: bytes | None = None) -> bytes:
     url, headers = f"{os.environ['AWS_ENDPOINT_URL']}/{path}", {"Authorization": "the fake CLI"}
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, body, headers, method=method), timeout=20) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers, method=method), timeout=300) as answer:
             return bytes(answer.read())
     except OSError as error:
         sys.exit(f"fatal error: {error}")

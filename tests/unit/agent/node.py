@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.pack import pack
+from tests.patience import PATIENCE
 from tests.unit.agent.fake_account import FakeAccount
 from troop.bench import names
 from troop.bench.user_data import user_data
@@ -28,6 +29,16 @@ BOOT = {
     "agent_sha256": "0" * 64,
     "expires_at": 1_790_000_000,
 }
+AWAIT_SAMPLES = f"""
+import time
+until, on_time = time.monotonic() + {PATIENCE}, 0
+while on_time < 3 and time.monotonic() < until:
+    second = int(time.time()) + 1
+    time.sleep(max(0, second - time.time()))
+    on_time = on_time + 1 if int(time.time()) == second else 0
+"""
+"""Part of a Python script that ends once it ran at the beginning of three seconds in a row, as a sampler then did."""
+
 TOOLS = ("bash", "env", "date", "mkdir", "seq", "sha256sum", "mv", "sleep", "cat", "sh", "kill")
 """Of Amazon Linux's. The machine's own shutdown, for one, must not be found."""
 
@@ -101,7 +112,7 @@ class Node:
 
     def barrier(self, phase: str, state: str = "release", **changes: Any) -> None:
         """Writes what the workflow would."""
-        times = {"timeout_seconds": 20, "warm_up_seconds": 0, "measured_seconds": 0, "start_at": None}
+        times = {"timeout_seconds": PATIENCE, "warm_up_seconds": 0, "measured_seconds": 0, "start_at": None}
         document = {"format": "troop.barrier/1", "phase": phase, "state": state, "script": "run.py", **times, **changes}
         self.account.put(key(f"barriers/{phase}.json"), document)
 
@@ -138,10 +149,10 @@ class Node:
     def output(self, phase: str) -> bytes:
         return self.account.objects[key(f"output/{phase}/{ID}.log.gz")]
 
-    def over(self, seconds: float = 30) -> int:
+    def over(self) -> int:
         """Waits until it has ended."""
         assert self._process is not None
-        return self._process.wait(seconds)
+        return self._process.wait(PATIENCE)
 
     def terminate(self) -> None:
         """As a shutdown does: the agent is asked to end."""

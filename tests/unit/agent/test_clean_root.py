@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from infra import ROOT
+from tests.patience import PATIENCE
 from tests.unit.agent import clean_root
 from tests.unit.agent.fake_account import FakeAccount
 from tests.unit.agent.node import BOOT, BUCKET, ID, RUN, Node, key
@@ -88,19 +89,16 @@ def test_a_node_boots_and_measures_with_nothing_of_ours_installed(
         node.barrier(
             "measure",
             script="read.py",
-            start_at=time.time() + 4,
-            warm_up_seconds=1,
-            measured_seconds=3,
-            timeout_seconds=30,
+            warm_up_seconds=2,
+            measured_seconds=5,
         )
         measured = summaries.parse(node.summary("measure"))
-        assert process.wait(20) == 0, console.read_text()
+        assert process.wait(PATIENCE) == 0, console.read_text()
     finally:
         process.kill()
         process.wait()
 
     assert registered["python"].startswith("3.9.")
-    assert registered["clock"]["uncertainty_seconds"] < 0.6
     assert (prepared.outcome, prepared.reason) == ("ok", None)
     assert (measured.outcome, measured.reason) == ("ok", None)
     assert measured.samples is not None

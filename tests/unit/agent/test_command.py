@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from agent.command import Command, Ended, line_for
 from agent.output import HEAD, TAIL, BoundedOutput
+from tests.patience import PATIENCE, eventually
 from tests.unit.agent.node import alive
 
 
@@ -34,9 +35,14 @@ def test_the_last_line_is_the_last_that_says_something() -> None:
     assert output.last_line() == "the reason \ufffd"
 
 
-def run(script: str, folder: Path, seconds: float = 20, output: BoundedOutput | None = None) -> Ended:
+def run(script: str, folder: Path, output: BoundedOutput | None = None) -> Ended:
     line = ["bash", "-c", script]
-    return Command(line, folder, dict(os.environ), output or BoundedOutput()).wait(time.monotonic() + seconds)
+    return Command(line, folder, dict(os.environ), output or BoundedOutput()).wait(time.monotonic() + PATIENCE)
+
+
+def pid_in(path: Path) -> int:
+    """The process id that a script writes to a file, as soon as it is there."""
+    return int(eventually(lambda: path.exists() and path.read_text().strip()))
 
 
 @pytest.mark.parametrize(("script", "code"), [("true", 0), ("exit 7", 7), ("kill -9 $$", -9)])
@@ -55,27 +61,28 @@ def test_endless_output_is_bounded_and_does_not_stop_it(tmp_path: Path) -> None:
 
 def test_at_its_time_the_whole_group_is_ended(tmp_path: Path) -> None:
     script = "sleep 300 & echo $! > child; trap '' TERM; echo $$ > self; while :; do sleep 0.1; done"
-    started = time.monotonic()
     command = Command(["bash", "-c", script], tmp_path, dict(os.environ), BoundedOutput())
-    while not (tmp_path / "self").exists():
-        assert time.monotonic() < started + 20
-        time.sleep(0.02)
+    pids = [pid_in(tmp_path / name) for name in ("child", "self")]
     command.kill(grace_seconds=0.2)
-    assert not any(alive(int((tmp_path / name).read_text())) for name in ("child", "self"))
+    eventually(lambda: not any(map(alive, pids)))
 
 
-def test_a_command_may_clean_up_when_its_time_is_over(tmp_path: Path) -> None:
-    script = "trap 'echo cleaned > cleaned; exit 3' TERM; while :; do sleep 0.05; done"
-    assert run(script, tmp_path, seconds=0.5).code is None
+def test_a_command_may_clean_up_when_its_time_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = "trap 'echo cleaned > cleaned; exit 3' TERM; touch ready; while :; do sleep 0.05; done"
+    monkeypatch.setattr(Command.kill, "__defaults__", (PATIENCE,))
+    command = Command(["bash", "-c", script], tmp_path, dict(os.environ), BoundedOutput())
+    eventually((tmp_path / "ready").exists)
+    assert command.wait(time.monotonic()).code is None
     assert (tmp_path / "cleaned").exists()
 
 
 def test_a_server_that_a_phase_leaves_running_is_left_running(tmp_path: Path) -> None:
-    server = "(while :; do echo served; sleep 0.05; done) & echo $! > server"
+    server = "(while :; do echo served; echo served >> served; sleep 0.02; done) & echo $! > server"
     assert run(server, tmp_path).code == 0
-    pid = int((tmp_path / "server").read_text())
+    pid, served = int((tmp_path / "server").read_text()), tmp_path / "served"
     try:
-        time.sleep(0.5)
+        before = served.stat().st_size if served.exists() else 0
+        eventually(lambda: not alive(pid) or (served.exists() and served.stat().st_size > before + 100))
         assert alive(pid), "it has died of its output"
     finally:
         os.kill(pid, 9)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 from typing import Any
 
 import pytest
 
 from agent import spot
 from agent.keys import Keys
+from tests.patience import eventually
 from tests.unit.agent.fake_account import FakeAccount
 from tests.unit.agent.node import CELL, ID, RUN, Node, alive, key
 from troop.bench import names
@@ -19,7 +19,7 @@ from troop.measure import summary as summaries
 NOTICE = {"action": "terminate", "time": "2026-11-21T15:03:12Z"}
 SAID = "spot interruption: terminate at 2026-11-21T15:03:12Z"
 REBALANCE = {"noticeTime": "2026-11-21T15:01:00Z"}
-WRITES_ITS_PID = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)"
+WRITES_ITS_PID = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(300)"
 
 
 def interrupt(account: FakeAccount) -> None:
@@ -46,10 +46,9 @@ def test_its_keys_are_the_workflows() -> None:
 
 def test_a_notice_ends_the_script_and_is_passed_on(account: FakeAccount, node: Node) -> None:
     begin(node, WRITES_ITS_PID)
-    node.barrier("measure", measured_seconds=50, timeout_seconds=100)
+    node.barrier("measure", measured_seconds=50)
     pid = node.home / "phases" / "measure" / "pid"
-    while not (pid.exists() and pid.read_text()):
-        threading.Event().wait(0.05)
+    eventually(lambda: pid.exists() and pid.read_text())
     interrupt(account)
     found = summaries.parse(node.summary("measure"))
     assert (found.outcome, found.reason, found.interruption) == ("lost", SAID, NOTICE)
@@ -83,6 +82,7 @@ def test_one_that_has_not_registered_is_no_failure(account: FakeAccount, node: N
 
 def test_a_recommendation_alone_is_only_told(node: Node) -> None:
     begin(node, **{"events/recommendations/rebalance": json.dumps(REBALANCE)})
+    eventually(lambda: "EC2 expects an interruption" in node.console())
     node.barrier("measure")
     found = summaries.parse(node.summary("measure"))
     assert (found.outcome, found.interruption) == ("ok", None)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent import phase as phases
 from agent.barrier import Release
 from agent.boot import Boot
+from agent.command import Ended
 from agent.metadata import Identity
+from agent.output import BoundedOutput
 from agent.phase import perform
 from agent.place import Place
 from tests.unit.agent.test_collect import left, named
@@ -33,7 +36,7 @@ def done(place: Place, script: str = "#!/bin/sh\n") -> Summary:
     path = place.files / "run.sh"
     path.write_text(script)
     path.chmod(0o755)
-    return perform(place, PHASE, 0, Release("run.sh", 20, 0, 5, None), None).summary
+    return perform(place, PHASE, 0, Release("run.sh", 300, 0, 5, None), None).summary
 
 
 def test_a_summary_that_would_be_too_large_says_so_at_once(
@@ -47,3 +50,19 @@ def test_a_summary_that_would_be_too_large_says_so_at_once(
     assert "record fewer operations" in str(summary.reason)
     said = capsys.readouterr()
     assert "get01: its counts by second are left out" in said.out + said.err
+
+
+def test_a_script_that_takes_too_long_is_told_by_what_it_printed_last(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Hangs:
+        def __init__(self, line: list[str], folder: Path, environment: Any, output: BoundedOutput) -> None:
+            output.write(b"begins\ngoing on\n")
+
+        def wait(self, until: float) -> Ended:
+            return Ended(None)
+
+    monkeypatch.setattr(phases, "Command", Hangs)
+    summary = done(place)
+    assert summary.outcome == "timed-out"
+    assert summary.reason == "run.sh took longer than 300 s and was ended; it last printed: going on"

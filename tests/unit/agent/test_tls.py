@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from agent.web import ERRORS, Web
+from tests.patience import PATIENCE
 from tests.unit.agent.test_s3_range_read import module
 
 
@@ -84,7 +85,7 @@ def test_the_agent_trusts_nobody_else(url: str, monkeypatch: pytest.MonkeyPatch)
 def test_readers_do_the_same(url: str, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reading = module("read")
     monkeypatch.setenv("AWS_CA_BUNDLE", str(bundle))
-    assert reading.Reader(reading.trust(), 5).read(url, 0, 5) == 5
+    assert reading.Reader(reading.trust(), PATIENCE).read(url, 0, 5) == 5
     monkeypatch.delenv("AWS_CA_BUNDLE")
     with pytest.raises(reading.ReadError, match="tls"):
-        reading.Reader(reading.trust(), 5).read(url, 0, 5)
+        reading.Reader(reading.trust(), PATIENCE).read(url, 0, 5)

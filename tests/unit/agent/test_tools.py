@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
-from tests.unit.agent.node import Node
+from tests.unit.agent.node import AWAIT_SAMPLES, Node
 from troop.measure import summary as summaries
 from troop.measure.summary import SERIES
 
@@ -20,7 +19,7 @@ told["memory_used"] = [{MEMORY}] * 60
 with open(f"{{results}}/samples-mine.json", "w") as file:
     samples = {{"from": int(time.time()) - 30, "interval_seconds": 1, **told}}
     json.dump({{"format": "troop.samples/1", "samples": samples}}, file)
-time.sleep(2.1)
+{AWAIT_SAMPLES}
 """
 
 
@@ -29,7 +28,7 @@ def test_output_of_tools_is_in_the_summary(node: Node) -> None:
     node.boot()
     node.registration()
     node.roster()
-    node.barrier("measure", start_at=time.time() + 0.5, measured_seconds=2)
+    node.barrier("measure", measured_seconds=2)
     found = summaries.parse(node.summary("measure"))
     assert (found.outcome, found.reason) == ("ok", None)
     assert [(row.tool, row.operation, row.count) for row in found.separate] == [("wrk", "requests", 282_619)]

@@ -15,26 +15,32 @@ from typing import Any
 
 import pytest
 
+from agent.expiry import GRACE_SECONDS
+from tests.patience import PATIENCE, eventually
 from tests.unit.agent.fake_account import METADATA, FakeAccount
-from tests.unit.agent.node import BUCKET, CELL, ID, ROLE, RUN, Node, alive, key
+from tests.unit.agent.node import AWAIT_SAMPLES, BUCKET, CELL, ID, ROLE, RUN, Node, alive, key
 from tests.unit.agent.pythons import python39
 from troop.bench import names
 from troop.measure import summary as summaries
 
 READER = """
-import json, os, time
+import json, os
 from troop.measure.recorder import Recorder
 
+now = float(os.environ["TROOP_START_AT"]) + 0.25
 with Recorder.of_this_phase() as recorder:
-    while recorder.now() < recorder.measured_until:
+    recorder.now = lambda: now
+    while now < recorder.measured_until:
         recorder.ok("read", 0.002, 100)
-        time.sleep(0.01)
+        now += 0.5
     recorder.error("late", "timeout")
 print(json.dumps({name: value for name, value in os.environ.items() if name.startswith("TROOP_")}))
 print(json.load(open(os.environ["TROOP_PARAMETERS"])), os.getcwd())
 """
 PREPARE = "#!/bin/sh\necho prepared $TROOP_RANK\necho files $(ulimit -Sn)\necho mask $(umask)\n"
-MEASURE: dict[str, Any] = {"script": "read.py", "warm_up_seconds": 0.5, "measured_seconds": 2}
+"""Reads twice a second by a clock of its own, so that the figures depend on no machine's speed."""
+MEASURE: dict[str, Any] = {"script": "read.py", "warm_up_seconds": PATIENCE, "measured_seconds": 2}
+"""A node may be late by the whole warm-up."""
 
 
 def begin(node: Node, *phases: str, files: dict[str, str]) -> None:
@@ -63,12 +69,12 @@ def test_it_registers_waits_measures_and_ends(account: FakeAccount, tmp_path: Pa
             node,
             "prepare",
             "measure",
-            files={"prepare.sh": PREPARE, "read.py": READER},
+            files={"prepare.sh": PREPARE, "read.py": READER + AWAIT_SAMPLES},
         )
         registered = node.registration()
         node.barrier("prepare", script="prepare.sh")
         prepared = summaries.parse(node.summary("prepare"))
-        start_at = time.time() + 3
+        start_at = time.time() + 2
         node.barrier("measure", start_at=start_at, **MEASURE)
         measured = summaries.parse(node.summary("measure"))
         code = node.over()
@@ -87,20 +93,21 @@ def test_it_registers_waits_measures_and_ends(account: FakeAccount, tmp_path: Pa
         "instance_type": "c7g.large",
         "image": METADATA["ami-id"],
     }
-    assert abs(registered["clock"]["offset_seconds"]) <= registered["clock"]["uncertainty_seconds"] < 0.5
+    assert abs(registered["clock"]["offset_seconds"]) <= registered["clock"]["uncertainty_seconds"]
+    assert account.asked["GET", "presigned"] > 6, "several looks at the clock make its doubt small"
     assert (prepared.outcome, prepared.rank, prepared.measured_from) == ("ok", 3, None)
     assert gzip.decompress(node.output("prepare")) == f"prepared 3\nfiles {hard_limit()}\nmask 0022\n".encode()
     assert node.home.stat().st_mode & 0o777 == 0o700, "what is in it is nobody else's"
 
     assert (measured.outcome, measured.reason, measured.exit_code) == ("ok", None, 0)
     assert measured.started_at >= start_at
-    assert measured.measured_from == pytest.approx(start_at + 0.5, abs=1e-3)
-    assert measured.warm_up_seconds == 0.5
+    assert measured.measured_from == pytest.approx(start_at + PATIENCE, abs=1e-3)
+    assert measured.warm_up_seconds == PATIENCE
     read = measured.operations["read"]
-    assert sum(read.per_second.count) > read.times.count > 10, "the warm-up shows over time"
+    assert (read.times.count, sum(read.per_second.count)) == (4, 4 + 2 * PATIENCE), "the warm-up shows over time"
     assert read.over_time is not None
     assert sum(map(read.over_time.count, range(read.over_time.steps))) == sum(read.per_second.count)
-    assert read.bytes == 100 * read.times.count
+    assert read.bytes == 400
     assert "late" not in measured.operations
     assert measured.samples is not None
     assert any(measured.samples.series["memory_used"])
@@ -144,25 +151,26 @@ def test_the_end_is_the_end(node: Node) -> None:
 
 def test_a_node_of_a_standing_fleet_sets_itself_up_by_itself_and_stays(node: Node) -> None:
     """It waits for nobody, registers when it is ready, and what its script has left running goes on."""
-    script = "#!/bin/sh\nsleep 60 > /dev/null 2>&1 &\necho $! > $TROOP_SHARED/pid\necho rank=$TROOP_RANK.\n"
-    setup = {"name": "setup", "script": "setup.sh", "timeout": 20}
+    script = "#!/bin/sh\nsleep 300 > /dev/null 2>&1 &\necho $! > $TROOP_SHARED/pid\necho rank=$TROOP_RANK.\n"
+    setup = {"name": "setup", "script": "setup.sh", "timeout": 300}
     node.benchmark(setup, files={"setup.sh": script}, standing=True)
     node.boot()
     assert node.registration()["role"] == ROLE
     assert summaries.parse(node.summary("setup")).outcome == "ok"
     assert gzip.decompress(node.output("setup")) == b"rank=.\n"
     left = int((node.home / "shared" / "pid").read_text())
-    assert alive(left)
-    while "here to stay" not in node.console():
-        time.sleep(0.05)
-    node.terminate()  # it has stayed until then
-    assert node.over() == 1
-    assert "error" not in node.registration(), "it was ready, and is gone"
-    os.kill(left, signal.SIGKILL)
+    try:
+        assert alive(left)
+        eventually(lambda: "here to stay" in node.console())
+        node.terminate()  # it has stayed until then
+        assert node.over() == 1
+        assert "error" not in node.registration(), "it was ready, and is gone"
+    finally:
+        os.kill(left, signal.SIGKILL)
 
 
 def test_a_node_that_cannot_set_itself_up_says_so(node: Node) -> None:
-    setup = {"name": "setup", "script": "setup.sh", "timeout": 20}
+    setup = {"name": "setup", "script": "setup.sh", "timeout": 300}
     node.benchmark(setup, files={"setup.sh": "#!/bin/sh\necho no bucket\nexit 3\n"}, standing=True)
     node.boot()
     registered = node.registration()
@@ -174,7 +182,7 @@ def test_a_node_that_cannot_set_itself_up_says_so(node: Node) -> None:
 # ------------------------------------------------------------------ faults
 
 
-HANGS = "print('going on', flush=True); import time; time.sleep(60)"
+HANGS = "import time; time.sleep(300)"
 LOSES = "print('the server has died'); raise SystemExit(75)"
 LEAVES_RUBBISH = """
 import json, os
@@ -190,12 +198,7 @@ for name, told in {"operations": {}, "separate-1": {}, "separate-2": good}.items
     [
         ("raise SystemExit('no bucket')", {}, "failed", "run.py ended with exit code 1; it last printed: no bucket"),
         ("import os; os.kill(os.getpid(), 9)", {}, "failed", "run.py was ended by signal 9"),
-        (
-            HANGS,
-            {"timeout_seconds": 0.7},
-            "timed-out",
-            "run.py took longer than 0.7 s and was ended; it last printed: g",
-        ),
+        (HANGS, {"timeout_seconds": 0.7}, "timed-out", "run.py took longer than 0.7 s and was ended"),
         (LOSES, {}, "lost", "the server has died"),
         ("", {"script": "missing.sh"}, "failed", "missing.sh cannot be run: "),
         ("", {"start_at": 1.0}, "failed", "s after the common start"),
@@ -215,10 +218,10 @@ def test_a_phase_that_fails_has_a_summary_with_the_reason(
 
 def test_what_was_recorded_before_a_script_failed_is_kept(node: Node) -> None:
     begin(node, "measure", files={"read.py": READER + "raise SystemExit(3)\n"})
-    node.barrier("measure", start_at=time.time() + 2.5, **MEASURE)
+    node.barrier("measure", start_at=time.time(), **MEASURE)
     found = summaries.parse(node.summary("measure"))
     assert (found.outcome, found.exit_code) == ("failed", 3)
-    assert found.operations["read"].times.count > 10
+    assert found.operations["read"].times.count == 4
 
 
 def test_what_a_script_has_left_and_cannot_be_read_is_told_by_file(node: Node) -> None:
@@ -233,11 +236,13 @@ def test_what_a_script_has_left_and_cannot_be_read_is_told_by_file(node: Node) -
 
 def test_a_node_that_is_shut_down_while_it_measures_says_that_it_is_lost(node: Node) -> None:
     begin(
-        node, "prepare", files={"run.py": "import os, time\nopen('pid', 'x').write(str(os.getpid()))\ntime.sleep(60)\n"}
+        node,
+        "prepare",
+        files={"run.py": "import os, time\nopen('pid', 'x').write(str(os.getpid()))\ntime.sleep(300)\n"},
     )
     node.barrier("prepare")
     pid = node.home / "phases/prepare/pid"
-    wait_for(lambda: pid.exists() and pid.read_text())
+    eventually(lambda: pid.exists() and pid.read_text())
     node.terminate()
     found = summaries.parse(node.summary("prepare"))
     assert (found.outcome, found.exit_code) == ("lost", None)
@@ -248,7 +253,7 @@ def test_a_node_that_is_shut_down_while_it_measures_says_that_it_is_lost(node: N
 
 def test_a_node_that_is_shut_down_while_it_waits_says_so_too(node: Node) -> None:
     begin(node, "prepare", files={"run.py": ""})
-    wait_for(lambda: "waiting for the release" in node.console())
+    eventually(lambda: "waiting for the release" in node.console())
     node.terminate()
     assert node.summary("prepare")["outcome"] == "lost"
 
@@ -297,28 +302,23 @@ def test_a_busy_bucket_is_asked_again(node: Node) -> None:
 def test_a_clock_that_is_wrong_starts_at_the_common_instant_all_the_same(node: Node) -> None:
     node.account.clock_ahead = 7200.0
     begin(node, "prepare", files={"run.py": ""})
-    assert node.registration()["clock"]["offset_seconds"] == pytest.approx(-7200, abs=0.6)
-    start_at = time.time() + 7200 + 3
-    node.barrier("prepare", start_at=start_at)
-    found = summaries.parse(node.summary("prepare"))
+    clock = node.registration()["clock"]
+    assert clock["offset_seconds"] == pytest.approx(-7200, abs=clock["uncertainty_seconds"])
+    start_at = time.time() + 7200 + 2
+    node.barrier("prepare", start_at=start_at, warm_up_seconds=PATIENCE)
+    found = summaries.parse(node.summary("prepare"))  # which comes hours later if the node starts by its own clock
     assert found.outcome == "ok", found.reason
     assert found.clock is not None
-    assert found.started_at == pytest.approx(start_at - 7200, abs=found.clock.uncertainty_seconds + 1)
+    assert found.started_at >= start_at - 7200 - found.clock.uncertainty_seconds
 
 
 def test_a_run_that_expires_takes_its_nodes_along(node: Node) -> None:
     node.benchmark({"name": "prepare"}, files={"run.py": ""})
-    node.boot(expires_at=int(time.time()) - 299 + 3)
-    node.registration()
-    assert node.over(60) == 1
-    assert "has expired" in node.console()
+    for seconds in (4, 16, 64, 256):  # a busy machine may take longer to boot it
+        node.boot(expires_at=int(time.time()) - GRACE_SECONDS + seconds)
+        assert node.over() == 1
+        assert "has expired" in node.console()
+        if key(f"nodes/{ID}.json") in node.account.objects:
+            break
     told = {**node.registration(), **json.loads(node.account.objects.get(key(f"phases/prepare/{ID}.json"), b"{}"))}
     assert "shutting down" in (told.get("reason") or told.get("error") or ""), "it may have come before the first phase"
-
-
-def wait_for(condition: object, seconds: float = 90) -> None:
-    assert callable(condition)
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.05)

@@ -13,9 +13,10 @@ from typing import Any
 import botocore.session
 import pytest
 from hypothesis import HealthCheck, settings
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from local.pictures import camera
+from tests.patience import PAGE_PATIENCE_MS
 
 settings.register_profile(
     "troop",
@@ -61,5 +62,6 @@ def browser() -> Iterator[Browser]:
     """Chromium without a window: one for a worker, as there can be only one Playwright in a thread."""
     if camera.found() is None:
         pytest.fail("Chromium is missing: pages are tested in it. `make browser` installs it; TROOP_CHROMIUM names one")
+    expect.set_options(timeout=PAGE_PATIENCE_MS)
     with camera.browser() as found:
         yield found

@@ -9,6 +9,9 @@ from typing import Any
 PATIENCE = 300.0
 """Seconds that a test waits for an event. A fast machine never waits so long; only what never happens fails a test."""
 
+PAGE_PATIENCE_MS = 120_000
+"""Milliseconds that a page in Chromium has for what a test expects of it."""
+
 
 def eventually(look: Callable[[], Any], pause: float = 0.05) -> Any:
     """Returns the first truthy answer of ``look``, called every ``pause`` seconds.

@@ -18,6 +18,7 @@ from infra import ROOT
 from infra.acknowledgements import check
 from infra.settings import read_settings
 from infra.stack import TroopStack
+from tests.patience import PATIENCE
 from troop.errors import SettingsError
 
 CONTEXT: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]
@@ -49,7 +50,9 @@ def cli_synth(tmp_path_factory: pytest.TempPathFactory) -> Synthesised:
         **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOBODY_LISTENS),
     }
     command = [str(ROOT / "node_modules" / ".bin" / "cdk"), "synth", "--quiet", "--strict", "--output", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
     return Synthesised(done.returncode, done.stdout + done.stderr, folder)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from tests.machines import asl, expressions
 from tests.machines.asl import FILES, ROOT
+from tests.patience import PATIENCE
 
 each_machine = pytest.mark.parametrize("path", FILES, ids=lambda p: p.name.partition(".")[0])
 
@@ -26,7 +27,7 @@ def _lint(*paths: Path) -> tuple[int, str]:
     environment = {**os.environ, "PATH": f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     command = [str(ROOT / "node_modules" / ".bin" / "asl-validator")]
     command += [word for path in paths for word in ("--json-path", str(path))]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from cli.api import Answer
 from cli.proxy import Proxy
+from tests.patience import PATIENCE
 
 JSON = {"Content-Type": "application/json"}
 
@@ -49,7 +50,7 @@ class Running:
 
     def send(self, raw: bytes) -> Reply:
         """Whatever comes back for these bytes."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as connection:
             connection.sendall(raw)
             answer = b""
             while chunk := connection.recv(65536):

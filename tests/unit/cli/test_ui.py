@@ -8,7 +8,7 @@ import stat
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
-from queue import Empty, Queue
+from queue import Queue
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -19,6 +19,7 @@ from cli import ui
 from cli.doorway import Doorway
 from cli.errors import CliError, Exit
 from cli.page_server import PageServer
+from tests.patience import PAGE_PATIENCE_MS, PATIENCE
 from tests.unit.cli.page_world import Ahead, World, page_server, serving
 
 
@@ -50,7 +51,7 @@ def test_enter_makes_another_link_and_none_is_in_a_command_line(
     with Doorway() as doorway:
         server.used = doorway.used
         ui._links(server, doorway)
-        files = [path_of(opened.get(timeout=5)) for _ in range(2)]
+        files = [path_of(opened.get(timeout=PATIENCE)) for _ in range(2)]
         folder = files[0].parent
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
@@ -62,7 +63,7 @@ def test_enter_makes_another_link_and_none_is_in_a_command_line(
         assert [file.exists() for file in files] == [False, True]
         assert [server.redeem(ticket) for ticket in tickets] == [True, True, False, True]
         ui._show(server, doorway)
-        assert path_of(opened.get(timeout=5)).is_file()
+        assert path_of(opened.get(timeout=PATIENCE)).is_file()
     assert not folder.exists()
 
 
@@ -71,8 +72,9 @@ def test_the_file_leads_a_browser_in(browser: Browser, opened: Queue[str]) -> No
     with serving(page_server(world, Ahead(world, "web"), [])) as server, Doorway() as doorway:
         server.used = doorway.used
         ui._show(server, doorway)
-        address = opened.get(timeout=5)
+        address = opened.get(timeout=PATIENCE)
         page = browser.new_page()
+        page.set_default_timeout(PAGE_PATIENCE_MS)
         page.goto(address)
         expect(page.get_by_role("heading", name="Units")).to_be_visible()
         assert not path_of(address).exists()
@@ -84,8 +86,7 @@ def test_without_a_browser_the_link_is_printed(
 ) -> None:
     ui._show(server, None)
     assert server.address in capsys.readouterr().out
-    with pytest.raises(Empty):
-        opened.get(timeout=0.1)
+    assert opened.empty()
 
 
 def test_without_a_place_for_the_file_no_browser_is_opened_and_the_link_printed(

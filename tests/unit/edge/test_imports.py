@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
+
 FUNCTIONS = Path(__file__).parents[3] / "functions"
 THAT_MAY = {"api", "report"}
 """Import pydantic: what callers send, and what a report consists of, is validated by it."""
@@ -20,7 +22,7 @@ OTHERS = sorted({path.stem for path in (FUNCTIONS / "handlers").glob("[!_]*.py")
 def test_workflow_functions_import_neither_pydantic_nor_the_x_ray_sdk(name: str) -> None:
     program = f"import json, sys, handlers.{name}; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=FUNCTIONS, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", program], cwd=FUNCTIONS, capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     modules = set(json.loads(done.stdout))
     assert "aws_lambda_powertools" in modules

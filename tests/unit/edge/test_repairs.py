@@ -63,7 +63,7 @@ def test_what_schedules_could_not_deliver_is_dropped_after_half_an_hour(
 
 def test_until_then_it_stays_so_that_somebody_is_told(deployed: Deployed, capsys: pytest.CaptureFixture[str]) -> None:
     send(deployed.queue, {"calendar": "default"}, **OURS)
-    deployed.account.clock.moment = datetime.now(UTC) + timedelta(minutes=29)
+    deployed.account.clock.moment = datetime.now(UTC) + timedelta(minutes=20)
     assert "dead-letters" in watchdog.handler({}, CONTEXT)["failing"]
     assert waiting(deployed.queue) == 1
     assert not [values for _, values in written(capsys) if "Repairs" in values]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, Request
 
+from tests.patience import PAGE_PATIENCE_MS, eventually
 from tests.unit.report import sample_comparisons as comparisons
 from tests.unit.report import sample_reports as samples
 from troop.report.assets import chart_script
@@ -52,6 +53,7 @@ def opened(browser: Browser, pages: Path) -> Opened:
     @cache
     def open_(name: str, width: int = 375) -> Page:
         page = browser.new_page(viewport={"width": width, "height": 900})
+        page.set_default_timeout(PAGE_PATIENCE_MS)
         told: list[str] = []
 
         def dismissed(dialog: Dialog) -> None:
@@ -143,12 +145,11 @@ def test_in_the_dark_page_and_charts_change_at_once(study: Page) -> None:
     look = "() => [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
     light, drawn = study.evaluate(look), lines(study, "#latency-chart")
     study.emulate_media(color_scheme="dark")
-    study.wait_for_timeout(50)
-    dark, redrawn = study.evaluate(look), lines(study, "#latency-chart")
+    eventually(lambda: not set(drawn) & set(lines(study, "#latency-chart")))
+    dark = study.evaluate(look)
     study.emulate_media(color_scheme="light")
     assert dark[0] != light[0]
     assert dark[1] != light[1]
-    assert not set(drawn) & set(redrawn)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -216,6 +217,7 @@ def test_of_very_many_cells_a_few_are_drawn_and_all_can_be(opened: Opened) -> No
 
 def test_without_scripts_the_tables_are_there_and_the_reader_is_told(browser: Browser, pages: Path) -> None:
     page = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 900}).new_page()
+    page.set_default_timeout(PAGE_PATIENCE_MS)
     page.goto((pages / "study.html").as_uri())
     assert page.get_by_text("Charts are drawn by JavaScript").is_visible()
     assert page.locator("table.results").is_visible()
@@ -248,6 +250,7 @@ SPREAD = """chart => {
 
 def test_a_phone_that_is_turned_has_room_for_the_ratios_both_ways(browser: Browser, pages: Path) -> None:
     page = browser.new_page(viewport={"width": 860, "height": 375})
+    page.set_default_timeout(PAGE_PATIENCE_MS)
     page.goto((pages / "compared.html").as_uri())
     page.wait_for_selector("html[data-drawn]")
     chart = page.locator("#ratio-chart svg")

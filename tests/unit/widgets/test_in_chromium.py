@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from playwright.sync_api import Browser
 
+from tests.patience import PAGE_PATIENCE_MS
 from tests.unit.widgets import build
 from troop.chaos.events import Status
 from troop.widgets.page import page
@@ -18,6 +19,7 @@ def test_a_long_name_leaves_what_stands_beside_it_readable(browser: Browser) -> 
     long = build.event(Status.UNRECOVERED, LONG, group=LONG, detail=f"{LONG} has 2 of 3 in service")
     view = replace(build.events_view(), events=[build.event(Status.RECOVERED), long])
     seen = browser.new_page(viewport={"width": 900, "height": 600})
+    seen.set_default_timeout(PAGE_PATIENCE_MS)
     seen.set_content(CONSOLE + page(view, build.frame()))
     first = seen.locator("tbody tr").first
     box = first.bounding_box()

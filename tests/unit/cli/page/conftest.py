@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from cli.page_server import PageServer
+from tests.patience import PAGE_PATIENCE_MS
 from tests.unit.cli.page_world import Ahead, World, page_server, serving
 
 
@@ -25,6 +26,10 @@ class Looking:
     def go(self, view: str) -> Page:
         self.page.goto(f"{self.server.address}/#/{view}")
         return self.page
+
+    def has_asked(self, path: str, times: int, since: int) -> bool:
+        """Whether the page has asked for a path so many times, after the first ``since`` calls."""
+        return [call[1] for call in self.world.calls[since:]].count(path) >= times
 
     def changes(self) -> list[tuple[str, str, Any]]:
         return [call for call in self.world.calls if call[0] != "GET"]
@@ -43,7 +48,7 @@ def looking(browser: Browser, world: World) -> Iterator[Looking]:
     with serving(page_server(world, Ahead(world, "web", "api/orders", "ledger"), [])) as server:
         context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB", timezone_id="UTC")
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PAGE_PATIENCE_MS)
         looking = Looking(page, server, world)
         page.on("pageerror", lambda error: looking.errors.append(str(error)))
         page.on("console", lambda m: looking.errors.append(m.text) if "Content Security" in m.text else None)

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import FloatRect, Locator, expect
 
 from cli.api import Answer
+from tests.patience import PATIENCE
 from tests.unit.cli.page.conftest import SETTLED, Looking
 
 
@@ -98,7 +99,7 @@ def test_nothing_is_fired_twice(looking: Looking, monkeypatch: pytest.MonkeyPatc
 
     def slow(method: str, *rest: Any) -> Answer:
         if method == "PATCH":
-            answering.wait(10)
+            answering.wait(PATIENCE)
         return request(method, *rest)
 
     monkeypatch.setattr(looking.world, "request", slow)

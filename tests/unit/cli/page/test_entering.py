@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from cli.api import Answer, UnreachableError
+from tests.patience import PAGE_PATIENCE_MS
 from tests.unit.cli.page.conftest import Looking
 
 SAID: list[tuple[Answer | Exception, str]] = [
@@ -49,6 +50,7 @@ def test_a_server_that_was_started_anew_or_is_gone_is_told(looking: Looking) -> 
 
 def test_nobody_gets_in_without_the_link(looking: Looking, browser: Browser) -> None:
     stranger = browser.new_context().new_page()
+    stranger.set_default_timeout(PAGE_PATIENCE_MS)
     stranger.goto(f"{looking.server.address}/#/units")
     expect(stranger.get_by_role("heading", name="Open the link once more")).to_be_visible()
     stranger.goto("about:blank")
@@ -62,5 +64,6 @@ def test_another_tab_and_a_reload_need_no_other_link(looking: Looking) -> None:
     expect(looking.page.get_by_role("heading", name="Units")).to_be_visible()
     assert "ticket" not in looking.page.url
     other = looking.page.context.new_page()
+    other.set_default_timeout(PAGE_PATIENCE_MS)
     other.goto(f"{looking.server.address}/#/calendar")
     expect(other.get_by_role("heading", name="Calendar")).to_be_visible()

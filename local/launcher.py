@@ -9,12 +9,13 @@ Nothing it started is left when the block ends, on Ctrl-C or SIGTERM, or after t
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import threading
 import types
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ from botocore.config import Config
 from .deployment import Deployer
 from .process import AccountProcess, Progress, keep_logs_only, new_run_directory
 from .project import ROOT, check_set_up
+
+_ANSWER_SECONDS = 120
+"""The longest that the account takes to answer where many other processes run."""
 
 
 def _silent(_message: str) -> None:
@@ -35,7 +39,8 @@ class LocalAccount:
 
     `name`: begins the name of the run directory under `.local/`. `processes`: whether instances are processes.
     `notice_seconds`: how long a group takes to notice that an instance is gone. `wait_scale`: what Wait states of state
-    machines are multiplied by, as instances boot in seconds. `progress`: told what happens.
+    machines are multiplied by, as instances boot in seconds. `secret`: what CloudFormation generates where a template
+    wants a secret, as Troop's does for its salt; a random one if empty. `progress`: told what happens.
     Entering raises NotSetUpError or AccountError.
     """
 
@@ -46,10 +51,16 @@ class LocalAccount:
         processes: bool = True,
         notice_seconds: float = 1.5,
         wait_scale: float = 0.05,
+        secret: str = "",
         progress: Progress = _silent,
     ) -> None:
         self._name = name
-        self._settings = {"processes": processes, "notice_seconds": notice_seconds, "wait_scale": wait_scale}
+        self._settings = {
+            "processes": processes,
+            "notice_seconds": notice_seconds,
+            "wait_scale": wait_scale,
+            "secret": secret,
+        }
         self._progress = progress
         self._previous_handler: Any = None
 
@@ -171,8 +182,18 @@ class LocalAccount:
         """From now on an instance's metadata says that EC2 expects an interruption."""
         self._call("POST", "rebalance", {"id": instance_id})
 
+    @contextlib.contextmanager
+    def transitions_held(self) -> Iterator[None]:
+        """Inside the block what a call has begun does not end: instances go on shutting down, groups do not notice that
+        they have lost one, and go on being deleted."""
+        self._call("POST", "hold")
+        try:
+            yield
+        finally:
+            self._call("POST", "release")
+
     def _call(self, method: str, endpoint: str, given: Mapping[str, Any] | None = None) -> Any:
         body = json.dumps(given).encode() if given is not None else None
         request = urllib.request.Request(self._control + endpoint, data=body, method=method)
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=_ANSWER_SECONDS) as answer:
             return json.load(answer)

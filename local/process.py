@@ -20,6 +20,8 @@ from .project import ACCOUNT_PYTHON, NODE_AWS, ROOT, STATE, tool_environment
 
 Progress = Callable[[str], None]
 _KEPT_RUNS = 3
+_START_SECONDS, _STOP_SECONDS = 300, 30
+"""For a machine on which many other processes run. An account of its own starts and stops in seconds."""
 
 
 class AccountError(RuntimeError):
@@ -77,7 +79,7 @@ class AccountProcess:
         assert self._process is not None
         return self._process.pid
 
-    def start(self, progress: Progress, timeout: float = 60) -> Started:
+    def start(self, progress: Progress, timeout: float = _START_SECONDS) -> Started:
         """Returns when every service answers. AccountError if that does not happen in time (seconds)."""
         environment = {
             **tool_environment(),
@@ -128,13 +130,13 @@ class AccountProcess:
         try:
             context = ssl.create_default_context(cafile=certificate)
             url = exports["AWS_ENDPOINT_URL"] + "/_ministack/health"
-            with urllib.request.urlopen(url, context=context, timeout=1) as answer:
+            with urllib.request.urlopen(url, context=context, timeout=10) as answer:
                 answer.read()
         except OSError:
             return None
         return Started(exports, account["control"], account["runner"])
 
-    def stop(self, timeout: float = 10) -> None:
+    def stop(self, timeout: float = _STOP_SECONDS) -> None:
         """Ends the account, its workers and its instances; AccountError if any is left after `timeout` seconds."""
         process = self._process
         if process is None:

@@ -11,6 +11,7 @@ from werkzeug.serving import make_server
 
 from .config import Config
 from .control import Control
+from .delays import Delays
 from .gate import Environ, Gate, StartResponse, WsgiApp
 from .host import Host
 from .interruptions import Interruptions
@@ -45,7 +46,8 @@ from .subjects import backend
 def serve(config: Config, host: Host) -> str:
     """Starts serving in background threads; the endpoint's URL."""
     lock = threading.RLock()
-    replacements = moto_replacement.Replacements(config.notice_seconds, lock)
+    delays = Delays(config.notice_seconds, lock)
+    replacements = moto_replacement.Replacements(delays, lock)
     interruptions = Interruptions(lock, config.wait_scale)
     if config.processes:
         moto_address.apply(host.address_for)
@@ -56,9 +58,9 @@ def serve(config: Config, host: Host) -> str:
     moto_launch.apply()
     moto_templates.apply()
     moto_weights.apply()
-    moto_termination.apply(config.notice_seconds, lock)
+    moto_termination.apply(delays)
     moto_spot.apply(interruptions.taken_back)  # after it: it knows better why an instance shuts down
-    moto_groups.apply(config.notice_seconds, lock, replacements.terminating)
+    moto_groups.apply(delays, replacements.terminating)
     moto_lifecycle.apply(host.is_ready, replacements.terminating, replacements.unhealthy)
     moto_replacement.apply(replacements)
     moto_refreshes.apply()
@@ -68,7 +70,7 @@ def serve(config: Config, host: Host) -> str:
     moto_spot_prices.apply()
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     gate = Gate(_mirroring(DomainDispatcherApplication(create_backend_app)), lock)
-    app = Offices(Metadata(Control(gate, host, lock, interruptions), backend("ec2"), lock, interruptions), lock)
+    app = Offices(Metadata(Control(gate, host, lock, interruptions, delays), backend("ec2"), lock, interruptions), lock)
     server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=MotoRequestHandler)
     threading.Thread(target=server.serve_forever, name="compute", daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}"

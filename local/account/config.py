@@ -19,6 +19,7 @@ class Config:
     `notice_seconds`: how long an Auto Scaling group takes to notice that an instance is gone, and how long an instance
     is shutting down. `aws`: the AWS CLI that instances find in their PATH.
     `wait_scale`: what the Wait states of state machines are multiplied by; instances boot in seconds here, not minutes.
+    `secret`: what CloudFormation generates where a template wants a secret; a random one if empty.
     """
 
     run: Path
@@ -26,6 +27,7 @@ class Config:
     processes: bool = True
     notice_seconds: float = 1.5
     wait_scale: float = 0.05
+    secret: str = ""
 
     @classmethod
     def from_environment(cls) -> Config:

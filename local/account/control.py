@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .decisions import log
+from .delays import Delays
 from .gate import Environ, StartResponse, WsgiApp
 from .host import Host
 from .interruptions import Interruptions
@@ -31,7 +32,9 @@ PREFIX = "/_account/"
 class Control:
     """WSGI middleware in front of the gate."""
 
-    def __init__(self, app: WsgiApp, host: Host, lock: threading.RLock, interruptions: Interruptions) -> None:
+    def __init__(
+        self, app: WsgiApp, host: Host, lock: threading.RLock, interruptions: Interruptions, delays: Delays
+    ) -> None:
         self._app = app
         self._lock = lock
         self._routes: dict[tuple[str, str], Callable[[dict[str, Any]], Any]] = {
@@ -42,6 +45,8 @@ class Control:
             ("POST", "scarcity"): lambda asked: scarcity.order(**asked),
             ("POST", "interrupt"): lambda asked: interruptions.order(asked["id"], asked["seconds"]),
             ("POST", "rebalance"): lambda asked: interruptions.recommend(asked["id"]),
+            ("POST", "hold"): lambda _: delays.hold(),
+            ("POST", "release"): lambda _: delays.release(),
         }
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:

@@ -55,7 +55,7 @@ def patch(config: Config) -> None:
     cloudformation_alarm.apply()
     cloudformation_custom.apply()
     cloudformation_schedule.apply()
-    cloudformation_secret.apply()
+    cloudformation_secret.apply(config.secret)
     cloudformation_ttl.apply()
     cloudformation_url.apply()
     cloudformation_queries.apply()

@@ -30,6 +30,8 @@ from pathlib import Path
 
 MARK = "TROOP_LOCAL_RUN"
 _PR_SET_PDEATHSIG = 1
+_END_SECONDS = 20
+"""The longest that the account, and what is killed, takes to end where many other processes run."""
 _CONSOLE_LIMIT = 1 << 20
 _CONSOLE_KEPT = 1 << 18
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -179,12 +181,12 @@ def marked_processes(mark: str) -> list[int]:
 def _sweep(account: int) -> None:
     """Waits until the account, this process's parent, is gone (it may still be starting workers), then kills all it
     has left behind."""
-    deadline = time.monotonic() + 3
+    deadline = time.monotonic() + _END_SECONDS
     while os.getppid() == account and time.monotonic() < deadline:
         time.sleep(0.02)
     if os.getppid() == account:
         _kill(account)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + _END_SECONDS
     while time.monotonic() < deadline and (left := marked_processes(os.environ[MARK])):
         for pid in left:
             _kill(pid)

@@ -19,7 +19,7 @@ from local.settings import DATA_BUCKET, local_settings
 from troop.tags import RUN_TAG
 
 COMMAND = ("bench", "run", "benchmarks/s3-range-read/benchmark.yaml", "--size", "smoke")
-SECONDS = 300
+SECONDS = 1200
 """The longest it may take, on the slowest of machines."""
 
 OBJECTS, OBJECT_BYTES = 24, 256 << 10

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from local.demo.groups import PORT, Groups, Member
 
-INTERVAL, TIME_OUT, MEMBERS_AGE = 0.1, 1.0, 1.0
+INTERVAL, TIME_OUT, MEMBERS_AGE = 0.1, 30.0, 1.0
+"""Seconds. Nobody waits for the time-out on an idle machine: a dead process refuses at once."""
 
 
 @dataclass
@@ -49,12 +50,16 @@ class Traffic:
 
     def _run(self, name: str) -> None:
         members: list[Member] = []
+        leaving: set[Member] = set()
         refreshed = 0.0
         for turn in itertools.count():
             if self._stop.wait(INTERVAL):
                 return
             if time.monotonic() - refreshed > MEMBERS_AGE:
-                members = [m for m in self._groups.members(name) if m.state == "InService"]
+                before, members = members, [m for m in self._groups.members(name) if m.state == "InService"]
+                here = {member.instance_id for member in members}
+                leaving |= {member for member in before if member.instance_id not in here}
+                leaving -= {member for member in leaving if self._is_dead(name, member)}
                 refreshed = time.monotonic()
             if members:
                 self._send(name, members[turn % len(members) :] + members[: turn % len(members)])
@@ -64,9 +69,7 @@ class Traffic:
         for attempt, member in enumerate(order):
             answered_by = ask(member.address)
             if answered_by is None:
-                if tally.by_instance.get(member.instance_id) and member.instance_id not in tally.unreachable:
-                    tally.unreachable.add(member.instance_id)
-                    self._on_death(name, member.instance_id)
+                self._note_death(name, member)
                 continue
             tally.answered += 1
             tally.rerouted += attempt > 0
@@ -74,6 +77,19 @@ class Traffic:
             tally.last_answer[answered_by] = time.monotonic()
             return
         tally.failed += 1
+
+    def _is_dead(self, name: str, member: Member) -> bool:
+        """Asks a member that has left its group, which may have happened between two requests to it."""
+        is_dead = ask(member.address) is None
+        if is_dead:
+            self._note_death(name, member)
+        return is_dead
+
+    def _note_death(self, name: str, member: Member) -> None:
+        tally = self.tallies[name]
+        if tally.by_instance.get(member.instance_id) and member.instance_id not in tally.unreachable:
+            tally.unreachable.add(member.instance_id)
+            self._on_death(name, member.instance_id)
 
 
 def ask(address: str) -> str | None:

@@ -17,7 +17,7 @@ from typing import Any
 from cli.api import UnreachableError
 from local.launcher import LocalAccount
 from local.simulated_nodes import Fault, FaultKind, SimulatedNodes
-from tests.e2e.conftest import Deployment, eventually
+from tests.e2e.conftest import BUSY, Deployment, eventually
 from troop import moments
 from troop.bench import names
 from troop.tags import DEPLOYMENT_TAG, RUN_TAG
@@ -25,7 +25,7 @@ from troop.tags import DEPLOYMENT_TAG, RUN_TAG
 EXHAUSTIVE = bool(os.environ.get("TROOP_EXHAUSTIVE"))
 """Whether runs are stopped in every state and cut off at every call: minutes more, which ``make test-all`` takes."""
 
-LONG = 240
+LONG = BUSY
 """Seconds after which something that is waited for will not happen any more, on the slowest of machines."""
 
 SELDOM = 0.7

@@ -14,10 +14,19 @@ import pytest
 from local.demo.deployment_view import RUNNING, DeploymentView
 from local.demo.groups import Groups
 from local.launcher import LocalAccount
-from local.settings import local_settings
+from local.settings import open_settings, salt_for
+from tests.patience import PATIENCE
 
 HERE = Path(__file__).parent
 NEVER = "cron(0 0 1 1 ? 2099)"
+
+DUE = {
+    "terminations": ("leashed-web", "tick-alarmed", "tick-calm", "tick-drained", "tick-lost", "tick-small",
+                     "tick-protected", "tick-later"),
+    "interfaces": ("cli-web", "cli/ledger", "contract-web", "contract-db"),
+    "fleets": ("ui-web", "ui/ledger"),
+}  # fmt: skip
+"""Worker -> the units whose rolls are due at any tick, for as long as the tests take."""
 
 
 WORKERS = {
@@ -52,7 +61,7 @@ class Deployment:
     """A deployment in the local account, its groups, and ticks at will; without benchmarks unless asked for them."""
 
     def __init__(self, account: LocalAccount, name: str, **settings: Any) -> None:
-        context = local_settings(datetime.now(UTC)) | {"troop:deployment": name, "troop:benchmarks": False}
+        context = open_settings(datetime.now(UTC)) | {"troop:deployment": name, "troop:benchmarks": False}
         context |= {f"troop:{key}": value for key, value in settings.items()}
         self.account = account
         self.name = name
@@ -95,7 +104,7 @@ class Deployment:
             seen: dict[str, Any] = self.states.describe_execution(executionArn=arn)
             return None if seen["status"] == RUNNING else seen
 
-        found: dict[str, Any] = eventually(look, 90)
+        found: dict[str, Any] = eventually(look, BUSY)
         return found
 
     def event(self, unit: str) -> dict[str, Any] | None:
@@ -139,7 +148,7 @@ class Deployment:
         """Lets the watchdog's own schedule call it once, in a moment; back when it has written its metrics."""
         before = len(self.watchdog_lines())
         self._call_once("Watchdog")
-        eventually(lambda: len(self.watchdog_lines()) > before or None, 30)
+        eventually(lambda: len(self.watchdog_lines()) > before or None, BUSY)
 
     def sweep(self) -> None:
         """Lets the sweep's own schedule call it once, in a moment."""
@@ -182,7 +191,7 @@ class Deployment:
         return [json.loads(message) for message in events if part in message]
 
 
-BUSY = 180
+BUSY = 2 * PATIENCE
 """Seconds that anything may take where much else is going on: only what never comes should fail a test."""
 
 
@@ -198,7 +207,8 @@ def eventually(look: Callable[[], Any], seconds: float, pause: float = 0.2) -> A
 
 @pytest.fixture(scope="session")
 def account() -> Iterator[LocalAccount]:
-    with LocalAccount("e2e") as account:
+    units = [*DUE["terminations"], *DUE["interfaces"]]
+    with LocalAccount("e2e", secret=salt_for(units, datetime.now(UTC))) as account:
         yield account
 
 
@@ -207,7 +217,8 @@ def lasting_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A :class:`tests.e2e.benches.Bench` in an account of its own, for all modules; fleets boot in :func:`bench`."""
     from tests.e2e.benches import Bench  # it needs this module
 
-    with LocalAccount("fleets", processes=False, notice_seconds=0.3, wait_scale=0.1) as account:
+    salt = salt_for(DUE["fleets"], datetime.now(UTC))
+    with LocalAccount("fleets", processes=False, notice_seconds=0.3, wait_scale=0.1, secret=salt) as account:
         yield Bench(Deployment(account, "Fleets", benchmarks=True), tmp_path_factory.mktemp("orders"))
 
 

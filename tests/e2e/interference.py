@@ -29,7 +29,7 @@ from typing import Any
 from botocore.client import BaseClient
 
 ORDERS = Path(os.environ["TROOP_TEST_ORDERS"])
-LONGEST_PAUSE = 120
+LONGEST_PAUSE = 600
 A_DAY = 86_400
 READS = ("Describe", "Get", "Head", "List", "Query", "Scan", "BatchGet")
 

@@ -172,7 +172,7 @@ def test_the_page_is_got_without_rights_to_s3_and_shown_not_kept(
     leads = deployment.view.api.get(f"benchmarks/{run}/report")
     assert leads.status == 302
     trusted = deployment.account.exports["AWS_CA_BUNDLE"]
-    answer = requests.get(leads.headers["Location"], verify=trusted, timeout=60)
+    answer = requests.get(leads.headers["Location"], verify=trusted, timeout=LONG)
     assert (answer.status_code, answer.content) == (200, page.read_bytes())
     assert answer.headers["Content-Type"].startswith("text/html")
     assert answer.headers["Content-Disposition"].startswith("inline")

@@ -15,7 +15,7 @@ import pytest
 from cli.errors import Exit
 from local.launcher import LocalAccount
 from local.project import BIN
-from tests.e2e.conftest import Deployment
+from tests.e2e.conftest import BUSY, Deployment
 
 NAME = "Commanded"
 WEB, LEDGER = "cli-web", "cli/ledger"
@@ -51,7 +51,7 @@ class Command:
             input=given,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=BUSY,
             check=False,
         )
         assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
@@ -213,10 +213,10 @@ def test_the_proxy_serves_programs_that_cannot_sign(troop: Command) -> None:
         file = Path(header_file.removeprefix("@"))
         name, _, token = file.read_text().strip().partition(": ")
         request = urllib.request.Request(address, headers={name: token})
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=BUSY) as answer:
             assert "events" in json.load(answer)
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=BUSY)
         process.communicate()
     assert not file.exists()

@@ -12,7 +12,7 @@ import requests
 
 from local.launcher import LocalAccount
 from local.project import NODE_AWS
-from tests.e2e.conftest import Deployment, eventually
+from tests.e2e.conftest import BUSY, Deployment, eventually
 from tests.runbook import script_of_halt
 
 UNIT = "leashed-web"
@@ -112,7 +112,7 @@ def _over(deployment: Deployment, id: str) -> dict[str, Any]:
         event: dict[str, Any] = deployment.view.api.get(f"events/{id}").body
         return None if event["status"] in ("CLAIMED", "TERMINATED") else event
 
-    found: dict[str, Any] = eventually(look, 90)
+    found: dict[str, Any] = eventually(look, BUSY)
     return found
 
 
@@ -120,7 +120,7 @@ def test_the_api_answers_only_signed_requests(deployment: Deployment) -> None:
     answers = {path: deployment.view.api.get(path).status for path in ("events", "events/2026-01-01~nobody")}
     assert answers == {"events": 200, "events/2026-01-01~nobody": 404}
     url, trusted = deployment.outputs["ApiUrl"], deployment.account.exports["AWS_CA_BUNDLE"]
-    assert requests.get(f"{url}events", verify=trusted, timeout=60).status_code == 403
+    assert requests.get(f"{url}events", verify=trusted, timeout=BUSY).status_code == 403
 
 
 def test_bad_parameters_are_refused_with_what_is_allowed(deployment: Deployment) -> None:

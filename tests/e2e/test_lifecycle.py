@@ -12,6 +12,7 @@ import pytest
 from cli.errors import Exit
 from local.launcher import LocalAccount
 from local.project import ROOT
+from tests.e2e.conftest import BUSY
 
 KEPT, THROWN = "Kept", "Thrown"
 
@@ -32,7 +33,7 @@ class Lifecycle:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=180,
+            timeout=2 * BUSY,
             check=False,
         )
         assert done.returncode == code, done.stdout + done.stderr

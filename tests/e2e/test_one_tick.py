@@ -17,6 +17,7 @@ from local.launcher import LocalAccount
 from tests.e2e.conftest import BUSY, Deployment, eventually
 from tests.e2e.hearing import Heard, listen_to_the_bus, listen_to_the_topic
 from tests.e2e.roles import UNOBSERVED, allowed, as_role, role_name, role_of
+from troop import moments
 from troop.aws.chaos.event_items import to_item
 from troop.chaos.events import Event, Status
 
@@ -42,7 +43,7 @@ def user_data_that_boots_only(times: int, folder: Path) -> bytes:
 
 @pytest.fixture(scope="module")
 def deployment(account: LocalAccount, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    deployment = Deployment(account, "OneTick", recovery_timeout_minutes=1, max_in_flight=5)
+    deployment = Deployment(account, "OneTick", max_in_flight=5)
     deployment.bus = listen_to_the_bus(deployment)  # type: ignore[attr-defined]
     deployment.news = listen_to_the_topic(deployment)  # type: ignore[attr-defined]
     cloudwatch = account.client("cloudwatch")
@@ -75,10 +76,28 @@ def deployment(account: LocalAccount, tmp_path_factory: pytest.TempPathFactory) 
     for name in NAMES:
         deployment.groups.await_in_service(name, 2, BUSY)
     deployment.before = {name: deployment.ids(name) for name in NAMES}  # type: ignore[attr-defined]
-    assert deployment.tick()["status"] == "SUCCEEDED"
+    tick = deployment.start_tick()
+    _let_time_pass(deployment, LOST)
+    assert deployment.ended(tick)["status"] == "SUCCEEDED"
     yield deployment
     for name in NAMES:
         deployment.groups.delete(name)
+
+
+def _let_time_pass(deployment: Deployment, unit: str) -> None:
+    """Moves the termination of a unit an hour back, which is longer than a group may take to recover."""
+
+    def terminated() -> dict[str, Any] | None:
+        event = deployment.event(unit)
+        return event if event and event["status"] == "TERMINATED" else None
+
+    event = eventually(terminated, BUSY)
+    deployment.dynamodb.update_item(
+        TableName=deployment.outputs["EventsTable"],
+        Key={"event_id": {"S": event["event_id"]}},
+        UpdateExpression="SET terminated_at = :then",
+        ExpressionAttributeValues={":then": {"S": moments.iso(datetime.now(UTC) - timedelta(hours=1))}},
+    )
 
 
 def _policy(deployment: Deployment, unit: str, **attributes: Any) -> None:
@@ -209,7 +228,7 @@ def test_what_was_left_behind_is_swept_up_without_a_tick(deployment: Deployment)
         found = {status: (deployment.event(f"left-{status}") or {})["status"] for status in left}
         return True if found == {status: status for status in left} else None
 
-    eventually(swept, 60)
+    eventually(swept, BUSY)
     counter = deployment.dynamodb.get_item(
         TableName=deployment.outputs["StateTable"], Key={"key": {"S": "in-flight"}}, ConsistentRead=True
     )
@@ -353,7 +372,7 @@ def _on_demand(deployment: Deployment) -> None:
     claimed = ask("POST", "terminations", body={"group": CALM, "idempotency_key": "for-the-test"})
     assert claimed.status == 202, claimed
     path = f"events/{claimed.body['id']}"
-    eventually(lambda: ask("GET", path).body["status"] == "RECOVERED" or None, 60)
+    eventually(lambda: ask("GET", path).body["status"] == "RECOVERED" or None, BUSY)
 
 
 def _leashed_tick(deployment: Deployment) -> None:

@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from local.project import ROOT
 from tests.e2e.benches import LONG, Bench
+from tests.patience import PAGE_PATIENCE_MS
 
 WEB, LEDGER = "ui-web", "ui/ledger"
 
@@ -52,9 +53,9 @@ def page(browser: Browser, bench: Bench, groups: None, tmp_path_factory: pytest.
             shoot(page, Path(os.environ["TROOP_SHOTS"]))
         page.context.close()
     finally:
-        expect.set_options(timeout=5_000)
+        expect.set_options(timeout=PAGE_PATIENCE_MS)
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=LONG)
         process.communicate()
 
 

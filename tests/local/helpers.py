@@ -5,17 +5,18 @@ from __future__ import annotations
 import base64
 import io
 import json
-import time
 import uuid
 import zipfile
-from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from botocore.exceptions import ClientError
 
 from local.launcher import LocalAccount
+from tests.patience import eventually
 
 ZONE = "Asia/Kathmandu"
 """5:45 ahead: neither its hour nor its minute is UTC's."""
@@ -33,13 +34,8 @@ def code(error: pytest.ExceptionInfo[ClientError]) -> str:
     return str(error.value.response["Error"]["Code"])
 
 
-def eventually(look: Callable[[], Any], seconds: float = 60) -> Any:
-    """The first truthy answer of `look`; the time is for a machine that has much else to do."""
-    deadline = time.monotonic() + seconds
-    while not (answer := look()):
-        assert time.monotonic() < deadline, f"not within {seconds} s"
-        time.sleep(0.05)
-    return answer
+WAITS = '#!/bin/sh\nuntil [ -e go ]; do sleep 0.05; done\ntouch "$READY_FILE"\nexec sleep infinity\n'
+"""A script of an instance that boots when :meth:`Fleet.boot` lets it."""
 
 
 class World:
@@ -92,7 +88,7 @@ class World:
             aws_session_token=issued["SessionToken"],
         )
 
-    def function(self, body: str, role: str | None = None, timeout: int = 20) -> str:
+    def function(self, body: str, role: str | None = None, timeout: int = 300) -> str:
         """ARN of a function whose module is `body` and defines `handler`."""
         archive = io.BytesIO()
         with zipfile.ZipFile(archive, "w") as packed:
@@ -203,6 +199,18 @@ class Fleet:
     def directory(self, instance_id: str) -> Path:
         return next(Path(one["directory"]) for one in self.account.instances() if one["id"] == instance_id)
 
+    def boot(self, group: str, size: int) -> dict[str, str]:
+        """Lets a group's instances boot, which run :data:`WAITS`; the members once `size` of them are in service."""
+
+        def look() -> dict[str, str] | None:
+            waiting = self.members(group)
+            for one in self.account.instances():
+                if one["id"] in waiting:
+                    (Path(one["directory"]) / "go").touch()
+            return self._if_in_service(group, size)
+
+        return dict(eventually(look))
+
 
 class Scheduled:
     """A state machine and the schedules that start it."""
@@ -232,6 +240,17 @@ class Scheduled:
             Target=target,
             **more,
         )
+
+    def soon(self, name: str, role: str | None = None, **more: Any) -> str:
+        """Creates a schedule for a moment ahead, in :data:`ZONE`; its name. A moment that has passed by the time the
+        schedule is there would never come, so a busy machine gets a later one, under another name."""
+        for ahead in (1.5, 6, 24, 96):
+            numbered, moment = f"{name}-{ahead:g}", datetime.now(UTC) + timedelta(seconds=ahead)
+            expression = f"at({moment.astimezone(ZoneInfo(ZONE)):%Y-%m-%dT%H:%M:%S})"
+            self.create(numbered, expression, role, ScheduleExpressionTimezone=ZONE, **more)
+            if datetime.now(UTC) < moment.replace(microsecond=0):
+                return numbered
+        raise AssertionError("a schedule takes longer to create than a minute and a half")
 
     def inputs(self) -> dict[str, list[dict[str, Any]]]:
         """Name of a schedule -> the inputs of the executions it has started, with the moment of their start."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .helpers import Fleet, World, eventually, unique
+from tests.patience import eventually
+
+from .helpers import Fleet, World, unique
 
 
 def deploy(world: World, resources: dict[str, Any]) -> tuple[str, dict[str, Any]]:

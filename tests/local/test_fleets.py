@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from .helpers import Fleet, World, code, eventually, unique
+from tests.patience import eventually
 
-TALKS = "#!/bin/sh\necho booted as $INSTANCE_ID\nexec sleep infinity\n"
+from .helpers import Fleet, World, code, unique
+
+TALKS = "#!/bin/sh\necho booted as $INSTANCE_ID\ntouch $READY_FILE\nexec sleep infinity\n"
 
 
 def image(fleet: Fleet, world: World, architecture: str) -> dict[str, Any]:
@@ -203,15 +205,16 @@ def test_what_is_deleted_is_gone_in_the_order_of_aws(world: World, fleet: Fleet)
     with pytest.raises(ClientError) as full:
         groups.delete_auto_scaling_group(AutoScalingGroupName=run.name)
     assert code(full) == "ResourceInUse"
-    for _ in range(2):
-        groups.delete_auto_scaling_group(AutoScalingGroupName=run.name, ForceDelete=True)
-    assert fleet.describe(run.name)["Status"] == "Delete in progress"
-    assert set(fleet.members(run.name).values()) == {"Terminating"}
-    assert len(run.instances("shutting-down")) == 2
-    assert len(run.volumes()) == 4
-    with pytest.raises(ClientError) as used:
-        run.ec2.delete_security_group(GroupId=run.security_group)
-    assert code(used) == "DependencyViolation"
+    with fleet.account.transitions_held():
+        for _ in range(2):
+            groups.delete_auto_scaling_group(AutoScalingGroupName=run.name, ForceDelete=True)
+        assert fleet.describe(run.name)["Status"] == "Delete in progress"
+        assert set(fleet.members(run.name).values()) == {"Terminating"}
+        assert len(run.instances("shutting-down")) == 2
+        assert len(run.volumes()) == 4
+        with pytest.raises(ClientError) as used:
+            run.ec2.delete_security_group(GroupId=run.security_group)
+        assert code(used) == "DependencyViolation"
     eventually(lambda: len(run.instances("terminated")) == 2)
     eventually(lambda: not groups.describe_auto_scaling_groups(Filters=run.filter)["AutoScalingGroups"])
     assert run.volumes() == run.interfaces() == []

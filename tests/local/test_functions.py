@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from .helpers import World
+from .helpers import World, unique
 
 
 def invoke(world: World, function: str, given: Any = None) -> Any:
@@ -38,9 +38,23 @@ def handler(event, context):
     assert answers[0] == {"errorMessage": str(answers[1]), "errorType": "ValueError"}
 
 
+MEETS = """
+import pathlib, tempfile, time, uuid
+def handler(event, context):
+    folder = pathlib.Path(tempfile.gettempdir()) / event
+    folder.mkdir(exist_ok=True)
+    (folder / uuid.uuid4().hex).touch()
+    while len(list(folder.iterdir())) < 2:
+        time.sleep(0.02)
+    return __file__
+"""
+"""Answers when it has been called twice, at the same time."""
+
+
 def test_code_is_unpacked_once(world: World) -> None:
-    function = world.function("import time\ndef handler(event, context):\n    time.sleep(0.5)\n    return __file__\n")
+    function = world.function(MEETS)
+    meeting = unique("meeting")
     with ThreadPoolExecutor(2) as pool:
-        files = [Path(answer) for answer in pool.map(lambda _: invoke(world, function), range(2))]
+        files = [Path(answer) for answer in pool.map(lambda _: invoke(world, function, meeting), range(2))]
     assert len(set(files)) == 2, "two environments"
     assert len({file.resolve() for file in files}) == 1

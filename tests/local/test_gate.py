@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from .helpers import Fleet, World, allow, eventually, unique
+from tests.patience import eventually
+
+from .helpers import Fleet, World, allow, unique
 
 GROUPED = {"Null": {"aws:ResourceTag/aws:autoscaling:groupName": "false"}}
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from .helpers import Fleet, code, eventually
+from tests.patience import eventually
 
-SLOW = '#!/bin/sh\nsleep 0.7\ntouch "$READY_FILE"\nexec sleep infinity\n'
+from .helpers import WAITS, Fleet, code
+
 NEVER = "#!/bin/sh\n# READY_FILE is never written\nexec sleep infinity\n"
 
 
@@ -24,9 +25,9 @@ def test_instances_are_spread_over_the_zones(fleet: Fleet) -> None:
 
 
 def test_an_instance_is_pending_until_it_is_ready(fleet: Fleet) -> None:
-    group = fleet.group(1, SLOW)
+    group = fleet.group(1, WAITS)
     assert list(fleet.members(group).values()) == ["Pending"]
-    (instance,) = fleet.in_service(group, 1)
+    (instance,) = fleet.boot(group, 1)
     shown = fleet.groups.describe_auto_scaling_instances(InstanceIds=[instance])["AutoScalingInstances"]
     assert [one["LifecycleState"] for one in shown] == ["InService"]
 
@@ -38,25 +39,27 @@ def test_pending_instances_count_as_launched(fleet: Fleet) -> None:
 
 
 def test_a_crash_is_noticed_after_a_while_and_the_instance_replaced(fleet: Fleet) -> None:
-    group = fleet.group(2, SLOW)
-    before = fleet.in_service(group, 2)
+    group = fleet.group(2, WAITS)
+    before = fleet.boot(group, 2)
     victim = next(iter(before))
-    answer = fleet.ec2.terminate_instances(InstanceIds=[victim])["TerminatingInstances"][0]
-    assert answer["CurrentState"]["Name"] == "shutting-down"
-    assert fleet.members(group) == before, "noticed at once"
-    assert fleet.instance(victim)["State"]["Name"] in ("shutting-down", "terminated")
+    with fleet.account.transitions_held():
+        answer = fleet.ec2.terminate_instances(InstanceIds=[victim])["TerminatingInstances"][0]
+        assert answer["CurrentState"]["Name"] == "shutting-down"
+        assert fleet.members(group) == before, "noticed at once"
+        assert fleet.instance(victim)["State"]["Name"] == "shutting-down"
     launched = eventually(lambda: fleet.members(group).keys() - before.keys())
     assert fleet.members(group).keys() == before.keys() - {victim} | launched
     assert fleet.members(group)[next(iter(launched))] == "Pending"
-    assert fleet.in_service(group, 2)
+    assert fleet.boot(group, 2)
 
 
 def test_an_orderly_termination_shows_as_terminating(fleet: Fleet) -> None:
     group = fleet.group(2)
     before = fleet.in_service(group, 2)
     victim = next(iter(before))
-    fleet.groups.terminate_instance_in_auto_scaling_group(InstanceId=victim, ShouldDecrementDesiredCapacity=False)
-    assert fleet.members(group)[victim] == "Terminating"
+    with fleet.account.transitions_held():
+        fleet.groups.terminate_instance_in_auto_scaling_group(InstanceId=victim, ShouldDecrementDesiredCapacity=False)
+        assert fleet.members(group)[victim] == "Terminating"
     eventually(lambda: victim not in fleet.members(group))
     assert fleet.in_service(group, 2)
 
@@ -157,13 +160,13 @@ def test_targets_are_healthy_when_their_instances_serve(fleet: Fleet) -> None:
         found = balancing.describe_target_health(TargetGroupArn=arn)["TargetHealthDescriptions"]
         return {one["Target"]["Id"]: one["TargetHealth"]["State"] for one in found}
 
-    group = fleet.group(1, SLOW, TargetGroupARNs=[arn])
+    group = fleet.group(1, WAITS, TargetGroupARNs=[arn])
     assert list(health().values()) == ["initial"]
-    (victim,) = fleet.in_service(group, 1)
+    (victim,) = fleet.boot(group, 1)
     assert health() == {victim: "healthy"}
     fleet.ec2.terminate_instances(InstanceIds=[victim])
     eventually(lambda: [one for one in health() if one != victim])
-    (replacement,) = fleet.in_service(group, 1)
+    (replacement,) = fleet.boot(group, 1)
     assert health() == {replacement: "healthy"}
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from .helpers import Fleet, eventually
+from tests.patience import PATIENCE, eventually
+
+from .helpers import Fleet
 
 WEB = """#!/bin/sh
 cat > serve.py <<'EOF'
@@ -43,19 +45,19 @@ def test_an_instance_answers_at_its_private_address_until_it_is_terminated(fleet
     for instance, address in addresses.items():
         assert address.startswith("127.")
         assert not address.startswith("127.0.")
-        with urllib.request.urlopen(f"http://{address}:8080/", timeout=2) as answer:
+        with urllib.request.urlopen(f"http://{address}:8080/", timeout=PATIENCE) as answer:
             assert answer.read().decode().strip() == instance
 
     def refused() -> bool:
         try:
-            urllib.request.urlopen(f"http://{addresses[first]}:8080/", timeout=2).close()
+            urllib.request.urlopen(f"http://{addresses[first]}:8080/", timeout=PATIENCE).close()
         except OSError:
             return True
         return False
 
     fleet.ec2.terminate_instances(InstanceIds=[first])
     eventually(refused)
-    urllib.request.urlopen(f"http://{addresses[second]}:8080/", timeout=2).close()
+    urllib.request.urlopen(f"http://{addresses[second]}:8080/", timeout=PATIENCE).close()
     replaced = eventually(lambda: fleet.members(group).keys() - addresses.keys())
     assert fleet.instance(replaced.pop())["PrivateIpAddress"] not in addresses.values()
 

@@ -8,14 +8,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from local import project
 from local.launcher import LocalAccount
+from tests.patience import PATIENCE, eventually
 
-from .helpers import Fleet, eventually
+from .helpers import Fleet, World
+from .test_cloudformation import deploy
 
 CHILD = """
 import json, signal, sys, time
@@ -28,7 +31,6 @@ with LocalAccount("killed") as account:
     fleet, world = Fleet(account), World(account)
     fleet.in_service(fleet.group(2, SCRIPT), 2)
     world.functions.invoke(FunctionName=world.function(SLOW, timeout=60), InvocationType="Event")
-    time.sleep(0.7)
     print(json.dumps({"run": str(account.run), "pid": account.pid}), flush=True)
     time.sleep(600)
 """
@@ -81,14 +83,17 @@ def _run_of(program: subprocess.Popen[str]) -> Path:
     return Path(json.loads(line)["run"])
 
 
+def _is_running(run: Path, words: str) -> bool:
+    return words in " ".join(running(run).values())
+
+
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGINT"])
 def test_nothing_is_left_when_the_launcher_ends(children: dict[str, Child], name: str) -> None:
     program, run = children[name]
-    commands = " ".join(running(run).values())
     for expected in ("local.account", "sleep 4243", "sleep 4244", "sleep 4245", "_worker.py"):
-        assert expected in commands
+        eventually(partial(_is_running, run, expected))
     program.send_signal(signal.Signals[name])
-    program.wait(30)
+    program.wait(PATIENCE)
     if name == "SIGKILL":
         eventually(lambda: not running(run))
     else:
@@ -128,8 +133,13 @@ def test_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         project.check_set_up()
 
 
-def test_instances_need_not_be_processes() -> None:
-    with LocalAccount("light", processes=False) as account:
+def test_instances_need_not_be_processes_nor_secrets_random() -> None:
+    with LocalAccount("light", processes=False, secret="no secret") as account:
+        secret = {"Type": "AWS::SecretsManager::Secret", "Properties": {"GenerateSecretString": {}}}
+        _, stack = deploy(World(account), {"Salt": secret})
+        (generated,) = [one["OutputValue"] for one in stack["Outputs"]]
+        salt = account.client("secretsmanager").get_secret_value(SecretId=generated)
+        assert salt["SecretString"] == "no secret"
         fleet = Fleet(account)
         members = fleet.in_service(fleet.group(20), 20)
         assert account.instances() == []

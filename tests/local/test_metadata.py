@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
+
 from .helpers import Fleet, World, allow, unique
 
 SCRIPT = """#!/bin/sh
@@ -51,13 +53,15 @@ class Node:
         url = f"{self.environment['AWS_EC2_METADATA_SERVICE_ENDPOINT']}/latest/{path}"
         sent = {f"X-aws-ec2-metadata-{name.replace('_', '-')}": value for name, value in headers.items()}
         try:
-            with urllib.request.urlopen(urllib.request.Request(url, method=method, headers=sent), timeout=5) as answer:
+            with urllib.request.urlopen(
+                urllib.request.Request(url, method=method, headers=sent), timeout=PATIENCE
+            ) as answer:
                 return str(answer.read().decode())
         except urllib.error.HTTPError as error:
             return str(error.code)
 
     def token(self) -> str:
-        return self.ask("api/token", "PUT", token_ttl_seconds="60")
+        return self.ask("api/token", "PUT", token_ttl_seconds="600")
 
 
 @pytest.fixture(scope="module")
@@ -79,10 +83,10 @@ def test_presigned_urls_are_signed_as_on_amazon_linux(node: Node) -> None:
     url = (node.home / "presigned").read_text().strip()
     assert "X-Amz-Algorithm=AWS4-HMAC-SHA256" in url
     context = ssl.create_default_context(cafile=node.environment["AWS_CA_BUNDLE"])
-    with urllib.request.urlopen(url, context=context, timeout=5) as answer:
+    with urllib.request.urlopen(url, context=context, timeout=PATIENCE) as answer:
         assert answer.read() == b"given"
     with pytest.raises(urllib.error.HTTPError, match="403"):
-        urllib.request.urlopen(url.replace("/given", "/hidden"), context=context, timeout=5)
+        urllib.request.urlopen(url.replace("/given", "/hidden"), context=context, timeout=PATIENCE)
 
 
 def test_it_tells_what_the_instance_is(node: Node) -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from local.settings import lasting_settings, local_settings
+from local.settings import lasting_settings, local_settings, open_settings, salt_for
 from troop.calendars import Calendar
-from troop.chaos.roll import last_due
+from troop.chaos.roll import due_at, last_due
 
 ZONES = st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=45)), ZoneInfo("America/Los_Angeles")])
 MOMENTS = st.datetimes(datetime(2024, 1, 1), datetime(2040, 1, 1), timezones=ZONES)  # noqa: DTZ001 - zones are added
@@ -68,3 +68,19 @@ def test_every_day_of_the_week_is_a_business_day(now: datetime) -> None:
 def test_the_moment_has_to_be_aware() -> None:
     with pytest.raises(ValueError, match="aware"):
         local_settings(datetime(2026, 1, 1))  # noqa: DTZ001 - that is the point
+
+
+UNITS = st.lists(st.text(min_size=1, max_size=8), max_size=4)
+
+
+@settings(max_examples=30)
+@given(MOMENTS, UNITS, st.integers(0, 119))
+def test_by_the_salt_for_some_units_all_of_them_are_due_for_two_hours(
+    now: datetime, units: list[str], minutes_later: int
+) -> None:
+    salt, later = salt_for(units, now).encode(), now.astimezone(UTC) + timedelta(minutes=minutes_later)
+    given = open_settings(later)["troop:calendars"]["default"]
+    calendar = Calendar("default", given["time_zone"], frozenset(range(7)), 0, minutes(given["close"]))
+    reading = calendar.at(later)
+    assert calendar.at(later + timedelta(hours=2)).closure is None
+    assert all(due_at(salt, reading.day, unit, calendar) <= later for unit in units)

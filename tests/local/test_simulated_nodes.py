@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from local.simulated_nodes import Fault, FaultKind, SimulatedNodes
+from tests.patience import eventually
 from troop.bench import names
 from troop.measure import summary
 
-from .helpers import Fleet, World, eventually, unique
+from .helpers import Fleet, World, unique
 
 RUN, CELL = "20261121-150312-1f0c9b2e", "c001"
 PHASES = [

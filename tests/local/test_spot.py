@@ -9,8 +9,9 @@ import pytest
 
 from agent.spot import Metadata
 from local.launcher import LocalAccount
+from tests.patience import PATIENCE, eventually
 
-from .helpers import Fleet, World, allow, eventually, unique
+from .helpers import Fleet, World, allow, unique
 from .test_launching import EC2, TAG, Launcher, launching, templates
 from .test_metadata import Node
 
@@ -98,12 +99,13 @@ def test_a_spot_instance_is_told_and_then_taken_back(account: LocalAccount, flee
     account.recommend_rebalance(node.id)
     assert json.loads(asked(rebalance))["noticeTime"].endswith("Z")
     assert asked(action) == "404"
-    account.interrupt(node.id, 1.0)
+    account.interrupt(node.id, PATIENCE)
     assert json.loads(asked(action))["action"] == "terminate"
     assert json.loads(seen.read(f"meta-data/{action}") or "") == json.loads(asked(action))
     assert seen.read("meta-data/instance-life-cycle") == "spot"
     assert seen.read("meta-data/there-is-none") is None
     assert fleet.instance(node.id)["State"]["Name"] == "running"
+    account.interrupt(node.id, 0)
     reasons = {}
 
     def is_over() -> bool:

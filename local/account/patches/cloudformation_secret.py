@@ -8,12 +8,20 @@ from typing import Any
 from ministack.services import secretsmanager
 from ministack.services.cloudformation import provisioners
 
+from ._wrap import wrap
 
-def apply() -> None:
+
+def apply(secret: str) -> None:
+    """`secret`: what is generated where a template wants a secret; random ones if empty."""
     handlers = provisioners._RESOURCE_HANDLERS["AWS::SecretsManager::Secret"]
     handlers["create"] = _answering_arn(handlers["create"])
     handlers["update"] = _answering_arn(_asked_by_arn(handlers["update"]))
     handlers["delete"] = _asked_by_arn(handlers["delete"])
+    if secret:
+
+        @wrap(provisioners, "_sm_secret_string")
+        def generate(original: Callable[..., str], properties: dict[str, Any]) -> str:
+            return secret if "GenerateSecretString" in properties else original(properties)
 
 
 def _answering_arn(provision: Callable[..., Any]) -> Callable[..., Any]:

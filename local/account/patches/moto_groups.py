@@ -6,7 +6,6 @@ gone within the call, and fails with 500 when it is asked to suspend the process
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -15,13 +14,14 @@ from moto.autoscaling.models import AutoScalingBackend, FakeAutoScalingGroup
 from moto.autoscaling.responses import AutoScalingResponse
 from moto.core.responses import EmptyResult
 
+from ..delays import Delays
 from ._wrap import wrap
 
 _DELETING = "Delete in progress"
 
 
-def apply(seconds: float, lock: threading.RLock, terminating: set[str]) -> None:
-    """`seconds`: how long a group with instances is being deleted. `terminating`: ids of instances that are shown as
+def apply(delays: Delays, terminating: set[str]) -> None:
+    """`delays`: how long a group with instances is being deleted. `terminating`: ids of instances that are shown as
     being let go."""
     FakeAutoScalingGroup.status = None
 
@@ -60,7 +60,7 @@ def apply(seconds: float, lock: threading.RLock, terminating: set[str]) -> None:
             terminating.update(members)
             backend.ec2_backend.terminate_instances(members)
             backend.elbv2_backend.notify_terminate_instances(members)
-            _later(seconds, lock, lambda: _finish(backend, group.name, members, terminating))
+            delays.later(lambda: _finish(backend, group.name, members, terminating))
         return EmptyResult()
 
     AutoScalingResponse.delete_auto_scaling_group = delete
@@ -78,13 +78,3 @@ def _finish(backend: Any, name: str, members: list[str], terminating: set[str]) 
     if group is not None:
         group.instance_states = []
         backend.delete_auto_scaling_group(name)
-
-
-def _later(seconds: float, lock: threading.RLock, action: Callable[[], None]) -> None:
-    def run() -> None:
-        with lock:
-            action()
-
-    timer = threading.Timer(seconds, run)
-    timer.daemon = True
-    timer.start()

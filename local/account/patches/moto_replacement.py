@@ -16,6 +16,7 @@ from typing import Any
 from moto.autoscaling.exceptions import ValidationError
 from moto.autoscaling.models import AutoScalingBackend, TerminateInstanceActivity
 
+from ..delays import Delays
 from ._wrap import wrap
 from .moto_activities import record
 
@@ -23,16 +24,14 @@ from .moto_activities import record
 class Replacements:
     """Carries out what a group does some time after one of its instances has gone."""
 
-    def __init__(self, notice_seconds: float, lock: threading.RLock) -> None:
+    def __init__(self, delays: Delays, lock: threading.RLock) -> None:
         self.terminating: set[str] = set()
         self.unhealthy: set[str] = set()
-        self._notice_seconds = notice_seconds
+        self._delays = delays
         self._lock = lock
 
     def notice_later(self, backend: Any, instance_id: str) -> None:
-        timer = threading.Timer(self._notice_seconds, self.notice, (backend, instance_id))
-        timer.daemon = True
-        timer.start()
+        self._delays.later(lambda: self.notice(backend, instance_id))
 
     def notice(self, backend: Any, instance_id: str) -> None:
         with self._lock:

@@ -6,7 +6,6 @@ moto has it terminated within the call, and lets a security group go that is in 
 from __future__ import annotations
 
 import copy
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -14,14 +13,15 @@ from moto.ec2.exceptions import DependencyViolationError
 from moto.ec2.models.instances import Instance, InstanceState, StateReason
 from moto.ec2.models.security_groups import SecurityGroupBackend
 
+from ..delays import Delays
 from ._wrap import wrap
 
 ASKED_FOR = "Client.UserInitiatedShutdown"
 """What EC2 gives as the reason of an instance that a caller has terminated."""
 
 
-def apply(seconds: float, lock: threading.RLock) -> None:
-    """`seconds`: how long instances are shutting down."""
+def apply(delays: Delays) -> None:
+    """`delays`: how long instances are shutting down."""
 
     @wrap(Instance, "terminate")
     def terminate(original: Callable[..., Any], self: Any) -> Any:
@@ -32,14 +32,11 @@ def apply(seconds: float, lock: threading.RLock) -> None:
             self.state_reason = StateReason(f"{ASKED_FOR}: User initiated shutdown", ASKED_FOR)
 
             def finish() -> None:
-                with lock:
-                    reason = self.state_reason
-                    original(self)
-                    self.state_reason = reason
+                reason = self.state_reason
+                original(self)
+                self.state_reason = reason
 
-            timer = threading.Timer(seconds, finish)
-            timer.daemon = True
-            timer.start()
+            delays.later(finish)
         return previous
 
     @wrap(SecurityGroupBackend, "delete_security_group")

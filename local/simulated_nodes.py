@@ -245,9 +245,8 @@ class SimulatedNodes:
         phase = cell.definition["phases"][cell.phase]
         members = [node for node in roster["nodes"] if node["role"] in phase["roles"]]
         kinds = {node["id"]: self._kind(cell, node["id"], phase["name"]) for node in members}
-        for node, kind in kinds.items():
-            if kind is FaultKind.INTERRUPTED:
-                self._interrupt(cell, node)
+        taken = [node for node, kind in kinds.items() if kind is FaultKind.INTERRUPTED]
+        self._write_all(self._interruption(cell, node) for node in taken)
         if dying := [node for node, kind in kinds.items() if kind is FaultKind.DIES]:
             self._ec2.terminate_instances(InstanceIds=dying)
         written = []
@@ -262,11 +261,12 @@ class SimulatedNodes:
                 printed = "simulated failure" if kind is FaultKind.FAILS else "simulated"
                 written.insert(0, (f"{prefix}{node['id']}.log.gz", gzip.compress(f"{printed}\n".encode())))
         self._write_all(written)
+        for node in taken:  # only now: a node has two minutes to say so, however busy the machine is
+            self._account.interrupt(node, _NOTICE_SECONDS)
 
-    def _interrupt(self, cell: _Cell, instance_id: str) -> None:
-        self._account.interrupt(instance_id, _NOTICE_SECONDS)
-        told = {"format": "troop.interruption/1", "id": instance_id, **NOTICE}
-        self._write_all([(f"{names.interruptions_prefix(cell.run, cell.cell)}{instance_id}.json", _encoded(told))])
+    def _interruption(self, cell: _Cell, instance_id: str) -> tuple[str, bytes]:
+        notice = {"format": "troop.interruption/1", "id": instance_id, **NOTICE}
+        return f"{names.interruptions_prefix(cell.run, cell.cell)}{instance_id}.json", _encoded(notice)
 
     def _kind(self, cell: _Cell, instance_id: str, phase: str) -> FaultKind | None:
         fault = self._fault(cell, instance_id)

@@ -238,7 +238,7 @@ def test_no_role_may_do_what_it_never_does(bench: Bench) -> None:
     eventually(lambda: True if bench.item(run, CELL).get("phase") == {"S": names.BOOT} else None, LONG)
     bench.backdate(run, CELL, "phases.boot")
     bench.ended(run)
-    spot = {"purchase": "spot", "spot_timeout": "30s"}
+    spot = {"purchase": "spot", "spot_timeout": "5m"}
     bench.account.make_scarce(SCARCE_ON_SPOT, 1, "MaxSpotInstanceCountExceeded", "spot")
     backed = bench.start("roles-backed", {"drivers": 2}, fleets={"drivers": {**spot, "instance_type": SCARCE_ON_SPOT}})
     again = bench.start("roles-again", {TAKEN_ONCE: 1}, fleets={TAKEN_ONCE: spot}, attempts=2, budget=1000)

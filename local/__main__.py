@@ -15,7 +15,7 @@ from .demo.story import tell
 from .deployment import DeploymentError
 from .launcher import LocalAccount
 from .pictures.take import FOLDER, take
-from .process import AccountError
+from .process import AccountError, write_private
 from .project import ROOT, STATE, NotSetUpError
 from .settings import lasting_settings
 from .tools import NoToolError, prepare
@@ -60,11 +60,10 @@ def _up(deploy: bool) -> int:
         outputs = account.deploy(settings) if deploy else {}
         if deploy:
             put_data(account)
-        lines = exports(account.exports, lend_commands(account.run))
-        _ENVIRONMENT_FILE.write_text(lines)
+        write_private(_ENVIRONMENT_FILE, exports(account.exports, lend_commands(account.run)))
         progress("up")
         zone = settings["troop:calendars"]["default"]["time_zone"]
-        print(welcome(lines, _ENVIRONMENT_FILE, outputs, datetime.now(UTC), zone), flush=True)
+        print(welcome(_ENVIRONMENT_FILE, outputs, datetime.now(UTC), zone), flush=True)
         try:
             while True:
                 account.check()

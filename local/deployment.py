@@ -51,18 +51,23 @@ class Deployer:
             self._bootstrapped = True
         self._progress("cdk deploy")
         outputs = self._run / "outputs.json"
+        outputs.unlink(missing_ok=True)
+        outputs.touch(0o600)
         arguments = ["--all", "--require-approval", "never", "--outputs-file", str(outputs), "--concurrency", "2"]
-        arguments += ["--output", str(self._run / "cdk.out")]
+        assembly = self._run / "cdk.out"
+        assembly.mkdir(0o700, exist_ok=True)
+        arguments += ["--output", str(assembly)]
         for key, value in {**context, "troop:bundle": "machine"}.items():
             arguments += ["-c", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
         if app:
             arguments += ["--app", app]
         self._cdk("deploy", arguments, directory)
-        stacks: dict[str, dict[str, str]] = json.loads(outputs.read_text()) if outputs.exists() else {}
+        stacks: dict[str, dict[str, str]] = json.loads(outputs.read_text() or "{}")
         return {key: served_at(self._endpoint, value) for stack in stacks.values() for key, value in stack.items()}
 
     def _cdk(self, command: str, arguments: list[str], directory: Path) -> None:
         log = self._run / f"cdk-{command}.log"
+        log.touch(0o600)
         with log.open("wb") as output:
             done = subprocess.run(
                 [str(CDK), command, *arguments, "--no-notices", "--progress", "events", "--ci"],

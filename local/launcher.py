@@ -75,7 +75,7 @@ class LocalAccount:
             self.stop()
             raise
         self.exports: dict[str, str] = started.exports
-        self._control = started.control
+        self._control, self._token = started.control, started.token
         self._deployer = Deployer(self.run, self.exports, self._progress)
         return self
 
@@ -194,6 +194,7 @@ class LocalAccount:
 
     def _call(self, method: str, endpoint: str, given: Mapping[str, Any] | None = None) -> Any:
         body = json.dumps(given).encode() if given is not None else None
-        request = urllib.request.Request(self._control + endpoint, data=body, method=method)
+        headers = {"Authorization": f"Bearer {self._token}"}
+        request = urllib.request.Request(self._control + endpoint, data=body, method=method, headers=headers)
         with urllib.request.urlopen(request, timeout=_ANSWER_SECONDS) as answer:
             return json.load(answer)

@@ -30,22 +30,35 @@ class AccountError(RuntimeError):
 
 @dataclass(frozen=True)
 class Started:
-    """`exports`: environment with which SDKs talk to the account. `control`: URL of the private endpoint."""
+    """`exports`: environment with which SDKs talk to the account. `control`, `token`: URL of the private endpoint, and
+    what opens it."""
 
     exports: dict[str, str]
     control: str
+    token: str
     runner: int
 
 
 def new_run_directory(name: str) -> Path:
-    """A fresh directory `.local/<name>-<pid>-…`; of the runs of that name that are over, the last few are kept."""
+    """Makes a directory `.local/<name>-<pid>-…` that only its user can enter, whatever the umask. Of the runs of that
+    name that are over, the last few are kept."""
     STATE.mkdir(exist_ok=True)
+    STATE.chmod(0o700)
     over = [path for path in STATE.glob(f"{name}-*-*") if not Path("/proc", path.name.split("-")[-2]).exists()]
     for path in sorted(over, key=lambda path: path.stat().st_mtime)[:-_KEPT_RUNS]:
         shutil.rmtree(path, ignore_errors=True)
     run = Path(tempfile.mkdtemp(prefix=f"{name}-{os.getpid()}-", dir=STATE))
-    (run / "tmp").mkdir()
+    (run / "tmp").mkdir(0o700)
     return run
+
+
+def write_private(path: Path, text: str) -> None:
+    """Writes a file that only its user can read, from its first byte on and whatever the umask."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part.unlink(missing_ok=True)
+    part.touch(0o600, exist_ok=False)
+    part.write_text(text)
+    part.rename(path)
 
 
 def keep_logs_only(run: Path) -> None:
@@ -88,6 +101,7 @@ class AccountProcess:
             "PYTHONPATH": str(ROOT),
             "PYTHONUNBUFFERED": "1",
         }
+        self.log.touch(0o600)
         with self.log.open("wb") as log:
             # The pipe is the life line: when this process ends, however it ends, the account sees the end of its stdin.
             self._process = subprocess.Popen(
@@ -134,7 +148,7 @@ class AccountProcess:
                 answer.read()
         except OSError:
             return None
-        return Started(exports, account["control"], account["runner"])
+        return Started(exports, account["control"], account["token"], account["runner"])
 
     def stop(self, timeout: float = _STOP_SECONDS) -> None:
         """Ends the account, its workers and its instances; AccountError if any is left after `timeout` seconds."""

@@ -16,7 +16,7 @@ def lend_commands(run: Path) -> Path:
     """A folder in the run directory with `aws` and `troop` as set-up has installed them: nobody needs a CLI of his own,
     and one that is too old to know AWS_ENDPOINT_URL would call AWS itself."""
     folder = run / "bin"
-    folder.mkdir()
+    folder.mkdir(0o700)
     for command in (NODE_AWS, ROOT / "scripts" / "troop"):
         (folder / command.name).symlink_to(command)
     return folder
@@ -28,11 +28,11 @@ def exports(environment: Mapping[str, str], commands: Path) -> str:
     return "".join([*lines, f'export PATH={shlex.quote(str(commands))}:"$PATH"\n'])
 
 
-def welcome(lines: str, file: Path, outputs: Mapping[str, str], now: datetime, zone: str) -> str:
-    """`lines`: what is in `file`, for a shell. `outputs`: the stack's; without them nothing is deployed. `now`: aware.
-    `zone`: the calendar's."""
+def welcome(file: Path, outputs: Mapping[str, str], now: datetime, zone: str) -> str:
+    """`file`: has the environment for a shell; its keys are not repeated here, for output may end up in a log.
+    `outputs`: the stack's; without them nothing is deployed. `now`: aware. `zone`: the calendar's."""
     said = ["", "In another terminal, so that boto3, and the project's own `aws` and `troop`, talk to it:", ""]
-    said += [lines.rstrip(), "", f"or:  source {file.relative_to(ROOT)}"]
+    said += [f"  source {file.relative_to(ROOT)}"]
     if outputs:
         said += ["", *(f"{name}: {value}" for name, value in sorted(outputs.items()))]
         said += ["", *_chaos(now.astimezone(ZoneInfo(zone)), zone), "", *_NEXT]

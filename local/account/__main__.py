@@ -15,6 +15,7 @@ import threading
 from pathlib import Path
 
 from .config import ACCOUNT_ID, REGION, Config
+from .secret import Secrets
 
 _IN_MOTO = (
     "AUTO_SCALING",
@@ -28,13 +29,16 @@ _IN_MOTO = (
 
 def main() -> None:
     config = Config.from_environment()
+    os.umask(0o077)
     _end_with_launcher()
+    drawn = Secrets.draw()
     port = _free_port()
     endpoint = f"https://127.0.0.1:{port}"
     certificate = config.run / "tmp" / "ministack-tls" / "server.crt"
     os.environ.update(
         GATEWAY_PORT=str(port),
         BIND_HOST="127.0.0.1",
+        MINISTACK_HOST="127.0.0.1",
         AUTH="true",
         USE_SSL="1",
         IOT_MTLS_ENABLED="0",
@@ -47,8 +51,8 @@ def main() -> None:
         AWS_ENDPOINT_URL=endpoint,
         AWS_CA_BUNDLE=str(certificate),
         NODE_EXTRA_CA_CERTS=str(certificate),
-        AWS_ACCESS_KEY_ID="test",
-        AWS_SECRET_ACCESS_KEY="test",
+        AWS_ACCESS_KEY_ID=drawn.key_id,
+        AWS_SECRET_ACCESS_KEY=drawn.key,
         AWS_DEFAULT_REGION=REGION,
         AWS_REGION=REGION,
         AWS_EC2_METADATA_DISABLED="true",
@@ -58,12 +62,18 @@ def main() -> None:
     from .host import Host
 
     host = Host(config.run, config.processes)
-    moto_url = compute.serve(config, host)
+    moto_url = compute.serve(config, host, drawn)
     for service in _IN_MOTO:
         os.environ[f"AWS_ENDPOINT_URL_{service}"] = moto_url
-    control_plane.patch(config)
+    control_plane.patch(config, drawn)
     exports = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
-    ready = {"pid": os.getpid(), "runner": host.runner_pid, "exports": exports, "control": f"{moto_url}/_account/"}
+    ready = {
+        "pid": os.getpid(),
+        "runner": host.runner_pid,
+        "exports": exports,
+        "control": f"{moto_url}/_account/",
+        "token": drawn.token,
+    }
     _write(config.run / "account.json", json.dumps(ready))
     control_plane.run()
 

@@ -12,10 +12,10 @@ from werkzeug.serving import make_server
 from .config import Config
 from .control import Control
 from .delays import Delays
+from .door import HostCheck
 from .gate import Environ, Gate, StartResponse, WsgiApp
 from .host import Host
 from .interruptions import Interruptions
-from .metadata import PREFIX as METADATA
 from .metadata import Metadata
 from .mirror import mirror
 from .nodes import node_environment
@@ -40,10 +40,11 @@ from .patches import (
     moto_termination,
     moto_weights,
 )
+from .secret import Secrets
 from .subjects import backend
 
 
-def serve(config: Config, host: Host) -> str:
+def serve(config: Config, host: Host, drawn: Secrets) -> str:
     """Starts serving in background threads; the endpoint's URL."""
     lock = threading.RLock()
     delays = Delays(config.notice_seconds, lock)
@@ -70,11 +71,16 @@ def serve(config: Config, host: Host) -> str:
     moto_spot_prices.apply()
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     gate = Gate(_mirroring(DomainDispatcherApplication(create_backend_app)), lock)
-    app = Offices(Metadata(Control(gate, host, lock, interruptions, delays), backend("ec2"), lock, interruptions), lock)
-    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=MotoRequestHandler)
+    control = Control(gate, host, lock, interruptions, delays, drawn)
+    metadata = Metadata(control, backend("ec2"), lock, interruptions)
+    server = make_server(
+        "127.0.0.1", 0, HostCheck(Offices(metadata, lock)), threaded=True, request_handler=MotoRequestHandler
+    )
     threading.Thread(target=server.serve_forever, name="compute", daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}"
-    host.follow(backend("ec2"), lock, node_environment(config, f"{url}{METADATA}"))
+    host.follow(
+        backend("ec2"), lock, node_environment(config, lambda instance_id: f"{url}{metadata.path_for(instance_id)}")
+    )
     return url
 
 

@@ -1,5 +1,7 @@
 """The account's private endpoint, beside EC2 and Auto Scaling: what only tests and the launcher want to know.
 
+Every request needs the header `Authorization: Bearer TOKEN`. The token is in the run directory's account.json.
+
 GET    /_account/decisions   authorisation decisions so far, see decisions.py
 DELETE /_account/decisions   forgets them
 GET    /_account/instances   the instances that are processes, see host.py
@@ -24,6 +26,7 @@ from .host import Host
 from .interruptions import Interruptions
 from .mirror import mirror
 from .patches.moto_activities import scarcity
+from .secret import Secrets
 from .subjects import backend
 
 PREFIX = "/_account/"
@@ -33,9 +36,16 @@ class Control:
     """WSGI middleware in front of the gate."""
 
     def __init__(
-        self, app: WsgiApp, host: Host, lock: threading.RLock, interruptions: Interruptions, delays: Delays
+        self,
+        app: WsgiApp,
+        host: Host,
+        lock: threading.RLock,
+        interruptions: Interruptions,
+        delays: Delays,
+        drawn: Secrets,
     ) -> None:
         self._app = app
+        self._drawn = drawn
         self._lock = lock
         self._routes: dict[tuple[str, str], Callable[[dict[str, Any]], Any]] = {
             ("GET", "decisions"): lambda _: log.entries(),
@@ -53,14 +63,18 @@ class Control:
         path = environ["PATH_INFO"]
         if not path.startswith(PREFIX):
             return self._app(environ, start_response)
-        route = self._routes.get((environ["REQUEST_METHOD"], path.removeprefix(PREFIX)))
-        given = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)) or b"{}")
-        status, answer = (
-            ("200 OK", route(given)) if route else ("404 Not Found", {"message": f"no such endpoint: {path}"})
-        )
+        status, answer = self._answer(environ, path.removeprefix(PREFIX))
         body = json.dumps(answer).encode()
         start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
         return [body]
+
+    def _answer(self, environ: Environ, endpoint: str) -> tuple[str, Any]:
+        given = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        if not self._drawn.opens(environ.get("HTTP_AUTHORIZATION", "")):
+            return "403 Forbidden", {"message": "the token is missing or wrong"}
+        if route := self._routes.get((environ["REQUEST_METHOD"], endpoint)):
+            return "200 OK", route(json.loads(given or b"{}"))
+        return "404 Not Found", {"message": f"no such endpoint: {PREFIX}{endpoint}"}
 
     def _mirror(self) -> dict[str, int]:
         with self._lock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from .config import Config
+from .door import Door
 from .patches import (
     _executions,
     check_versions,
@@ -16,10 +17,12 @@ from .patches import (
     cloudformation_ttl,
     cloudformation_url,
     decision_log,
+    lambda_credentials,
     lambda_errors,
     lambda_runtime,
     lambda_start,
     listeners,
+    root_key,
     scheduler,
     ssm_public,
     states_map,
@@ -31,12 +34,15 @@ from .patches import (
     states_timeout,
     stream_resources,
 )
+from .secret import Secrets
 
 
-def patch(config: Config) -> None:
+def patch(config: Config, drawn: Secrets) -> None:
     """Applies every patch; raises if one no longer fits."""
     check_versions()
     listeners.apply()
+    root_key.apply(drawn)
+    lambda_credentials.apply()
     decision_log.apply()
     lambda_errors.apply()
     lambda_start.apply(config.run)
@@ -62,8 +68,9 @@ def patch(config: Config) -> None:
 
 
 def run() -> None:
-    """MiniStack's own main; returns when it ends."""
-    from ministack.app import main
+    """MiniStack's own main, behind the door; returns when it ends."""
+    from ministack import app
 
+    app.app = Door(app.app)
     sys.argv = ["ministack"]
-    main()
+    app.main()

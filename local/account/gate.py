@@ -40,6 +40,8 @@ class Gate:
             caller = identify(environ, body)
             if isinstance(caller, Refusal):
                 return _refuse(start_response, "ec2" if form.get("Version") == "2016-11-15" else "", caller)
+            if environ["PATH_INFO"] != "/":  # moto has endpoints of its own, for instance to empty it
+                return _refuse(start_response, caller.service, Refusal("InvalidAction", "the path must be /"))
             if caller.service not in SERVICES:
                 message = f"{caller.service} is not served at this address; use AWS_ENDPOINT_URL"
                 return _refuse(start_response, caller.service, Refusal("InvalidAction", message))

@@ -1,8 +1,10 @@
 """The instance metadata service, version 2 (and 1 where an instance allows it), of every instance of the account.
 
-An instance finds it through AWS_EC2_METADATA_SERVICE_ENDPOINT, the SDKs' own variable; its endpoint is `/imds/<id>`
-beside EC2's. The credentials it hands out are those of the role of the instance's profile, as MiniStack's STS would
-issue them, so whatever a node asks of the account is allowed or refused by that role's policies.
+An instance finds it through AWS_EC2_METADATA_SERVICE_ENDPOINT, the SDKs' own variable; its endpoint is `/imds/<secret>`
+beside EC2's. On EC2 only the instance reaches it. Here every user of the machine can, so each instance has a secret in
+its address, which stands in the environment of its processes alone. The credentials it hands out are those of the role
+of the instance's profile, as MiniStack's STS would issue them, so whatever a node asks of the account is allowed or
+refused by that role's policies.
 """
 
 from __future__ import annotations
@@ -36,18 +38,29 @@ class Metadata:
         self._ec2 = ec2
         self._lock = lock
         self._interruptions = interruptions
+        self._secrets: dict[str, str] = {}
+        self._instances: dict[str, str] = {}
         self._tokens: dict[str, tuple[str, float]] = {}
         self._credentials: dict[tuple[str, str], tuple[float, dict[str, str]]] = {}
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         if not environ["PATH_INFO"].startswith(PREFIX):
             return self._app(environ, start_response)
-        instance_id, _, path = environ["PATH_INFO"].removeprefix(PREFIX).partition("/")
+        secret, _, path = environ["PATH_INFO"].removeprefix(PREFIX).partition("/")
         with self._lock:
-            status, text = self._answer(instance_id, path, environ)
+            instance_id = self._instances.get(secret)
+            status, text = self._answer(instance_id, path, environ) if instance_id else (404, "")
         body = text.encode()
         start_response(_STATUS[status], [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
         return [body]
+
+    def path_for(self, instance_id: str) -> str:
+        """Where the instance finds its own; the same for as long as it lives."""
+        with self._lock:
+            if instance_id not in self._secrets:
+                self._secrets[instance_id] = secrets.token_urlsafe(32)
+                self._instances[self._secrets[instance_id]] = instance_id
+            return f"{PREFIX}{self._secrets[instance_id]}"
 
     def _answer(self, instance_id: str, path: str, environ: Environ) -> tuple[int, str]:
         instance = self._ec2.get_instance_by_id(instance_id)

@@ -18,8 +18,8 @@ s3 =
 """Version 1 of the CLI, the one on PyPI, would presign URLs as Amazon Linux's version 2 does not."""
 
 
-def node_environment(config: Config, metadata: str) -> Callable[[str], dict[str, str]]:
-    """Makes an instance's environment of its id. `metadata`: the metadata service's URL, to which the id is added.
+def node_environment(config: Config, metadata: Callable[[str], str]) -> Callable[[str], dict[str, str]]:
+    """Makes an instance's environment of its id. `metadata`: makes the URL of its metadata service of its id.
 
     TROOP_NODE_HOME, which is not AWS's: the instance's own directory, for instances share this machine's /var/lib.
     """
@@ -32,7 +32,7 @@ def node_environment(config: Config, metadata: str) -> Callable[[str], dict[str,
     def environment(instance_id: str) -> dict[str, str]:
         return {
             "PATH": str(tools),
-            "AWS_EC2_METADATA_SERVICE_ENDPOINT": f"{metadata}{instance_id}",
+            "AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata(instance_id),
             "AWS_ENDPOINT_URL": os.environ["AWS_ENDPOINT_URL"],
             "AWS_CA_BUNDLE": os.environ["AWS_CA_BUNDLE"],
             "AWS_CONFIG_FILE": str(settings),

@@ -96,7 +96,8 @@ def test_an_unmodelled_call_is_refused_to_roles_that_name_resources(world: World
 
 def test_signatures_are_verified(world: World) -> None:
     account = world.account
-    forged = account.session(aws_access_key_id="test", aws_secret_access_key="guess")
+    root = account.exports["AWS_ACCESS_KEY_ID"]
+    forged = account.session(aws_access_key_id=root, aws_secret_access_key="guess")
     with pytest.raises(ClientError, match="SignatureDoesNotMatch"):
         account.client("ec2", forged).describe_instances()
     unknown = account.session(aws_access_key_id="AKIAABCDEFGHIJKLMNOP", aws_secret_access_key="guess")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import ssl
 import urllib.error
 import urllib.request
@@ -89,6 +90,18 @@ def test_presigned_urls_are_signed_as_on_amazon_linux(node: Node) -> None:
         urllib.request.urlopen(url.replace("/given", "/hidden"), context=context, timeout=PATIENCE)
 
 
+def test_an_address_is_known_to_its_instance_alone(node: Node) -> None:
+    """The id is on every command line of the instance's processes, where each user of the machine can read it."""
+    assert node.ask("meta-data/instance-id", token=node.token()) == node.id
+    address = node.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"]
+    assert node.id not in address
+    for guess in (node.id, "", "guess"):
+        url = f"{address.rpartition('/')[0]}/{guess}/latest/api/token"
+        sent = {"X-aws-ec2-metadata-token-ttl-seconds": "60"}
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(urllib.request.Request(url, method="PUT", headers=sent), timeout=5)
+
+
 def test_it_tells_what_the_instance_is(node: Node) -> None:
     shown, token = node.fleet.instance(node.id), node.token()
     expected = {
@@ -109,9 +122,11 @@ def test_a_token_of_the_instance_is_required_where_it_says_so(node: Node, fleet:
     assert node.ask("meta-data/instance-id") == "401"
     assert node.ask("meta-data/instance-id", token="guessed") == "401"
     assert node.ask("api/token", "PUT") == "400"
-    (other,) = fleet.members(fleet.group(1))
+    (other,) = fleet.in_service(fleet.group(1, '#!/bin/sh\nenv > environment\ntouch "$READY_FILE"\n'), 1)
+    environment = (fleet.directory(other) / "environment").read_text()
     token, own = node.token(), node.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"]
-    node.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"] = own.replace(node.id, other)
+    (address,) = re.findall(r"^AWS_EC2_METADATA_SERVICE_ENDPOINT=(.*)$", environment, re.MULTILINE)
+    node.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"] = address
     try:
         assert node.ask("meta-data/instance-id") == other, "version 1 is allowed there"
         assert node.ask("meta-data/instance-id", token=token) == "401"

@@ -18,7 +18,7 @@ NOW = datetime(2026, 11, 22, 13, 24, tzinfo=UTC)
 FILE = ROOT / ".local" / "env.sh"
 OUTPUTS = {"ApiUrl": "https://127.0.0.1:1/"}
 CALENDAR = lasting_settings(NOW)["troop:calendars"]["default"]
-SAID = welcome("export A=b\n", FILE, OUTPUTS, NOW, CALENDAR["time_zone"])
+SAID = welcome(FILE, OUTPUTS, NOW, CALENDAR["time_zone"])
 
 
 def test_it_says_that_chaos_is_unleashed_and_until_when_what_holds() -> None:
@@ -30,7 +30,7 @@ def test_it_says_that_chaos_is_unleashed_and_until_when_what_holds() -> None:
 
 
 def test_without_a_deployment_there_is_no_chaos_to_tell_of() -> None:
-    said = welcome("export A=b\n", FILE, {}, NOW, CALENDAR["time_zone"])
+    said = welcome(FILE, {}, NOW, CALENDAR["time_zone"])
     assert "unleashed" not in said
     assert "source .local/env.sh" in said
 
@@ -38,7 +38,7 @@ def test_without_a_deployment_there_is_no_chaos_to_tell_of() -> None:
 def test_its_commands_are_found_by_a_shell_that_has_read_its_lines(tmp_path: Path) -> None:
     folder = lend_commands(tmp_path)
     named = set(re.findall(r"^  (\w+) ", SAID, re.MULTILINE))
-    assert named == {"aws", "troop"}
+    assert named == {"source", "aws", "troop"}
     script = exports({"AWS_REGION": "it's"}, folder) + 'command -v aws; command -v troop; echo "$AWS_REGION"'
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, env=dict(os.environ), check=True)
     assert done.stdout.splitlines() == [str(folder / "aws"), str(folder / "troop"), "it's"]

@@ -1,0 +1,143 @@
+"""In front of both servers: who may not enter at all, whatever the services behind would answer.
+
+A request must name the server's own address in `Host`, so no web page reaches it under a name that was pointed here
+(DNS rebinding). MiniStack's port takes signed requests only, and verifies them before any route is looked at: MiniStack
+has routes of its own, for instance to empty the account or to read its queues, that ask for no signature.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+from urllib.parse import parse_qs
+
+from ministack import app as ministack
+from ministack.core import iam_evaluator
+from ministack.core.iam_evaluator import AuthError
+from ministack.core.sigv4 import decode_header_value
+from ministack.services import s3
+
+from .config import ACCOUNT_ID
+from .gate import Environ, StartResponse, WsgiApp
+
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+AsgiApp = Callable[[Message, Receive, Send], Awaitable[None]]
+Answer = tuple[int, dict[str, str], bytes]
+
+_FOREIGN = "the header Host must be the address of this server"
+_CLOSED = "this endpoint is closed here"
+_EXECUTE = ("/restapis/", "/_aws/execute-api/")
+
+
+class HostCheck:
+    """WSGI middleware: refuses requests for other hosts."""
+
+    def __init__(self, app: WsgiApp) -> None:
+        self._app = app
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        if environ.get("HTTP_HOST") == f"127.0.0.1:{environ['SERVER_PORT']}":
+            return self._app(environ, start_response)
+        start_response("403 Forbidden", [("Content-Type", "text/plain"), ("Content-Length", str(len(_FOREIGN)))])
+        return [_FOREIGN.encode()]
+
+
+class Door:
+    """ASGI middleware in front of MiniStack. Open without a signature are whether it is up, the answers of custom
+    resources, whose address nobody can guess, and API Gateway's methods, which know themselves who may call them.
+    """
+
+    def __init__(self, app: AsgiApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        match scope["type"]:
+            case "lifespan":
+                await self._app(scope, receive, send)
+            case "http":
+                await self._http(scope, receive, send)
+            case "websocket":  # nothing here uses one
+                await receive()
+                await send({"type": "websocket.close", "code": 1008})
+
+    async def _http(self, scope: Message, receive: Receive, send: Send) -> None:
+        method, path = scope["method"], scope["path"]
+        hosts = [value for name, value in scope["headers"] if name.lower() == b"host"]
+        if hosts != [f"127.0.0.1:{scope['server'][1]}".encode()]:
+            await _send(send, (403, {"Content-Type": "text/plain"}, _FOREIGN.encode()))
+        elif _is_open(method, path):
+            await self._app(scope, receive, send)
+        elif path.startswith("/_"):  # MiniStack's own; no bucket begins so
+            await _send(send, (404, {"Content-Type": "text/plain"}, _CLOSED.encode()))
+        elif (body := await _body(receive)) is not None:
+            if refused := _refusal(scope, body):
+                await _send(send, refused)
+            else:
+                await self._app(scope, _replay(body, receive), send)
+
+
+def _is_open(method: str, path: str) -> bool:
+    if path.startswith("/_ministack/cfn-response/"):
+        return method == "PUT"
+    return (method, path) == ("GET", "/_ministack/health") or path.startswith(_EXECUTE)
+
+
+def _refusal(scope: Message, body: bytes) -> Answer | None:
+    """What a request is answered that is not signed, or wrongly; None for one whose signature is right."""
+    method, path = scope["method"], scope["path"]
+    query = parse_qs(scope["query_string"].decode(), keep_blank_values=True)
+    headers = {name.decode("latin-1").lower(): decode_header_value(value) for name, value in scope["headers"]}
+    iam_evaluator.pin_signed_request(method, scope["raw_path"].decode("latin-1"), query, scope["headers"])
+    iam_evaluator.pin_signed_body(body)
+    request = iam_evaluator._signed_request.get()
+    if request is None:
+        failure = AuthError("MissingAuthenticationToken", "Request is missing Authentication Token")
+    elif request.s3_scoped:  # S3 verifies what is presigned for it
+        answer: Answer | None = s3._verify_presigned_sigv4(method, path, headers, query)
+        return answer
+    else:
+        checked = iam_evaluator.authenticate(request.access_key_id, ACCOUNT_ID)
+        if isinstance(checked, iam_evaluator.ResolvedCredential):
+            return None
+        failure = checked or AuthError("IncompleteSignature", "Request is not signed")
+    service = ministack.detect_service(
+        method, path, headers, ministack._routing_params(method, path, headers, body, query)
+    )
+    refused: Answer = ministack._credential_failure(service, "", str(uuid.uuid4()), failure, headers)
+    return refused
+
+
+async def _body(receive: Receive) -> bytes | None:
+    """A request's whole body; None if its sender has gone."""
+    parts = []
+    while (message := await receive())["type"] == "http.request":
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
+    return None
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Gives a body that was read already, then whatever comes after it."""
+    pending = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replayed() -> Message:
+        return pending.pop() if pending else await receive()
+
+    return replayed
+
+
+async def _send(send: Send, answer: Answer) -> None:
+    status, headers, body = answer
+    fields = {**{name.lower(): value for name, value in headers.items()}, "content-length": str(len(body))}
+    await send(
+        {
+            "type": "http.response.start",
+            "status": status,
+            "headers": [(name.encode(), str(value).encode()) for name, value in fields.items()],
+        }
+    )
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,35 @@
+"""Only one access key is root's, and its signature is verified.
+
+MiniStack takes `test`, an empty key, an account id and the key of its environment for root's, and verifies none of
+their signatures. Here no key is root's by its name: root's is on record as an issued key is, with its secret.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ministack.core import iam_evaluator
+from ministack.services import sts
+
+from ..config import ACCOUNT_ID
+from ..secret import Secrets
+from ._wrap import wrap
+
+
+def apply(drawn: Secrets) -> None:
+    for module in (iam_evaluator, sts):
+
+        @wrap(module, "is_root_access_key")
+        def nobody(_original: Any, _access_key_id: str) -> bool:
+            return False
+
+    sts.register_session(
+        drawn.key_id,
+        {
+            "Arn": f"arn:aws:iam::{ACCOUNT_ID}:root",
+            "UserId": ACCOUNT_ID,
+            "AccountId": ACCOUNT_ID,
+            "PrincipalType": "Root",
+            "SecretAccessKey": drawn.key,
+        },
+    )

@@ -1,0 +1,28 @@
+"""The secrets of one account: new at every start, in memory and in the private run directory only."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import string
+from dataclasses import dataclass
+
+_OF_A_KEY_ID = string.ascii_uppercase + "234567"
+
+
+@dataclass(frozen=True)
+class Secrets:
+    """`key_id`, `key`: root's access key. `token`: opens the private endpoint, see control.py."""
+
+    key_id: str
+    key: str
+    token: str
+
+    @classmethod
+    def draw(cls) -> Secrets:
+        key_id = "AKIA" + "".join(secrets.choice(_OF_A_KEY_ID) for _ in range(16))
+        return cls(key_id, secrets.token_urlsafe(30), secrets.token_urlsafe(32))
+
+    def opens(self, authorization: str) -> bool:
+        """Whether a request's header `Authorization` bears the token; takes the same time whatever it says."""
+        return hmac.compare_digest(authorization.encode(), f"Bearer {self.token}".encode())

@@ -8,6 +8,7 @@ from .config import Config
 from .door import Door
 from .patches import (
     _executions,
+    api_throttle,
     check_versions,
     cloudformation_alarm,
     cloudformation_custom,
@@ -43,6 +44,7 @@ def patch(config: Config, drawn: Secrets) -> None:
     listeners.apply()
     root_key.apply(drawn)
     lambda_credentials.apply()
+    api_throttle.apply()
     decision_log.apply()
     lambda_errors.apply()
     lambda_start.apply(config.run)

@@ -29,7 +29,6 @@ Answer = tuple[int, dict[str, str], bytes]
 
 _FOREIGN = "the header Host must be the address of this server"
 _CLOSED = "this endpoint is closed here"
-_EXECUTE = ("/restapis/", "/_aws/execute-api/")
 
 
 class HostCheck:
@@ -82,7 +81,7 @@ class Door:
 def _is_open(method: str, path: str) -> bool:
     if path.startswith("/_ministack/cfn-response/"):
         return method == "PUT"
-    return (method, path) == ("GET", "/_ministack/health") or path.startswith(_EXECUTE)
+    return (method, path) == ("GET", "/_ministack/health") or ministack._parse_execute_api_url("", path) is not None
 
 
 def _refusal(scope: Message, body: bytes) -> Answer | None:

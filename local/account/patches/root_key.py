@@ -1,14 +1,17 @@
 """Only one access key is root's, and its signature is verified.
 
 MiniStack takes `test`, an empty key, an account id and the key of its environment for root's, and verifies none of
-their signatures. Here no key is root's by its name: root's is on record as an issued key is, with its secret.
+their signatures. Here no key is root's by its name: root's is on record as an issued key is, with its secret. Without
+any key a caller of an API was root to MiniStack's evaluator, too, and refused only later.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ministack.core import iam_evaluator
+from ministack.core.iam_evaluator import AuthError
 from ministack.services import sts
 
 from ..config import ACCOUNT_ID
@@ -22,6 +25,12 @@ def apply(drawn: Secrets) -> None:
         @wrap(module, "is_root_access_key")
         def nobody(_original: Any, _access_key_id: str) -> bool:
             return False
+
+    @wrap(iam_evaluator, "enforce")
+    def enforce(original: Callable[..., Any], access_key_id: str, iam_action: str, *args: Any, **kwargs: Any) -> Any:
+        if iam_action == "execute-api:Invoke" and iam_evaluator._anonymous.get():
+            return AuthError("MissingAuthenticationToken", "Missing Authentication Token")
+        return original(access_key_id, iam_action, *args, **kwargs)
 
     sts.register_session(
         drawn.key_id,

@@ -29,15 +29,17 @@ OUT ?= docs/pictures
 pictures: setup browser  ## the documents' pictures of dashboards, page and report, taken on AWS on this machine (about six minutes); OUT=folder
 	@$(BIN)/python -m local pictures --out $(OUT)
 
-# Both also take STAGE=name or DEPLOYMENT=name; deploy takes YES=1, ADOPT=newest|none, REPAIR=1 (puts back what was changed
-# by hand) and ARGS='-c troop:KEY=VALUE', destroy CONFIRM=name.
+# Both also take STAGE=name or DEPLOYMENT=name; deploy takes YES=1, ADOPT=newest|none|TABLE,..., UNLEASHED=1, REPAIR=1 (puts
+# back what was changed by hand) and ARGS='-c troop:KEY=VALUE', destroy CONFIRM=name. A value reaches the command as one word,
+# whatever is in it; ARGS is words of a shell.
+option = $(if $(2),--$(1)='$(subst ','\'',$(2))')
 TO_DEPLOY := .venv/.ready $(BIN)/troop node_modules/.ready .build/.ready
 deploy: $(TO_DEPLOY)  ## into the account of the current AWS credentials; asks first
-	@$(BIN)/python -m lifecycle.deploy $(if $(STAGE),--stage $(STAGE)) $(if $(DEPLOYMENT),--deployment $(DEPLOYMENT)) $(if $(YES),--yes) \
-		$(if $(ADOPT),--adopt $(ADOPT)) $(if $(REPAIR),--repair) $(ARGS)
+	@$(BIN)/python -m lifecycle.deploy $(call option,stage,$(STAGE)) $(call option,deployment,$(DEPLOYMENT)) $(if $(YES),--yes) \
+		$(call option,adopt,$(ADOPT)) $(if $(UNLEASHED),--unleashed) $(if $(REPAIR),--repair) $(ARGS)
 
 destroy: $(TO_DEPLOY)  ## out of that account; says what stays, and asks first
-	@$(BIN)/python -m lifecycle.destroy $(if $(STAGE),--stage $(STAGE)) $(if $(DEPLOYMENT),--deployment $(DEPLOYMENT)) $(if $(CONFIRM),--confirm $(CONFIRM))
+	@$(BIN)/python -m lifecycle.destroy $(call option,stage,$(STAGE)) $(call option,deployment,$(DEPLOYMENT)) $(call option,confirm,$(CONFIRM))
 
 ORDINARY := 'not clean_root and not cassandra'
 test: setup browser lint  ## lint, types, and every test

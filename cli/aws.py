@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,6 +25,7 @@ from botocore.exceptions import (
     SSOError,
     TokenRetrievalError,
     UnauthorizedSSOTokenError,
+    UnknownRegionError,
 )
 from botocore.exceptions import ConnectionError as NoConnectionError
 
@@ -43,7 +46,7 @@ _DENIED_CODES = frozenset({"AccessDenied", "AccessDeniedException", "Unauthorize
 
 
 def make_session(profile: str | None, region: str | None) -> boto3.Session:
-    """A session with credentials and a region that exists.
+    """Makes a session with credentials and a region; warns on stderr where the SDK does not know the region.
 
     Raises:
         CliError: NO_CREDENTIALS, EXPIRED_CREDENTIALS or WRONG_REGION.
@@ -55,15 +58,31 @@ def make_session(profile: str | None, region: str | None) -> boto3.Session:
     if not session.region_name:
         raise CliError(Exit.WRONG_REGION, "no AWS region is set: give --region, or set AWS_REGION")
     if not is_local() and session.region_name not in known_regions(session):
-        raise CliError(
-            Exit.WRONG_REGION,
-            f"{session.region_name!r} is no AWS region: give --region, or set AWS_REGION, to the deployment's",
-        )
+        _doubt(session)
     return session
 
 
+def _doubt(session: boto3.Session) -> None:
+    """Warns of a region that may be newer than the SDK, which then derives its endpoints from the name.
+
+    Raises:
+        CliError: WRONG_REGION, for a name that no partition's regions have.
+    """
+    region = str(session.region_name)
+    near = get_close_matches(region, known_regions(session), 1)
+    meant = f"; the nearest that it knows is {near[0]}" if near else ""
+    try:
+        session.get_partition_for_region(region)
+    except UnknownRegionError:
+        raise CliError(
+            Exit.WRONG_REGION,
+            f"{region!r} is no AWS region{meant}: give --region, or set AWS_REGION, to the deployment's",
+        ) from None
+    sys.stderr.write(f"Warning: this version of the AWS SDK does not know the region {region}{meant}\n")
+
+
 def known_regions(session: boto3.Session) -> list[str]:
-    """The regions of all partitions, as far as this SDK knows them."""
+    """Lists the regions of all partitions, as far as this SDK knows them."""
     partitions = session.get_available_partitions()
     return [r for p in partitions for r in session.get_available_regions("cloudformation", p)]
 
@@ -131,6 +150,7 @@ _PREFIXES = {
     "DescribeTable": "dynamodb",
     "ListTagsOfResource": "dynamodb",
     "GetItem": "dynamodb",
+    "GetResourcePolicy": "dynamodb",
     "ListObjectVersions": "s3",
     "DeleteObjects": "s3",
     "GetObject": "s3",

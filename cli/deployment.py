@@ -52,8 +52,7 @@ def find_deployment(session: boto3.Session, name: str) -> Deployment:
     Raises:
         CliError: NO_DEPLOYMENT, WRONG_REGION when another region has it, or what :func:`cli.aws.told` tells.
     """
-    if not _NAME.fullmatch(name):
-        raise CliError(Exit.NO_DEPLOYMENT, f"{name!r} cannot be a deployment's name: letters, digits and hyphens only")
+    check_name(name)
     stack = find_stack(session, name)
     if stack is None:
         raise _not_here(session, name)
@@ -70,6 +69,19 @@ def find_deployment(session: boto3.Session, name: str) -> Deployment:
     outputs[API_URL] = reachable(outputs[API_URL])
     arn = f"arn:{partition}:execute-api:{region}:{account}:{api}/{stage}"
     return Deployment(name, region, account, outputs, arn)
+
+
+def check_name(name: str) -> None:
+    """Refuses what no deployment can be called.
+
+    Raises:
+        CliError: NO_DEPLOYMENT.
+    """
+    if not _NAME.fullmatch(name):
+        raise CliError(
+            Exit.NO_DEPLOYMENT,
+            f"{name!r} cannot be a deployment's name: a letter, then letters, digits and hyphens, at most 31 in all",
+        )
 
 
 def find_stack(session: boto3.Session, name: str, **options: Any) -> dict[str, Any] | None:

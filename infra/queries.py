@@ -125,14 +125,12 @@ class Queries(Construct):
     def __init__(self, scope: Construct, construct_id: str, *, functions: Functions) -> None:
         super().__init__(scope, construct_id)
         for query in QUERIES:
-            logs.CfnQueryDefinition(
-                self,
-                query.title.title().replace(" ", ""),
-                name=f"{cdk.Aws.STACK_NAME}/{query.title}",
-                query_string=query.text,
-                log_group_names=[
-                    functions.log_groups[name].log_group_name
-                    for name in query.functions
-                    if name in functions.log_groups
-                ],
-            )
+            groups = [functions.log_groups[name] for name in query.functions if name in functions.log_groups]
+            if groups:  # CloudWatch Logs takes a query over no log group, which can find nothing
+                logs.CfnQueryDefinition(
+                    self,
+                    query.title.title().replace(" ", ""),
+                    name=f"{cdk.Aws.STACK_NAME}/{query.title}",
+                    query_string=query.text,
+                    log_group_names=[group.log_group_name for group in groups],
+                )

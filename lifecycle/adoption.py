@@ -15,7 +15,7 @@ from lifecycle.remains import KINDS, remains, removed_by
 from lifecycle.resources import Resource, template_of
 
 _DATA = {kind: KINDS[kind] for kind in ("AWS::DynamoDB::Table", "AWS::S3::Bucket")}
-_SWITCH = "State"
+SWITCH = "State"
 """What the table with the switch holds."""
 
 
@@ -32,7 +32,7 @@ def to_adopt(
 
     Args:
         there: what the stack has, by logical id. Of a new deployment these are tables that an earlier try took over.
-        how: the option ADOPT.
+        how: the option ADOPT: ``ask``, ``newest``, ``none``, or names of tables, parted by commas.
         new: nothing has been deployed yet.
 
     Raises:
@@ -43,24 +43,53 @@ def to_adopt(
         _refuse_to_throw_away(settings, "remove the stack first, with make destroy, which leaves them")
         _say_taken(taken)
     missing = {part for key, part in wanted.items() if key not in there}
-    if how == "none" or not missing:
+    by_name = how not in ("ask", "newest", "none")
+    if how == "none" or not (missing or by_name):
         return {}
-    name = settings.chaos.deployment
     held = {resource.physical_id for resource in there.values()}
-    every = retained.find_retained(session, name)
-    used = retained.used(every)
-    _say_unused([t for t in every if t not in used and t.name not in held], str(session.region_name))
-    found = [table for table in used if table.part in missing and table.name not in held]
+    every = [t for t in retained.find_retained(session, settings.chaos.deployment) if t.name not in held]
+    meant = _named(every, how) if by_name else _left_by_us(every, settings.chaos.deployment, str(session.region_name))
+    if by_name and (has := sorted({table.part for table in meant} - missing)):
+        raise CliError(
+            Exit.USAGE,
+            f"the deployment has tables of its own for {', '.join(has)}: remove it first, with make destroy, "
+            "which keeps them, and name the tables again",
+        )
+    found = [table for table in meant if table.part in missing]
     if not found:
         return {}
     _refuse_to_throw_away(settings, "start with empty tables with ADOPT=none")
     tables = retained.imports(template, retained.choose(found, newest=how == "newest"))
+    retained.refuse_shared(session, tables.values())
     say("An earlier deployment of this name has left these tables, which this one takes over (not with ADOPT=none):")
     for table in tables.values():
         say(f"  {table.part}: {table.name}, made {table.created:%Y-%m-%d %H:%M}")
     if new:
         say("The salt is a new one: rolls of earlier days are checked with the earlier secret.")
     return tables
+
+
+def _named(every: Sequence[retained.RetainedTable], names: str) -> list[retained.RetainedTable]:
+    return retained.named(every, [word for part in names.split(",") if (word := part.strip())])
+
+
+def _left_by_us(every: Sequence[retained.RetainedTable], name: str, region: str) -> list[retained.RetainedTable]:
+    """The tables that stacks of this name have made and used. Whoever may tag a table can make it look like the
+    deployment's, with a switch that is unleashed: such a table is taken over only if a person names it.
+    """
+    ours = [table for table in every if table.is_of(name)]
+    _say_foreign([table for table in every if table not in ours], name)
+    used = retained.used(ours)
+    _say_unused([table for table in ours if table not in used], region)
+    return used
+
+
+def _say_foreign(tables: Sequence[retained.RetainedTable], name: str) -> None:
+    if not tables:
+        return
+    say(f"These tables have the tags of this deployment, but CloudFormation did not make them for a stack {name}.")
+    say("They are not taken over. If you have made them yourself, such as from a backup, and trust what is in them:")
+    say(f"  ADOPT={','.join(table.name for table in tables)}")
 
 
 def say_left(session: boto3.Session, name: str, template: Mapping[str, Any], there: Mapping[str, Resource]) -> None:
@@ -116,7 +145,7 @@ def switch_table(
         tables: those that it takes over, by logical id.
     """
     for logical_id, part in retained.parts(template).items():
-        if part == _SWITCH:
+        if part == SWITCH:
             if logical_id in tables:
                 return tables[logical_id].name
             return there[logical_id].physical_id if logical_id in there else None

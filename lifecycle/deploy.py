@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-from botocore.exceptions import ClientError
 
 from cli import aws
 from cli.deployment import find_stack
 from cli.errors import CliError, Exit
 from infra.settings import PREFIX, DeploymentSettings
 from lifecycle import takeover
-from lifecycle.adoption import say_left, switch_table, to_adopt
+from lifecycle.adoption import SWITCH, say_left, switch_table, to_adopt
+from lifecycle.bootstrap import bootstrap_missing
 from lifecycle.console import ask, run, say
 from lifecycle.open_runs import refuse_while_open
 from lifecycle.project import cdk, chosen, settings_with
@@ -64,15 +64,22 @@ def _deploy(given: argparse.Namespace, assembly: Path) -> None:
     template = _synthesise(session, name, overrides, assembly)
     tables = to_adopt(session, settings, template, there, given.adopt, new=new)
     say_left(session, name, template, there)
-    if new:
-        _say_switch(session, settings, switch_table(template, there, tables))
-    bootstrap = _bootstrap_missing(session, template)
+    starts = new or any(table.part == SWITCH for table in tables.values())
+    unleashed = starts and _say_switch(session, settings, switch_table(template, there, tables))
+    if unleashed and given.yes and not given.unleashed:
+        raise CliError(
+            Exit.NOT_CONFIRMED,
+            "by a retained table this deployment would terminate instances from its first tick on, and YES=1 does not "
+            "answer for that: add UNLEASHED=1, or start with empty tables with ADOPT=none",
+        )
+    bootstrap = bootstrap_missing(session, caller["Account"], assembly, name)
     if bootstrap:
         say(
             "This account and region have not been bootstrapped for the CDK (a bucket for what is deployed, and roles):"
         )
         say(f"  cdk bootstrap aws://{caller['Account']}/{session.region_name}  is run first.")
-    ask(f"Deploy {name} into account {caller['Account']}, region {session.region_name}", given.yes, "YES=1")
+    into = f"{name}{', UNLEASHED,' if unleashed else ''} into account {caller['Account']}, region {session.region_name}"
+    ask(f"Deploy {into}", given.yes, "YES=1")
     if bootstrap:
         cdk(session, "bootstrap", f"aws://{caller['Account']}/{session.region_name}", "--app", "")
     if stack and not there and (tables or stack["StackStatus"].startswith("IMPORT_ROLLBACK")):
@@ -170,38 +177,29 @@ def _synthesise(session: boto3.Session, name: str, overrides: list[str], assembl
     return template
 
 
-def _say_switch(session: boto3.Session, settings: DeploymentSettings, table: str | None) -> None:
-    """Whether anything will be terminated, before anybody says yes to it.
+def _say_switch(session: boto3.Session, settings: DeploymentSettings, table: str | None) -> bool:
+    """Says whether anything will be terminated, before anybody says yes to it.
 
     Args:
         table: the retained one that holds the switch; None without.
+
+    Returns:
+        Whether the table, and no setting, makes the deployment start unleashed: nobody has written that down where the
+        people who deploy can see it.
     """
-    leashed, whence = settings.chaos.leashed, "troop:leashed"
+    leashed, whence, by_table = settings.chaos.leashed, "troop:leashed", False
     if table:
         with aws.told():
             answer = aws.client(session, "dynamodb").get_item(TableName=table, Key={"key": {"S": "switch"}})
         if "leashed" in (item := answer.get("Item", {})):
             leashed, whence = bool(item["leashed"].get("BOOL")), "the switch in the retained table"
+            by_table = True
     say(
         f"It starts leashed ({whence}): it decides and records, and terminates nothing."
         if leashed
         else f"It starts UNLEASHED ({whence}): it terminates instances from its first tick on."
     )
-
-
-def _bootstrap_missing(session: boto3.Session, template: Mapping[str, Any]) -> bool:
-    """Whether the parameter in which `cdk bootstrap` notes its version is missing."""
-    parameter = template.get("Parameters", {}).get("BootstrapVersion", {}).get("Default")
-    if not parameter:
-        return False
-    with aws.told():
-        try:
-            aws.client(session, "ssm").get_parameter(Name=parameter)
-        except ClientError as error:
-            if error.response["Error"]["Code"] == "ParameterNotFound":
-                return True
-            raise
-    return False
+    return by_table and not leashed
 
 
 def main() -> int:
@@ -210,8 +208,12 @@ def main() -> int:
     parser.add_argument("--stage", help="one of the settings' stages")
     parser.add_argument("--yes", action="store_true", help="do not ask, also not about wider permissions")
     parser.add_argument(
-        "--adopt", choices=("ask", "newest", "none"), default="ask", help="tables of an earlier deployment"
+        "--adopt",
+        metavar="newest|none|TABLE,...",
+        default="ask",
+        help="tables of an earlier deployment: the newest of each, none, or those of these names",
     )
+    parser.add_argument("--unleashed", action="store_true", help="--yes also to an unleashed switch in retained tables")
     parser.add_argument("--repair", action="store_true", help="put back what was changed by hand")
     parser.add_argument("-c", dest="context", metavar="KEY=VALUE", action="append", default=[], help="a setting")
     given = parser.parse_args()

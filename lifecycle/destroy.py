@@ -12,7 +12,7 @@ import boto3
 
 from cli import aws
 from cli.context import interactive
-from cli.deployment import find_stack
+from cli.deployment import check_name, find_stack
 from cli.errors import CliError, Exit
 from lifecycle import retained
 from lifecycle.console import answer, run, say
@@ -32,6 +32,7 @@ _BATCH = 1000
 def destroy(given: argparse.Namespace) -> None:
     """All of it; nothing is touched before the name has been typed."""
     name = given.deployment or settings_with(chosen(given.stage, None)).chaos.deployment
+    check_name(name)
     session = aws.make_session(None, None)
     account = aws.account_of(session)
     stack = find_stack(session, name)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import boto3
+from botocore.exceptions import ClientError
 
 from cli import aws
 from cli.errors import CliError, Exit
@@ -15,6 +17,9 @@ from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
 TABLE = "AWS::DynamoDB::Table"
 _STACK_TAG = "aws:cloudformation:stack-id"
+"""CloudFormation puts it on what it makes, and it stays when the stack goes. Nobody else can put or remove a tag whose
+name begins with ``aws:``.
+"""
 WAIT = {"Delay": 2, "MaxAttempts": 150}
 """How long what CloudFormation or DynamoDB does may take: five minutes."""
 
@@ -31,6 +36,7 @@ class RetainedTable:
         empty: whether nothing is in it, at this moment.
         protected: from deletion.
         stack: the ARN of the stack that has made it, or taken it over last; "" where nothing says so.
+        arn: the table's.
     """
 
     name: str
@@ -42,6 +48,11 @@ class RetainedTable:
     empty: bool = False
     protected: bool = True
     stack: str = ""
+    arn: str = ""
+
+    def is_of(self, deployment: str) -> bool:
+        """Tells whether CloudFormation made the table for a stack of that name."""
+        return re.fullmatch(rf"arn:[^:]+:cloudformation:[^:]*:[^:]*:stack/{deployment}/[^/]+", self.stack) is not None
 
 
 def find_retained(session: boto3.Session, deployment: str) -> list[RetainedTable]:
@@ -73,6 +84,7 @@ def _retained(dynamodb: Any, name: str, deployment: str) -> Iterable[RetainedTab
             empty=is_empty(dynamodb, name),
             protected=bool(table.get("DeletionProtectionEnabled")),
             stack=by_key.get(_STACK_TAG, ""),
+            arn=table["TableArn"],
         )
 
 
@@ -102,6 +114,58 @@ def used(tables: Sequence[RetainedTable]) -> list[RetainedTable]:
     return [table for table in tables if table.stack in written]
 
 
+def named(tables: Sequence[RetainedTable], names: Collection[str]) -> list[RetainedTable]:
+    """Picks tables by their names, one for each part.
+
+    Raises:
+        CliError: USAGE, for a name that no table of the deployment has, and for two tables of one part.
+    """
+    found = [table for table in tables if table.name in names]
+    if unknown := sorted(set(names) - {table.name for table in found}):
+        there = ", ".join(table.name for table in tables) or "none"
+        raise CliError(
+            Exit.USAGE,
+            f"ADOPT is {', '.join(unknown)}: must be newest, none, or names of tables that an earlier deployment left, "
+            f"parted by commas: there is {there}",
+        )
+    parts_of = [table.part for table in found]
+    if twice := sorted({part for part in parts_of if parts_of.count(part) > 1}):
+        raise CliError(Exit.USAGE, f"ADOPT names several tables of {', '.join(twice)}: name one of each")
+    return found
+
+
+def refuse_shared(session: boto3.Session, tables: Iterable[RetainedTable]) -> None:
+    """Refuses tables with a policy of their own: it lets others read or write them, whatever Troop's roles may do.
+
+    Raises:
+        CliError: FAILED, with the commands that remove the policies.
+    """
+    dynamodb = aws.client(session, "dynamodb")
+    with aws.told():
+        shared = [table for table in tables if _has_policy(dynamodb, table.arn)]
+    if shared:
+        removed = "\n".join(
+            f"  aws dynamodb delete-resource-policy --region {session.region_name} --resource-arn {table.arn}"
+            for table in shared
+        )
+        raise CliError(
+            Exit.FAILED,
+            "these retained tables have resource policies, by which others may read or change what Troop goes by: "
+            f"{', '.join(table.name for table in shared)}. Look at the policies, and remove them:\n{removed}\n"
+            "or start with empty tables with ADOPT=none",
+        )
+
+
+def _has_policy(dynamodb: Any, arn: str) -> bool:
+    try:
+        dynamodb.get_resource_policy(ResourceArn=arn)
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "PolicyNotFoundException":
+            return False
+        raise
+    return True
+
+
 def choose(tables: Sequence[RetainedTable], newest: bool) -> dict[str, RetainedTable]:
     """One table for each part.
 
@@ -116,8 +180,8 @@ def choose(tables: Sequence[RetainedTable], newest: bool) -> dict[str, RetainedT
         raise CliError(
             Exit.USAGE,
             f"several deployments of this name have left tables:\n{several}\n"
-            "Take over the newest of each with ADOPT=newest, start with empty ones with ADOPT=none, "
-            "or remove those that nobody needs",
+            "Take over the newest of each with ADOPT=newest, those that you name with ADOPT=TABLE,TABLE,..., none of "
+            "them with ADOPT=none, or remove those that nobody needs",
         )
     return chosen
 

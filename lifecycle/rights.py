@@ -51,6 +51,7 @@ RIGHTS: Mapping[str, Right] = {
     "DescribeTable": _right(_RETAINED, "dynamodb:DescribeTable"),
     "ListTagsOfResource": _right(_RETAINED, "dynamodb:ListTagsOfResource"),
     "Scan": _right("to see whether a table that was left has anything in it", "dynamodb:Scan"),
+    "GetResourcePolicy": _right("to see whether a table that was left is open to others", "dynamodb:GetResourcePolicy"),
     "GetItem": _right("to see whether the deployment starts leashed", "dynamodb:GetItem"),
     "UpdateTable": _right(
         "to end the streams of tables that are taken over, and to unprotect empty ones of a deployment that failed",
@@ -80,7 +81,6 @@ ON_BEHALF: Mapping[str, Right] = {
         "dynamodb:DescribeContributorInsights",
         "dynamodb:DescribeKinesisStreamingDestination",
         "dynamodb:DescribeTimeToLive",
-        "dynamodb:GetResourcePolicy",
         "dynamodb:TagResource",
         "dynamodb:UntagResource",
     ),

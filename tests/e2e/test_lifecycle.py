@@ -13,6 +13,7 @@ from cli.errors import Exit
 from local.launcher import LocalAccount
 from local.project import ROOT
 from tests.e2e.conftest import BUSY
+from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
 KEPT, THROWN = "Kept", "Thrown"
 
@@ -84,7 +85,20 @@ def test_a_second_deployment_takes_over_what_the_first_has_left(lifecycle: Lifec
     # As an earlier version has left it, which told nobody.
     dynamodb.update_table(TableName=first["ChangesTable"], StreamSpecification={"StreamEnabled": False})
 
-    told = lifecycle.deploy(KEPT, "--yes", "-c", "troop:benchmarks=false")
+    # As somebody plants it who may make and tag tables.
+    planted = f"{KEPT}-DataState-PLANTED"
+    tags = [{"Key": DEPLOYMENT_TAG, "Value": KEPT}, {"Key": DATA_TAG, "Value": "State"}]
+    dynamodb.create_table(
+        TableName=planted,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": "key", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "key", "KeyType": "HASH"}],
+        Tags=tags,
+    )
+    assert "add UNLEASHED=1" in lifecycle.deploy(KEPT, "--yes", code=Exit.NOT_CONFIRMED)
+    told = lifecycle.deploy(KEPT, "--yes", "--unleashed", "-c", "troop:benchmarks=false")
+    assert f"  ADOPT={planted}\n" in told
+    dynamodb.delete_table(TableName=planted)
     assert "UNLEASHED (the switch in the retained table)" in told
     runs = first["RunsTable"]
     for table in tables - {runs}:

@@ -12,13 +12,16 @@ import boto3
 import pytest
 
 from cli import aws
+from cli.errors import CliError
 from infra import ROOT
+from lifecycle.bootstrap import bootstrap_missing
 from lifecycle.remains import buckets_to_empty, remains
 from lifecycle.resources import Resource
 from lifecycle.retained import RetainedTable, imports
 from lifecycle.takeover import as_it_is
 from lifecycle.zones import zones_there
 from tests.infra.cfn import of_type
+from tests.infra.conftest import Synthesised
 from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
 Template = Mapping[str, Any]
@@ -62,6 +65,17 @@ def test_a_throw_away_deployment_leaves_nothing_and_its_buckets_are_emptied(gree
     work, results = sorted(buckets_to_empty(green, ids(green)), reverse=True)
     assert "WorkBucket" in work
     assert "Results" in results
+
+
+def test_the_assembly_says_which_bootstrap_it_requires(cli_synth: Synthesised, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ssm:
+        def get_parameter(self, Name: str) -> dict[str, Any]:
+            assert Name.startswith("/cdk-bootstrap/")
+            return {"Parameter": {"Value": "5"}}
+
+    monkeypatch.setattr(aws, "client", lambda *_: Ssm())
+    with pytest.raises(CliError, match="has version 5, Troop requires 6"):
+        bootstrap_missing(boto3.Session(region_name="eu-west-1"), "111122223333", cli_synth.folder, "Troop")
 
 
 def test_the_document_names_the_table_of_runs_as_the_template_does(template: Template) -> None:

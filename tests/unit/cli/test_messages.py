@@ -110,12 +110,20 @@ def test_no_such_profile() -> None:
 
 @pytest.mark.usefixtures("cloud")
 @pytest.mark.parametrize(
-    ("words", "told"), [((), "no AWS region is set"), (("--region", "eu-centrl-1"), "'eu-centrl-1' is no AWS region")]
+    ("words", "told"), [((), "no AWS region is set"), (("--region", "frankfurt"), "'frankfurt' is no AWS region")]
 )
 def test_no_region(words: tuple[str, ...], told: str) -> None:
     result = troop(*words)
     assert result.exit_code == Exit.WRONG_REGION
     assert told in result.stderr
+
+
+def test_a_region_that_the_sdk_does_not_know_is_doubted_and_used(cloud: Cloud) -> None:
+    """AWS opens regions between two versions of the SDK."""
+    result = troop("--region", "eu-central-9")
+    assert "does not know the region eu-central-9; the nearest that it knows is eu-central-" in result.stderr
+    assert result.exit_code == Exit.NO_DEPLOYMENT
+    assert "there is no deployment Troop in region eu-central-9" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -53,11 +53,18 @@ def run(world: World, monkeypatch: pytest.MonkeyPatch) -> Run:
         name: str = "",
         stage: str | None = None,
         repair: bool = False,
+        unleashed: bool = False,
     ) -> None:
         world.typed = typed
         monkeypatch.setattr(sys, "stdin", io.StringIO(typed or ""))
         given = argparse.Namespace(
-            deployment=name, stage=stage, yes=yes, adopt=adopt, repair=repair, context=list(settings)
+            deployment=name,
+            stage=stage,
+            yes=yes,
+            adopt=adopt,
+            repair=repair,
+            unleashed=unleashed,
+            context=list(settings),
         )
         deploy.deploy(given)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import sys
 from pathlib import Path
@@ -26,7 +27,7 @@ def test_it_says_where_it_goes_and_asks(run: Run, world: World, capsys: Printed)
 
 @pytest.mark.parametrize(("typed", "told"), [("n\n", "nothing was done"), ("", "nothing"), (None, "add YES=1")])
 def test_without_a_yes_nothing_is_deployed(run: Run, world: World, typed: str | None, told: str) -> None:
-    world.bootstrapped = False
+    world.bootstrapped = None
     world.retained = [old("t")]
     with pytest.raises(CliError, match=told) as refused:
         run(typed=typed)
@@ -67,11 +68,19 @@ def test_a_stage_that_is_not_meant_ends_it_first(run: Run, world: World, asked: 
 
 
 def test_bootstrapping_is_told_before_it_is_done(run: Run, world: World, capsys: Printed) -> None:
-    world.bootstrapped = False
+    world.bootstrapped = None
     run(typed="yes\n")
     told = capsys.readouterr().out
     assert told.index("cdk bootstrap aws://111122223333/eu-west-1") < told.index("[y/N]")
     assert [arguments[0] for arguments in world.done] == ["synth", "bootstrap", "deploy"]
+
+
+@pytest.mark.parametrize("version", ["5", "none"])
+def test_a_bootstrap_that_is_too_old_is_refused_before_anything_is_done(run: Run, world: World, version: str) -> None:
+    world.bootstrapped, world.retained = version, [old("t")]
+    with pytest.raises(CliError, match=f"has version {version}, Troop requires 6: .* aws://111122223333/eu-west-1"):
+        run(yes=True)
+    assert [arguments[0] for arguments in world.done] == ["synth"]
 
 
 @pytest.mark.parametrize(
@@ -97,6 +106,7 @@ def test_a_stack_that_takes_no_deployment(run: Run, world: World, status: str, h
         ("troop:probabilty=1", "spelled troop:probability"),
         ("troop:probability", "KEY=VALUE"),
         ("troop:method=x", "one of"),
+        ("troop:deployment=bad name!", "'bad name!': must be a letter, then letters, digits and hyphens"),
     ],
 )
 def test_a_bad_setting_ends_it_first(run: Run, world: World, setting: str, told: str) -> None:
@@ -173,6 +183,12 @@ def test_removing_takes_the_name(
         assert refused.value.code == Exit.NOT_CONFIRMED
         nobody = typed is None and given is None
         assert ("add CONFIRM=Troop" if nobody else "nothing was removed") in str(refused.value)
+
+
+def test_what_no_deployment_can_be_called_is_not_looked_for() -> None:
+    given = argparse.Namespace(deployment="bad name!", stage=None, confirm=None)
+    with pytest.raises(CliError, match="'bad name!' cannot be a deployment's name"):
+        destroy.destroy(given)
 
 
 def test_errors_are_one_line_and_a_code(capsys: Printed) -> None:

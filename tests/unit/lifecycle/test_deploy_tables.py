@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
-from cli.errors import CliError
+from cli.errors import CliError, Exit
 from lifecycle import adoption
 from lifecycle.resources import Resource
-from tests.unit.lifecycle.world import DEPLOYED, TABLES, Printed, Run, World, old
+from tests.unit.lifecycle.world import DEPLOYED, STACKS, TABLES, Printed, Run, World, old
 
 
 def test_an_update_looks_for_nothing_retained(run: Run, world: World, capsys: Printed) -> None:
@@ -47,7 +47,7 @@ def test_a_stack_of_nothing_but_tables_is_no_deployment_yet(
     world.status, world.resources = status, TABLES
     world.retained = [old("Troop-State-1"), old("Troop-Events-1", "Events")]
     world.switch = {"leashed": {"BOOL": False}}
-    run(yes=True)
+    run(yes=True, unleashed=True)
     told = capsys.readouterr().out
     assert "It starts UNLEASHED (the switch in the retained table)" in told
     assert "taken these tables over, and they are kept:\n  State: Troop-State-1\n" in told
@@ -104,8 +104,72 @@ def test_retained_tables_are_told_and_taken_over(run: Run, world: World, capsys:
     assert world.done[1] == ("adopt", "Troop", "Troop-State-1", "Troop-Events-1")
 
 
+@pytest.mark.parametrize("stack", ["", f"{STACKS}Troop-Staging/1", f"{STACKS}Other/Troop/1", "Troop"])
+def test_a_table_that_no_stack_of_this_name_has_made_is_taken_over_only_by_its_name(
+    run: Run, world: World, stack: str, capsys: Printed
+) -> None:
+    """Whoever may tag a table could unleash a deployment otherwise."""
+    world.retained = [old("Troop-State-planted", stack=stack), old("Troop-Events-1", "Events")]
+    run(yes=True)
+    assert "  ADOPT=Troop-State-planted\n" in capsys.readouterr().out
+    assert world.done[1] == ("adopt", "Troop", "Troop-Events-1")
+    world.done.clear()
+    run(yes=True, adopt="Troop-State-planted, Troop-Events-1")
+    assert world.done[1] == ("adopt", "Troop", "Troop-State-planted", "Troop-Events-1")
+
+
+@pytest.mark.parametrize(
+    ("adopt", "told"),
+    [
+        ("oldest", r"ADOPT is oldest: must be newest, none, or names .* there is Troop-State-1, Troop-State-2"),
+        ("Troop-State-1,Troop-State-2", "several tables of State: name one of each"),
+    ],
+)
+def test_names_that_cannot_be_meant_are_refused(run: Run, world: World, adopt: str, told: str) -> None:
+    world.retained = [old("Troop-State-1"), old("Troop-State-2")]
+    with pytest.raises(CliError, match=told) as refused:
+        run(yes=True, adopt=adopt)
+    assert (refused.value.code, len(world.done)) == (Exit.USAGE, 1)
+
+
+def test_a_table_is_not_taken_over_beside_the_deployments_own(run: Run, world: World) -> None:
+    world.status, world.resources, world.retained = "UPDATE_COMPLETE", DEPLOYED, [old("Troop-State-0")]
+    with pytest.raises(
+        CliError, match=r"tables of its own for State: remove it first, with make destroy, which keeps them"
+    ):
+        run(yes=True, adopt="Troop-State-0")
+    assert [arguments[0] for arguments in world.done] == ["synth"]
+
+
+@pytest.mark.parametrize("adopt", ["ask", "Troop-State-1"])
+def test_a_table_that_others_may_write_is_refused_with_the_way_out(run: Run, world: World, adopt: str) -> None:
+    world.retained, world.policies = [old("Troop-State-1")], {"arn:Troop-State-1"}
+    with pytest.raises(CliError, match=r"delete-resource-policy --region eu-west-1 --resource-arn arn:Troop-State-1"):
+        run(yes=True, adopt=adopt)
+    assert [arguments[0] for arguments in world.done] == ["synth"]
+    run(yes=True, adopt="none")
+    assert world.done[-1][0] == "deploy"
+
+
+def test_a_yes_beforehand_is_no_yes_to_an_unleashed_switch_in_a_table(run: Run, world: World, capsys: Printed) -> None:
+    world.retained, world.switch = [old("Troop-State-1")], {"leashed": {"BOOL": False}}
+    with pytest.raises(CliError, match="YES=1 does not answer for that: add UNLEASHED=1") as refused:
+        run(yes=True)
+    assert (refused.value.code, [arguments[0] for arguments in world.done]) == (Exit.NOT_CONFIRMED, ["synth"])
+    run(yes=True, unleashed=True)
+    assert world.done[-1][0] == "deploy"
+    capsys.readouterr()
+    run(typed="y\n")
+    assert "Deploy Troop, UNLEASHED, into account" in capsys.readouterr().out
+
+
+def test_a_setting_that_unleashes_is_an_answer(run: Run, world: World) -> None:
+    run("troop:leashed=false", yes=True)
+    assert world.done[-1][0] == "deploy"
+
+
 def test_what_a_failed_creation_has_left_is_named_and_not_taken_over(run: Run, world: World, capsys: Printed) -> None:
-    world.retained = [dataclasses.replace(old("Troop-State-1"), empty=True, stack="failed")]
+    world.retained = [dataclasses.replace(old("Troop-State-1"), empty=True, stack=f"{STACKS}Troop/failed")]
     run(typed="y\n")
     told = capsys.readouterr().out
     assert "aws dynamodb delete-table --region eu-west-1 --table-name Troop-State-1" in told

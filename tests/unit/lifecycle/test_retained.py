@@ -10,7 +10,7 @@ import boto3
 import pytest
 
 from cli.errors import CliError, Exit
-from lifecycle.retained import RetainedTable, choose, find_retained, imports, used
+from lifecycle.retained import RetainedTable, choose, find_retained, imports, refuse_shared, used
 from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
 KEY = {"": (("HASH", "event_id"),), "by-time": (("HASH", "kind"), ("RANGE", "at"))}
@@ -115,6 +115,19 @@ def test_what_is_in_a_table_is_looked_up_for_its_count_lags_behind(session: boto
     session.client("dynamodb").put_item(TableName="Troop-a", Item={"unit": {"S": "web"}})
     found = {table.name: (table.empty, table.stack) for table in find_retained(session, "Troop")}
     assert found == {"Troop-a": (False, "arn:stack/1"), "Troop-b": (True, "")}
+
+
+def test_a_table_with_a_policy_of_its_own_is_refused(session: boto3.Session) -> None:
+    dynamodb = session.client("dynamodb")
+    for name in ("Troop-a", "Troop-b"):
+        make(session, name, **{DEPLOYMENT_TAG: "Troop", DATA_TAG: name})
+    found = find_retained(session, "Troop")
+    refuse_shared(session, found)
+    arn = dynamodb.describe_table(TableName="Troop-b")["Table"]["TableArn"]
+    dynamodb.put_resource_policy(ResourceArn=arn, Policy='{"Version": "2012-10-17", "Statement": []}')
+    with pytest.raises(CliError, match=f"--resource-arn {arn}") as refused:
+        refuse_shared(session, found)
+    assert "Troop-a" not in str(refused.value)
 
 
 def test_what_a_failed_creation_has_left_is_not_taken_for_the_data(session: boto3.Session) -> None:

@@ -23,19 +23,20 @@ TEMPLATE = {
         f"Data{part}": {"Type": "AWS::DynamoDB::Table", "Properties": {"Tags": [{"Key": DATA_TAG, "Value": part}]}}
         for part in ("State", "Events")
     },
-    "Parameters": {"BootstrapVersion": {"Default": PARAMETER}},
 }
+MANIFEST = {"bootstrapStackVersionSsmParameter": PARAMETER, "requiresBootstrapStackVersion": 6}
 TABLES = {f"Data{part}": Resource("AWS::DynamoDB::Table", f"Troop-{part}-1") for part in ("State", "Events")}
 DEPLOYED = TABLES | {"Decide": Resource("AWS::Lambda::Function", "decide")}
 
 
 class World:
-    """An account: whether it is bootstrapped, the stack's status, what is retained; and what was done."""
+    """An account: the version of its bootstrap, the stack's status, what is retained; and what was done."""
 
     def __init__(self) -> None:
-        self.bootstrapped = True
+        self.bootstrapped: str | None = "21"
         self.status: str | None = None
         self.retained: list[retained.RetainedTable] = []
+        self.policies: set[str] = set()
         self.switch: dict[str, Any] = {}
         self.zones = ["eu-west-1a", "eu-west-1b", "eu-west-1c"]
         self.resources: dict[str, Resource] = {}
@@ -52,9 +53,9 @@ class World:
 
     def get_parameter(self, Name: str) -> dict[str, Any]:
         assert Name == PARAMETER
-        if not self.bootstrapped:
+        if self.bootstrapped is None:
             raise ClientError({"Error": {"Code": "ParameterNotFound", "Message": ""}}, "GetParameter")
-        return {}
+        return {"Parameter": {"Value": self.bootstrapped}}
 
     def describe_availability_zones(self) -> dict[str, Any]:
         return {"AvailabilityZones": [{"ZoneName": zone, "State": "available"} for zone in self.zones]}
@@ -84,6 +85,11 @@ class World:
         if operation in self.refuses:
             raise ClientError({"Error": {"Code": self.refuses[operation], "Message": "no"}}, operation)
 
+    def get_resource_policy(self, ResourceArn: str) -> dict[str, Any]:
+        if ResourceArn not in self.policies:
+            raise ClientError({"Error": {"Code": "PolicyNotFoundException", "Message": ""}}, "GetResourcePolicy")
+        return {"Policy": "{}"}
+
     def get_item(self, **_: Any) -> dict[str, Any]:
         return {"Item": self.switch} if self.switch else {}
 
@@ -92,6 +98,7 @@ class World:
         if arguments[0] == "synth":
             folder = Path(arguments[arguments.index("--output") + 1])
             (folder / f"{arguments[1]}.template.json").write_text(json.dumps(TEMPLATE))
+            (folder / "manifest.json").write_text(json.dumps({"artifacts": {arguments[1]: {"properties": MANIFEST}}}))
 
     def clear_away(self, _session: Any, stack_id: str) -> None:
         assert not self.resources
@@ -109,6 +116,9 @@ Run = Callable[..., None]
 Printed = pytest.CaptureFixture[str]
 
 
-def old(name: str, part: str = "State") -> retained.RetainedTable:
+STACKS = "arn:aws:cloudformation:eu-west-1:111122223333:stack/"
+
+
+def old(name: str, part: str = "State", stack: str = f"{STACKS}Troop/1") -> retained.RetainedTable:
     moment = datetime(2026, 11, 20, 10, tzinfo=UTC)
-    return retained.RetainedTable(name, part, moment, 1, {})
+    return retained.RetainedTable(name, part, moment, 1, {}, stack=stack, arn=f"arn:{name}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -43,3 +44,12 @@ def test_every_name_that_is_no_file_has_a_rule() -> None:
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_every_folder_of_tests_has_a_target(folder: str) -> None:
     assert re.search(rf"pytest .*tests/{folder}$", _told(NAMES.get(folder, folder)), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["bad name!", "it's", "$(id)", "--yes", "a;b"])
+def test_a_name_reaches_the_commands_as_one_word(name: str) -> None:
+    """They say what is wrong with it; a shell would do something else with it first."""
+    for command, option in (("deploy", "DEPLOYMENT"), ("destroy", "DEPLOYMENT"), ("destroy", "CONFIRM")):
+        said = _told("-o", ".build/.ready", command, f"{option}={name.replace('$', '$$')}")
+        (line,) = (line for line in said.splitlines() if f"-m lifecycle.{command}" in line)
+        assert f"--{option.lower()}={name}" in shlex.split(line.removesuffix("\\"))

@@ -1,0 +1,55 @@
+"""Whether the account and region are bootstrapped for the CDK, and recently enough for this template."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.exceptions import ClientError
+
+from cli import aws
+from cli.errors import CliError, Exit
+
+
+def bootstrap_missing(session: boto3.Session, account: str, assembly: Path, deployment: str) -> bool:
+    """Looks for the version that `cdk bootstrap` has written down.
+
+    Args:
+        account: the account's number, for the command that an error gives.
+        assembly: the folder that was synthesised.
+
+    Returns:
+        Whether there is none, so that `cdk bootstrap` has to run first.
+
+    Raises:
+        CliError: FAILED, where the version is older than the assembly requires. `cdk deploy` would refuse it, too, but
+            only after tables were taken over.
+    """
+    properties = _properties(assembly, deployment)
+    parameter = properties.get("bootstrapStackVersionSsmParameter")
+    if not parameter:
+        return False
+    with aws.told():
+        try:
+            version = aws.client(session, "ssm").get_parameter(Name=parameter)["Parameter"]["Value"]
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ParameterNotFound":
+                return True
+            raise
+    required = int(properties.get("requiresBootstrapStackVersion", 0))
+    if not version.isdecimal() or int(version) < required:
+        raise CliError(
+            Exit.FAILED,
+            f"the CDK's bootstrap of this account and region has version {version}, Troop requires {required}: upgrade "
+            f"it with npx cdk bootstrap aws://{account}/{session.region_name} and the options of the first time",
+        )
+    return False
+
+
+def _properties(assembly: Path, deployment: str) -> Mapping[str, Any]:
+    manifest = json.loads((assembly / "manifest.json").read_text(encoding="utf-8"))
+    properties: Mapping[str, Any] = manifest["artifacts"][deployment]["properties"]
+    return properties

@@ -166,6 +166,7 @@ _PREFIXES = {
     "DescribeVpcs": "ec2",
     "GetServiceQuota": "servicequotas",
     "GetAWSDefaultServiceQuota": "servicequotas",
+    "GetAccountSettings": "lambda",
     "ListRules": "events",
     "ListTargetsByRule": "events",
     "RemoveTargets": "events",

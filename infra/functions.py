@@ -216,7 +216,13 @@ class Functions(Construct):
         }
         self.api = self._factory.make(
             "api",
-            [*permissions.api(data, on_demand), *health, *permissions.alarms(act_now), *of_runs],
+            [
+                *permissions.api(data, on_demand),
+                *health,
+                *permissions.alarms(act_now),
+                *permissions.account(cdk.Stack.of(self)),
+                *of_runs,
+            ],
             [self._factory.runtime_layer, self._factory.api_layer],
             {
                 **health_environment,

@@ -180,6 +180,15 @@ def alarms(act_now: sns.ITopic) -> list[iam.PolicyStatement]:
     ]
 
 
+def account(stack: cdk.Stack) -> list[iam.PolicyStatement]:
+    """Sees what surrounds the deployment: how much Lambda runs at a time, and tables that earlier deployments left."""
+    left = stack.format_arn(service="dynamodb", resource="table", resource_name=f"{cdk.Aws.STACK_NAME}-*")
+    return [
+        allow(["lambda:GetAccountSettings", "tag:GetResources"], "*"),  # know no resources
+        allow(["dynamodb:DescribeTable"], left),
+    ]
+
+
 def function_scheduler(function: lambda_.IFunction, undelivered: sqs.IQueue) -> list[iam.PolicyStatement]:
     """A schedule calls its function; a call that could not be delivered goes to the queue."""
     return [

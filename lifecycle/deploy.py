@@ -22,7 +22,7 @@ from lifecycle.bootstrap import bootstrap_missing
 from lifecycle.console import ask, run, say
 from lifecycle.open_runs import refuse_while_open
 from lifecycle.project import cdk, chosen, settings_with
-from lifecycle.quota import refuse_beyond_quota
+from lifecycle.quota import refuse_beyond_quota, warn_of_concurrency
 from lifecycle.resources import Resource, resources_of
 from lifecycle.zones import choose_zones, zones_available, zones_there
 
@@ -61,6 +61,7 @@ def _deploy(given: argparse.Namespace, assembly: Path) -> None:
         refuse_while_open(session, stack)
     if zones := _zones(session, settings, caller["Account"], there):
         overrides = [*(one for one in overrides if not one.startswith(f"{_ZONES}=")), f"{_ZONES}={','.join(zones)}"]
+    warn_of_concurrency(session, settings.chaos)
     template = _synthesise(session, name, overrides, assembly)
     tables = to_adopt(session, settings, template, there, given.adopt, new=new)
     say_left(session, name, template, there)

@@ -1,4 +1,4 @@
-"""Whether the account may have one more network: five a region is all that a new one may."""
+"""Whether the account has room: for one more network, and for as many functions at a time as Troop runs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from cli import aws
 from cli.errors import CliError, Exit
 from lifecycle.console import say
+from troop.concurrency import Concurrency, remedy, shortage
+from troop.settings import Settings
 
 _VPCS = {"ServiceCode": "vpc", "QuotaCode": "L-F678F1CE"}
 
@@ -33,6 +35,19 @@ def refuse_beyond_quota(session: boto3.Session, account: str) -> None:
             'with -c troop:benchmarks=false, or have the quota "VPCs per Region" raised (Service Quotas, '
             f"{_VPCS['QuotaCode']})",
         )
+
+
+def warn_of_concurrency(session: boto3.Session, settings: Settings) -> None:
+    """Says where Lambda runs fewer functions at a time than Troop needs on a busy day; that ends nothing."""
+    try:
+        limit = aws.client(session, "lambda").get_account_settings()["AccountLimit"]
+    except (BotoCoreError, ClientError) as error:
+        say(f"How much Lambda runs at a time here could not be found out ({' '.join(str(error).split())}).")
+        return
+    unreserved = int(limit["UnreservedConcurrentExecutions"])
+    found = Concurrency(int(limit["ConcurrentExecutions"]), unreserved, str(session.region_name))
+    if why := shortage(found, settings):
+        say(f"Warning: {why}. To raise it: {remedy(found, settings)}")
 
 
 def _allowed(session: boto3.Session) -> int:

@@ -47,6 +47,9 @@ RIGHTS: Mapping[str, Right] = {
     "DescribeVpcs": _right(_QUOTA, "ec2:DescribeVpcs"),
     "GetServiceQuota": _right(_QUOTA, "servicequotas:GetServiceQuota"),
     "GetAWSDefaultServiceQuota": _right(_QUOTA, "servicequotas:GetAWSDefaultServiceQuota"),
+    "GetAccountSettings": _right(
+        "to see whether Lambda runs enough functions at a time here", "lambda:GetAccountSettings"
+    ),
     "ListTables": _right(_RETAINED, "dynamodb:ListTables"),
     "DescribeTable": _right(_RETAINED, "dynamodb:DescribeTable"),
     "ListTagsOfResource": _right(_RETAINED, "dynamodb:ListTagsOfResource"),

@@ -117,7 +117,9 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | API_OF_BENCHMARKS
     | HEALTH
     | allow("*", "cloudwatch:DescribeAlarms")
-    | allow("<AlarmsActNow>", "sns:GetTopicAttributes"),
+    | allow("<AlarmsActNow>", "sns:GetTopicAttributes")
+    | allow("*", "lambda:GetAccountSettings", "tag:GetResources")
+    | allow(f"arn:<AWS::Partition>:dynamodb:{ACCOUNT}:table/<AWS::StackName>-*", "dynamodb:DescribeTable"),
     "WatchdogRole": of_function("Watchdog") | HEALTH | allow("<SchedulesUndelivered.Arn>", *SETTLES),
     "ChaosRole": allow("<Decide.Arn>", "lambda:InvokeFunction")
     | allow("<Terminate.Arn>", "lambda:InvokeFunction")

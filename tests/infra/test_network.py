@@ -132,4 +132,7 @@ def test_benchmarks_can_be_left_out() -> None:
         assert trace not in text_of_it, trace
     assert not set(of_type(without, "AWS::Lambda::Function")) & {"Launch", "Cell", "Teardown", "Reaper"}
     assert "RunsTable" not in without["Outputs"]
+    queries = of_type(without, "AWS::Logs::QueryDefinition").values()
+    assert queries
+    assert all(query["Properties"]["LogGroupNames"] for query in queries)
     assert permissions(without, "WidgetsRole") == WIDGETS

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from troop.aws.account_reads import AccountReads
 from troop.aws.alarm_reads import AlarmReads
 from troop.aws.dynamo import plain
 from troop.chaos.observed import FAILURES_OF, Children, Observed, Runs, Schedule, Unread
@@ -42,6 +43,7 @@ class HealthReads:
         tables: names of all tables.
         state: name of the table State.
         alarms: reads the alarms; None for the watchdog, whose metrics must not make alarms of alarms.
+        account: reads what people alone are told of; None for the watchdog.
     """
 
     scheduler: Any
@@ -55,14 +57,15 @@ class HealthReads:
     tables: Sequence[str]
     state: str
     alarms: AlarmReads | None = None
+    account: AccountReads | None = None
 
     def observe(self, now: datetime) -> Observed:
         """Everything; what AWS refuses or does not answer is told apart, and does not stop the rest.
 
         At most 5 pages of schedules, 5 pages of executions, 1 call for each table, 5 more; of alarms 5 pages
-        and 1 call.
+        and 1 call; of the account 2 calls, and 1 for each table of an earlier deployment.
         """
-        alarms = self.alarms
+        alarms, account = self.alarms, self.account
         return Observed(
             schedules=_read(self._schedules),
             runs=_read(lambda: self._runs(now)),
@@ -72,6 +75,8 @@ class HealthReads:
             unrecovered=_read(self._unrecovered),
             alarms=_read(alarms.on) if alarms else None,
             subscribers=_read(alarms.subscribers) if alarms else None,
+            concurrency=_read(account.concurrency) if account else None,
+            beside=_read(account.tables_beside) if account else None,
         )
 
     def _schedules(self) -> tuple[Schedule, ...]:

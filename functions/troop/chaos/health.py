@@ -10,8 +10,10 @@ from enum import StrEnum
 from troop import moments
 from troop.calendars import Calendar
 from troop.chaos.expected import expected_ticks
-from troop.chaos.observed import FAILURES_OF, Alarm, Observed, Unread
-from troop.settings import OLDEST_TICK
+from troop.chaos.observed import FAILURES_OF, Alarm, Observed, TableBeside, Unread
+from troop.concurrency import Concurrency, needed, remedy, shortage
+from troop.settings import OLDEST_TICK, Settings
+from troop.tags import DATA_TAG
 
 GRACE = OLDEST_TICK + timedelta(minutes=1)
 """A tick is missing only after this: so long may its schedule try to deliver it, and it is precise to a minute."""
@@ -76,16 +78,15 @@ class Digest:
         return next(check.value for check in self.checks if check.name == name)
 
 
-def digest(
-    observed: Observed, calendars: Mapping[str, Calendar], tick_minutes: int, now: datetime, others: int
-) -> Digest:
-    """Every check; those of alarms and of who is told of them only where these were looked at.
+def digest(observed: Observed, settings: Settings, tick_minutes: int, now: datetime, others: int) -> Digest:
+    """Makes every check; those of alarms, of who is told of them, and of the account only where these were looked at.
 
     Args:
         observed: as of ``now``.
-        calendars: of the settings, each of which has a schedule.
+        settings: of the deployment; each of their calendars has a schedule.
         others: how many schedules there are besides.
     """
+    calendars = settings.calendars
     return Digest(
         (
             _schedules(observed, len(calendars) + others),
@@ -98,6 +99,8 @@ def digest(
             _calendars(calendars, now),
             *([] if observed.alarms is None else [_alarms(observed.alarms)]),
             *([] if observed.subscribers is None else [_subscribers(observed.subscribers)]),
+            *([] if observed.concurrency is None else [_concurrency(observed.concurrency, settings)]),
+            *([] if observed.beside is None else [_beside(observed.beside)]),
         )
     )
 
@@ -106,6 +109,7 @@ SCHEDULES, TICKS_MISSING, TICKS_FAILED = "schedules", "ticks-missing", "ticks-fa
 TERMINATIONS_FAILED = "terminations-failed"
 DEAD_LETTERS, TABLES, UNITS_UNRECOVERED, CALENDARS = "dead-letters", "tables", "units-unrecovered", "calendars"
 ALARMS, SUBSCRIBERS = "alarms", "subscribers"
+CONCURRENCY, EARLIER_TABLES = "lambda-concurrency", "earlier-tables"
 
 
 def _unread(name: str, threshold: int, unread: Unread) -> Check:
@@ -267,6 +271,33 @@ def _subscribers(subscribers: int | Unread) -> Check:
     detail = "nobody is told when somebody has to act"
     todo = "subscribe to the stack's output ActNowTopicArn, and confirm what comes by mail; docs/runbook.md#who-is-told"
     return Check(SUBSCRIBERS, Grade.WARN, 0, 1, detail, todo)
+
+
+def _concurrency(found: Concurrency | Unread, settings: Settings) -> Check:
+    wanted = sum(needed(settings).values())
+    if isinstance(found, Unread):
+        return _unread(CONCURRENCY, wanted, found)
+    if why := shortage(found, settings):
+        return Check(CONCURRENCY, Grade.WARN, found.unreserved, wanted, why, remedy(found, settings))
+    detail = f"Lambda runs {found.unreserved} functions at a time, beside what others reserve"
+    return Check(CONCURRENCY, Grade.OK, found.unreserved, wanted, detail)
+
+
+def _beside(tables: tuple[TableBeside, ...] | Unread) -> Check:
+    """Such as after a plain `cdk deploy`, which makes empty tables whatever an earlier deployment has left."""
+    if isinstance(tables, Unread):
+        return _unread(EARLIER_TABLES, 0, tables)
+    if not tables:
+        return Check(EARLIER_TABLES, Grade.OK, 0, 0, "no earlier deployment of this name has left tables")
+    each = [f"{t.name} ({t.part}, made {t.created:%Y-%m-%d %H:%M}, about {t.items} items)" for t in tables]
+    detail = f"tables of an earlier deployment of this name exist beside these: {_names(each)}"
+    newest = {table.part: table.name for table in reversed(tables)}
+    todo = (
+        "nothing in them counts here, neither opt-outs nor the switch. To take them over: make destroy, which keeps "
+        f"all tables, then make deploy ADOPT={','.join(sorted(newest.values()))}. If nobody needs them, delete them; "
+        f"to keep them aside, remove their tag {DATA_TAG}; docs/deploying.md#tables-of-an-earlier-deployment"
+    )
+    return Check(EARLIER_TABLES, Grade.WARN, len(tables), 0, detail, todo)
 
 
 def _names(names: list[str]) -> str:

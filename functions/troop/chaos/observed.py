@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from troop.concurrency import Concurrency
+
 FAILURES_OF = timedelta(hours=24)
 """How far back failures count."""
 
@@ -77,12 +79,29 @@ class Alarm:
 
 
 @dataclass(frozen=True)
+class TableBeside:
+    """A table that an earlier deployment of the same name has left, and that this one does not use.
+
+    Attributes:
+        part: what it holds, such as ``Events``.
+        items: how many DynamoDB counted, some hours ago.
+    """
+
+    name: str
+    part: str
+    created: datetime
+    items: int
+
+
+@dataclass(frozen=True)
 class Observed:
     """All that was read. ``tables``: status by name. ``unrecovered``: units that have left chaos.
 
     Attributes:
         alarms: those that are on; None when they were not looked at.
         subscribers: how many are told of alarms to act on; None when nobody looked.
+        concurrency: how many functions the account may run at a time; None when nobody looked.
+        beside: tables of earlier deployments, the newest first; None when nobody looked.
     """
 
     schedules: tuple[Schedule, ...] | Unread
@@ -93,3 +112,5 @@ class Observed:
     unrecovered: tuple[str, ...] | Unread
     alarms: tuple[Alarm, ...] | Unread | None = None
     subscribers: int | Unread | None = None
+    concurrency: Concurrency | Unread | None = None
+    beside: tuple[TableBeside, ...] | Unread | None = None

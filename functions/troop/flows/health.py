@@ -28,4 +28,4 @@ class Health:
     def look(self) -> Digest:
         """Every check, as of now."""
         now = self.clock()
-        return digest(self.reads.observe(now), self.settings.calendars, self.tick_minutes, now, self.others)
+        return digest(self.reads.observe(now), self.settings, self.tick_minutes, now, self.others)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
+from troop.aws.account_reads import AccountReads
 from troop.aws.alarm_reads import AlarmReads
 from troop.aws.clients import quick_client
 from troop.aws.health_reads import HealthReads
@@ -12,6 +13,7 @@ from troop.aws.queue import Queue
 from troop.environment import Variable
 from troop.flows.health import Health
 from troop.flows.repairs import DeadLetters
+from troop.tables import CHAOS_TABLES, RUNS
 from troop.wiring import environment
 from troop.wiring.environment import settings, variable
 
@@ -46,7 +48,7 @@ def health() -> Health:
 
 @cache
 def health_and_alarms() -> Health:
-    """The same for people, with the alarms and whether anybody hears them."""
+    """The same for people, with the alarms, whether anybody hears them, and what surrounds it in the account."""
     seen = health()
     alarms = AlarmReads(
         quick_client("cloudwatch"),
@@ -54,7 +56,16 @@ def health_and_alarms() -> Health:
         settings().deployment,
         variable(Variable.ACT_NOW_TOPIC),
     )
-    return replace(seen, reads=replace(seen.reads, alarms=alarms))
+    tables = [*CHAOS_TABLES, *([RUNS] if settings().benchmarks else [])]
+    account = AccountReads(
+        quick_client("lambda"),
+        quick_client("resourcegroupstaggingapi"),
+        quick_client("dynamodb"),
+        settings().deployment,
+        [table.name for table in tables],
+        seen.reads.tables,
+    )
+    return replace(seen, reads=replace(seen.reads, alarms=alarms, account=account))
 
 
 @cache

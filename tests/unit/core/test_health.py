@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.core.build import at, calendar
+from tests.unit.core.build import at, calendar, settings
 from troop.calendars import Calendar
 from troop.chaos.health import Check, Digest, Grade, digest
-from troop.chaos.observed import Alarm, Children, Observed, Runs, Schedule, Unread
+from troop.chaos.observed import Alarm, Children, Observed, Runs, Schedule, TableBeside, Unread
+from troop.concurrency import Concurrency, needed
+from troop.settings import Settings
 
 NOW = at("12:05")
 LONG_AGO = NOW - timedelta(days=30)
@@ -39,9 +41,13 @@ NAMES = (
 )
 
 
+def having(calendars: Mapping[str, Calendar]) -> Settings:
+    return replace(settings(), calendars=calendars)
+
+
 def look(calendars: Mapping[str, Calendar] = ONE, now: datetime = NOW, **read: Any) -> Digest:
     """The digest of a deployment that does well, but for what is given."""
-    return digest(replace(WELL, **read), calendars, 15, now, others=2)
+    return digest(replace(WELL, **read), having(calendars), 15, now, others=2)
 
 
 def check(name: str, *args: Any, **read: Any) -> Check:
@@ -220,7 +226,7 @@ observed = st.builds(
 
 @given(observed)
 def test_whatever_was_read_every_check_is_made_and_says_what_to_do(read: Observed) -> None:
-    found = digest(read, TWO, 15, NOW, others=2)
+    found = digest(read, having(TWO), 15, NOW, others=2)
     assert tuple(c.name for c in found.checks) == NAMES
     assert all(bool(c.todo) == (c.status is not Grade.OK) for c in found.checks)
     assert all(c.value is not None or c.status is Grade.FAIL for c in found.checks)
@@ -261,7 +267,53 @@ def test_somebody_is_told_when_somebody_has_to_act(subscribers: int, status: Gra
     assert ("ActNowTopicArn" in found.todo) is (status is Grade.WARN)
 
 
-@pytest.mark.parametrize("name", ["alarms", "subscribers"])
-def test_alarms_that_cannot_be_read_are_not_well(name: str) -> None:
-    found = check(name, **{name: DENIED})
+NEEDED = sum(needed(settings()).values())
+
+
+@pytest.mark.parametrize(
+    ("limit", "unreserved", "status", "todo"),
+    [
+        (1000, NEEDED, Grade.OK, ""),
+        (10, 10, Grade.WARN, "--region eu-west-1 --service-code lambda --quota-code L-B99A9384 --desired-value 1000"),
+        (1000, NEEDED - 1, Grade.WARN, f"others reserve {1001 - NEEDED} of the account's 1000"),
+    ],
+)
+def test_functions_that_the_account_may_run_at_a_time(limit: int, unreserved: int, status: Grade, todo: str) -> None:
+    found = check("lambda-concurrency", concurrency=Concurrency(limit, unreserved, "eu-west-1"))
+    assert (found.status, found.value, found.threshold) == (status, unreserved, NEEDED)
+    assert todo.replace("others", "other functions") in found.todo
+    assert bool(found.todo) is (status is Grade.WARN)
+
+
+def test_more_is_needed_where_more_goes_on_and_less_without_benchmarks() -> None:
+    assert sum(needed(replace(settings(), max_in_flight=50)).values()) == NEEDED + 45
+    assert sum(needed(replace(settings(), calendars=TWO)).values()) == NEEDED + 1
+    assert sum(needed(replace(settings(), benchmarks=False)).values()) < NEEDED
+
+
+def test_a_raise_that_is_asked_for_is_enough() -> None:
+    """AWS takes a request for more than there is only."""
+    busy = replace(settings(), max_in_flight=3000)
+    found = digest(replace(WELL, concurrency=Concurrency(1000, 1000, "eu-west-1")), busy, 15, NOW, others=2)
+    (asked,) = (c.todo for c in found.checks if c.name == "lambda-concurrency")
+    assert int(asked.rpartition(" ")[2]) >= max(1001, sum(needed(busy).values()))
+
+
+def test_tables_of_an_earlier_deployment_are_named_with_the_way_to_take_them_over() -> None:
+    tables = [TableBeside(f"Troop-{n}", part, NOW - timedelta(days=n), 7) for n, part in enumerate(("State", "Events"))]
+    older = TableBeside("Troop-9", "State", LONG_AGO, 0)
+    found = check("earlier-tables", beside=(*tables, older))
+    assert (found.status, found.value, found.threshold) == (Grade.WARN, 3, 0)
+    assert "tables of an earlier deployment of this name exist beside these: Troop-0 (State, made 20" in found.detail
+    assert "make deploy ADOPT=Troop-0,Troop-1." in found.todo
+    assert check("earlier-tables", beside=()).status is Grade.OK
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [("alarms", "alarms"), ("subscribers", "subscribers"), ("lambda-concurrency", "concurrency"),
+     ("earlier-tables", "beside")],
+)  # fmt: skip
+def test_what_only_people_are_told_and_be_read_is_not_well(name: str, read: str) -> None:
+    found = check(name, **{read: DENIED})
     assert (found.status, found.value) == (Grade.FAIL, None)

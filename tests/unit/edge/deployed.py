@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
+from botocore.client import BaseClient
+from botocore.validate import ParamValidator
 from moto.core import DEFAULT_ACCOUNT_ID
+from moto.dynamodb import dynamodb_backends
 from moto.scheduler import scheduler_backends
 from moto.sns import sns_backends
 from moto.stepfunctions import stepfunctions_backends
@@ -17,6 +21,7 @@ from tests.unit.edge.account import FRIDAY, OVERDUE, SETTINGS, Account
 from troop.aws.clients import client
 from troop.aws.dynamo import typed
 from troop.tables import RUNS
+from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
 REGION = "eu-central-1"
 ROLE = "arn:aws:iam::123456789012:role/role"
@@ -26,12 +31,35 @@ NAMES = ("GROUP_TAGS", "EVENTS", "STATE", "DECISIONS", "CHANGES", "RUNS")
 
 @dataclass
 class Deployed:
-    """The parts of a deployment that health is read from."""
+    """The parts of a deployment that health is read from.
+
+    Attributes:
+        concurrency: how many functions the account may run at a time; nothing of it is reserved.
+        forgotten: ARNs of tables that are gone, and whose tags are still known.
+    """
 
     account: Account
     machine: str
     queue: str
     topic: str
+    concurrency: int = 1000
+    forgotten: list[str] = field(default_factory=list)
+
+    def answer(self, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Answers in the place of AWS what moto does not know."""
+        if operation == "GetAccountSettings":
+            limits = dict.fromkeys(("ConcurrentExecutions", "UnreservedConcurrentExecutions"), self.concurrency)
+            return {"AccountLimit": limits}
+        assert parameters["ResourceTypeFilters"] == ["dynamodb:table"]
+        wanted = {one["Key"]: one["Values"] for one in parameters["TagFilters"]}
+        tables = [(t.table_arn, t.tags) for t in dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables.values()]
+        state = [{"Key": DEPLOYMENT_TAG, "Value": "Troop"}, {"Key": DATA_TAG, "Value": "State"}]
+        found = [
+            {"ResourceARN": arn, "Tags": tags}
+            for arn, tags in [*tables, *((arn, state) for arn in self.forgotten)]
+            if all(any(t["Key"] == key and t["Value"] in values for t in tags) for key, values in wanted.items())
+        ]
+        return {"ResourceTagMappingList": found, "PaginationToken": ""}
 
     def run(self, started: datetime, status: str = "SUCCEEDED") -> None:
         """An execution of the workflow, as if it had started then."""
@@ -98,6 +126,16 @@ def deploy(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("troop.aws.queue.WAIT", 0)
+    real = BaseClient._make_api_call  # type: ignore[attr-defined]
+
+    def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
+        if operation not in ("GetAccountSettings", "GetResources"):
+            return real(self, operation, parameters)
+        shape = self.meta.service_model.operation_model(operation).input_shape
+        assert not ParamValidator().validate(parameters, shape).has_errors()
+        return made.answer(operation, parameters)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", call)
     if RUNS.name not in account.dynamodb.list_tables()["TableNames"]:
         create_table(account.dynamodb, RUNS)
     made = Deployed(account, machine, queue, topic)

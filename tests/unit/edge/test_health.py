@@ -20,6 +20,7 @@ from tests.unit.edge.deployed import REGION, TABLES, Deployed
 from troop.aws.clients import client
 from troop.aws.dynamo import typed
 from troop.chaos.events import Status
+from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
 
 def get_health() -> dict[str, Any]:
@@ -177,6 +178,8 @@ OPERATIONS = {
     "GetItem": {"units-unrecovered"},
     "DescribeAlarms": {"alarms"},
     "GetTopicAttributes": {"subscribers"},
+    "GetAccountSettings": {"lambda-concurrency"},
+    "GetResources": {"earlier-tables"},
 }
 
 
@@ -213,11 +216,11 @@ def test_the_cost_is_bounded(deployed: Deployed, monkeypatch: pytest.MonkeyPatch
         found = {c["name"]: c["value"] for c in get_health()["checks"]}
     assert found["units-unrecovered"] == 150
     assert found["ticks-failed"] == 100
-    assert len(made) <= 5 + 5 + len(TABLES) + 5 + 5 + 1
+    assert len(made) <= 5 + 5 + len(TABLES) + 5 + 5 + 1 + 2
     assert sorted(made) == sorted(
         [
             *["ListSchedules", "GetQueueAttributes", "GetItem", "BatchGetItem"],
-            *["DescribeAlarms", "GetTopicAttributes"],
+            *["DescribeAlarms", "GetTopicAttributes", "GetAccountSettings", "GetResources"],
             *["ListExecutions"] * 5,
             *["GetMetricStatistics"] * 2,
             *["DescribeTable"] * 6,
@@ -263,3 +266,45 @@ def test_nobody_is_told(deployed: Deployed) -> None:
     body = get_health()
     assert body["status"] == "warn"
     assert failing(body) == {"subscribers": "nobody is told when somebody has to act"}
+
+
+def test_an_account_that_runs_few_functions_at_a_time(deployed: Deployed) -> None:
+    deployed.concurrency = 10
+    body = get_health()
+    assert body["status"] == "warn"
+    assert "at most 10 functions at a time here" in failing(body)["lambda-concurrency"]
+    (check,) = [c for c in body["checks"] if c["name"] == "lambda-concurrency"]
+    assert f"--region {REGION} --service-code lambda --quota-code L-B99A9384" in check["todo"]
+
+
+def leave(name: str, part: str, deployment: str = "Troop") -> None:
+    """A table of an earlier deployment."""
+    client("dynamodb").create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": "key", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "key", "KeyType": "HASH"}],
+        Tags=[{"Key": DEPLOYMENT_TAG, "Value": deployment}, {"Key": DATA_TAG, "Value": part}],
+    )
+
+
+def test_tables_that_an_earlier_deployment_has_left(deployed: Deployed) -> None:
+    """A plain `cdk deploy` makes empty ones beside them, and nobody would miss the opt-outs."""
+    leave("Troop-DataState-OLD", "State")
+    leave("Troop-Staging-DataState-1", "State", "Troop-Staging")
+    leave("Troop-Else-1", "Else")
+    deployed.forgotten.append(f"arn:aws:dynamodb:{REGION}:123456789012:table/Troop-DataState-GONE")
+    body = get_health()
+    assert body["status"] == "warn"
+    (told,) = failing(body).values()
+    assert "exist beside these: Troop-DataState-OLD (State, made " in told
+    assert "Staging" not in told
+    assert "GONE" not in told
+
+
+@pytest.mark.parametrize("settings", [{"benchmarks": False}], indirect=True)
+def test_runs_that_were_left_on_purpose_are_no_rival(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TROOP_RUNS_TABLE")
+    leave("Troop-Runs-1", "Runs")
+    checks = {c["name"]: c["status"] for c in get_health()["checks"]}
+    assert checks["earlier-tables"] == "ok"

@@ -1,4 +1,4 @@
-"""`make deploy` chooses zones once and for all, and refuses a network that there is no room for."""
+"""`make deploy` chooses zones once and for all, refuses a network without room, and warns of too few functions."""
 
 from __future__ import annotations
 
@@ -77,7 +77,19 @@ def test_without_a_network_of_its_own_nothing_is_asked_of_it(run: Run, world: Wo
     assert zones_of(world) == []
 
 
-@pytest.mark.parametrize("operation", ["get_service_quota", "describe_vpcs"])
+def test_too_few_functions_at_a_time_are_warned_of_with_the_command_that_raises_them(
+    run: Run, world: World, capsys: Printed
+) -> None:
+    run(yes=True)
+    assert "Warning" not in capsys.readouterr().out
+    world.concurrency = 10
+    run(typed="y\n")
+    told, _ = capsys.readouterr().out.split("[y/N]")
+    assert "Lambda runs at most 10 functions at a time here" in told
+    assert "--region eu-west-1 --service-code lambda --quota-code L-B99A9384 --desired-value 1000" in told
+
+
+@pytest.mark.parametrize("operation", ["get_service_quota", "describe_vpcs", "get_account_settings"])
 def test_a_quota_that_nobody_tells_ends_nothing(run: Run, world: World, operation: str, capsys: Printed) -> None:
     world.refuses = {operation: "AccessDeniedException"}
     run(yes=True)

@@ -40,7 +40,7 @@ class World:
         self.switch: dict[str, Any] = {}
         self.zones = ["eu-west-1a", "eu-west-1b", "eu-west-1c"]
         self.resources: dict[str, Resource] = {}
-        self.vpcs, self.quota = 1, 5.0
+        self.vpcs, self.quota, self.concurrency = 1, 5.0, 1000
         self.refuses: dict[str, str] = {}
         self.done: list[tuple[str, ...]] = []
         self.typed: str | None = None
@@ -80,6 +80,11 @@ class World:
 
     def get_aws_default_service_quota(self, **_: str) -> dict[str, Any]:
         return {"Quota": {"Value": 5.0}}
+
+    def get_account_settings(self) -> dict[str, Any]:
+        self._refuse("get_account_settings")
+        limits = {"ConcurrentExecutions": self.concurrency, "UnreservedConcurrentExecutions": self.concurrency}
+        return {"AccountLimit": limits}
 
     def _refuse(self, operation: str) -> None:
         if operation in self.refuses:

@@ -1,0 +1,71 @@
+"""Reads what surrounds a deployment in its account: Lambda's limits, and tables that look like the deployment's own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from troop.chaos.observed import TableBeside
+from troop.concurrency import Concurrency
+from troop.tags import DATA_TAG, DEPLOYMENT_TAG
+
+TABLES_READ = 20
+"""Most tables that are looked at."""
+
+
+@dataclass(frozen=True)
+class AccountReads:
+    """Reads one account and region.
+
+    Attributes:
+        deployment: whose tables are looked for.
+        parts: what its tables hold, such as ``Events``; a table of another part is no rival of any.
+        own: names of its tables.
+    """
+
+    lambda_: Any
+    tagging: Any
+    dynamodb: Any
+    deployment: str
+    parts: Collection[str]
+    own: Collection[str]
+
+    def concurrency(self) -> Concurrency:
+        """Reads how many functions may run at a time; 1 call."""
+        limit = self.lambda_.get_account_settings()["AccountLimit"]
+        return Concurrency(
+            int(limit["ConcurrentExecutions"]),
+            int(limit["UnreservedConcurrentExecutions"]),
+            str(self.lambda_.meta.region_name),
+        )
+
+    def tables_beside(self) -> tuple[TableBeside, ...]:
+        """Lists tables with this deployment's tags that it does not use, the newest first; 1 call, and 1 for each."""
+        return tuple(sorted(self._tables(), key=lambda table: (table.created, table.name), reverse=True))
+
+    def _tables(self) -> Iterator[TableBeside]:
+        pages = self.tagging.get_paginator("get_resources").paginate(
+            ResourceTypeFilters=["dynamodb:table"],
+            TagFilters=[
+                {"Key": DEPLOYMENT_TAG, "Values": [self.deployment]},
+                {"Key": DATA_TAG, "Values": sorted(self.parts)},
+            ],
+            PaginationConfig={"PageSize": 100, "MaxItems": TABLES_READ + len(self.own)},
+        )
+        for page in pages:
+            for found in page["ResourceTagMappingList"]:
+                name = found["ResourceARN"].rpartition("/")[2]
+                if name in self.own or not name.startswith(f"{self.deployment}-"):
+                    continue  # a deployment's tables begin with its name, and only such a one may be described
+                tags = {tag["Key"]: tag["Value"] for tag in found["Tags"]}
+                try:
+                    table = self.dynamodb.describe_table(TableName=name)["Table"]
+                except ClientError as error:
+                    if error.response["Error"]["Code"] == "ResourceNotFoundException":
+                        continue  # tags are known for a while after their table is gone
+                    raise
+                if table["TableStatus"] != "DELETING":
+                    yield TableBeside(name, tags[DATA_TAG], table["CreationDateTime"], int(table.get("ItemCount", 0)))

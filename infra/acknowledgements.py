@@ -16,8 +16,8 @@ from troop.chaos.work import TICKS_PREFIX
 
 _EVERYWHERE = "Resource::*"
 _DESCRIBES = (
-    "Describe calls of EC2, Auto Scaling, Elastic Load Balancing and CloudWatch, listing schedules, and writing X-Ray "
-    "traces, support no resource-level permissions."
+    "Describe calls of EC2, Auto Scaling, Elastic Load Balancing and CloudWatch, listing schedules, reading Lambda's "
+    "limits, finding resources by tag, and writing X-Ray traces support no resource-level permissions."
 )
 _HEALTH = "Listing schedules, reading metrics and writing X-Ray traces support no resource-level permissions."
 _WIDGETS = "Describing Auto Scaling groups and writing X-Ray traces support no resource-level permissions."
@@ -97,6 +97,12 @@ def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
             f"IAM5[Resource::arn:<AWS::Partition>:vpc-lattice:{ours}:targetgroup/*]",
             "Which groups are looked at is decided at run time, and so which of VPC Lattice's target groups are read.",
         )
+    yield Acknowledgement(
+        functions.roles["api"],
+        f"IAM5[Resource::arn:<AWS::Partition>:dynamodb:{ours}:table/<AWS::StackName>-*]",
+        "CloudFormation makes up the ends of table names. The role may describe what earlier stacks of this name left, "
+        "and read nothing in it.",
+    )
     yield Acknowledgement(workflow.role, f"IAM5[{ticks}]", _TICKS)
     yield Acknowledgement(
         workflow.role,

@@ -18,7 +18,15 @@ from aws_cdk import aws_stepfunctions as sfn
 from infra import permissions
 from infra.bench_data import BenchData
 from infra.permissions import allow, index
-from troop.bench.names import ARTIFACTS_PREFIX, RECORD, REPORT_HTML, REPORT_JSON, RUNS_PREFIX
+from troop.bench.names import (
+    ARTIFACTS_PREFIX,
+    AUTO_SCALING_ROLE,
+    RECORD,
+    REPORT_HTML,
+    REPORT_JSON,
+    RUNS_PREFIX,
+    SPOT_ROLE,
+)
 from troop.tables import RUNS_BY_OPEN, RUNS_BY_TIME
 from troop.tags import DEPLOYMENT_TAG, RUN_TAG
 
@@ -36,8 +44,6 @@ LOOKED_FOR = (*REPORTS, f"{RUN_OBJECTS}/definition.json")
 IMAGES = "parameter/aws/service/ami-amazon-linux-latest/*"
 """Where AWS tells which image is Amazon Linux's latest."""
 
-SERVICE_LINKED = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
-"""The role with which Auto Scaling itself launches; the first group of an account brings it about."""
 
 AWAIT_RULE = "StepFunctionsGetEventsForStepFunctionsExecutionRule"
 """Step Functions' own rule, by which it hears that an execution another one waits for is over."""
@@ -121,11 +127,16 @@ def launch(
             role.role_arn,
             conditions={"StringEquals": {"iam:PassedToService": f"ec2.{cdk.Aws.URL_SUFFIX}"}},
         ),
-        allow(
-            ["iam:CreateServiceLinkedRole"],
-            f"arn:{cdk.Aws.PARTITION}:iam::{cdk.Aws.ACCOUNT_ID}:role/{SERVICE_LINKED}",
-            conditions={"StringEquals": {"iam:AWSServiceName": "autoscaling.amazonaws.com"}},
-        ),
+        *(grant for service, name in (AUTO_SCALING_ROLE, SPOT_ROLE) for grant in _service_linked(service, name)),
+    ]
+
+
+def _service_linked(service: str, name: str) -> list[iam.PolicyStatement]:
+    """Sees whether a service has its own role in the account, and has IAM create that role, and no other."""
+    role = f"arn:{cdk.Aws.PARTITION}:iam::{cdk.Aws.ACCOUNT_ID}:role/aws-service-role/{service}/{name}"
+    return [
+        allow(["iam:GetRole"], role),
+        allow(["iam:CreateServiceLinkedRole"], role, conditions={"StringEquals": {"iam:AWSServiceName": service}}),
     ]
 
 

@@ -25,6 +25,7 @@ from .patches import (
     listeners,
     root_key,
     scheduler,
+    service_linked_roles,
     ssm_public,
     states_map,
     states_nested,
@@ -58,6 +59,7 @@ def patch(config: Config, drawn: Secrets) -> None:
     states_retry.apply()
     states_start.apply()
     scheduler.apply()
+    service_linked_roles.apply()
     ssm_public.apply()
     stream_resources.apply()
     cloudformation_alarm.apply()

@@ -51,6 +51,12 @@ REGISTRATIONS = allow(f"{RUNS}/nodes/*", "s3:GetObject") | only(
 WRITTEN = ("nodes", "phases", "output", "interruptions")
 """Below which prefixes of a cell nodes write."""
 
+LINKED = {
+    "autoscaling.amazonaws.com": "AWSServiceRoleForAutoScaling",
+    "spot.amazonaws.com": "AWSServiceRoleForEC2Spot",
+}
+"""The services that launch, and the role that each has in an account."""
+
 OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     "LaunchRole": of_function("Launch")
     | record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
@@ -123,12 +129,15 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
         "<BenchmarksNodesRole.Arn>",
         "iam:PassRole",
     )
-    | only(
-        {"StringEquals": {"iam:AWSServiceName": "autoscaling.amazonaws.com"}},
-        "arn:<AWS::Partition>:iam::<AWS::AccountId>:role/aws-service-role/autoscaling.amazonaws.com/"
-        "AWSServiceRoleForAutoScaling",
-        "iam:CreateServiceLinkedRole",
-    ),
+    | {
+        grant
+        for service, name in LINKED.items()
+        for role in [f"arn:<AWS::Partition>:iam::<AWS::AccountId>:role/aws-service-role/{service}/{name}"]
+        for grant in (
+            *only({"StringEquals": {"iam:AWSServiceName": service}}, role, "iam:CreateServiceLinkedRole"),
+            *allow(role, "iam:GetRole"),
+        )
+    },
     "CellRole": of_function("Cell")
     | record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
     | OBJECTS

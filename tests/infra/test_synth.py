@@ -21,6 +21,7 @@ from cli.settings_files import TriedSettings
 from infra.acknowledgements import acknowledgements
 from infra.settings import read_settings
 from tests.infra.conftest import CONTEXT, Synthesised, stack_of
+from tests.infra.roles_of_benchmarks import LINKED
 from troop.outputs import SETTINGS_METADATA
 
 Template = Mapping[str, Any]
@@ -68,9 +69,9 @@ def test_no_arn_names_a_partition(template: Template, blue: Template) -> None:
     for found in (template, blue):
         texts = [value for _, value in _texts(found["Resources"])]
         assert [value for value in texts if re.search(r"arn:aws[\w-]*:", value)] == []
-        # Auto Scaling's own role has this path in every partition.
-        own = ":role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
-        assert {value for value in texts if "amazonaws.com/" in value} == {own}
+        # The services' own roles have these paths in every partition.
+        own = {f":role/aws-service-role/{service}/{name}" for service, name in LINKED.items()}
+        assert {value for value in texts if "amazonaws.com/" in value} == own
 
 
 def test_no_resource_has_a_fixed_name(template: Template, blue: Template) -> None:

@@ -71,7 +71,7 @@ def of_boot(
     for fleet in missing:
         its = seen[fleet.role]
         refusals = (its.backup_refusals or ()) if fleet.is_spot else its.refusals
-        refusal = next((r for r in refusals if is_permanent(r)), None)
+        refusal = next((r for r in refusals if is_permanent(r, elapsed)), None)
         if refusal and len(seen[fleet.role].serving) < fleet.count:
             return failed(f"{_launched(fleet, seen[fleet.role])}: {cut(refusal)}")
     late = [fleet for fleet in missing if elapsed >= fleet.boot_timeout]
@@ -85,7 +85,7 @@ def _is_short(fleet: Fleet, seen: FleetSeen, elapsed: float) -> bool:
     if not fleet.is_spot or seen.granted >= fleet.count or not seen.exists:
         return False
     is_backed_up = seen.backup_refusals is not None
-    no_spot = any(is_vain(r) for r in seen.refusals)
+    no_spot = any(is_vain(r, elapsed) for r in seen.refusals)
     return elapsed >= fleet.spot_timeout or is_backed_up or no_spot
 
 

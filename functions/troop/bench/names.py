@@ -27,6 +27,10 @@ LAUNCH, BOOT, COLLECT, TEARDOWN, OVER = "launch", "boot", "collect", "teardown",
 STANDING = "standing"
 """What the cell of a standing fleet is at, once all of its nodes have been ready."""
 
+AUTO_SCALING_ROLE = ("autoscaling.amazonaws.com", "AWSServiceRoleForAutoScaling")
+SPOT_ROLE = ("spot.amazonaws.com", "AWSServiceRoleForEC2Spot")
+"""A service, and the role with which it launches in an account; the same in every partition."""
+
 RUN = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
 CELL = re.compile(r"c\d{3}(-[2-9])?")
 """Attempts at a cell after its first one are cells of their own, ``c001-2``."""

@@ -17,6 +17,7 @@ from troop.aws.bench.fleets import Fleets
 from troop.aws.bench.kept_runs import KeptRuns
 from troop.aws.bench.leftovers import Leftovers
 from troop.aws.bench.runs import RunTable
+from troop.aws.bench.service_roles import ServiceRoles
 from troop.aws.bench.standing_groups import StandingGroups
 from troop.aws.clients import client, many_client
 from troop.environment import Variable
@@ -68,6 +69,7 @@ def launching() -> Launching:
         runs=runs(),
         store=cell_store(),
         fleets=Fleets(ec2, client("autoscaling"), client("ssm"), environment.sleep),
+        roles=ServiceRoles(client("iam"), environment.sleep),
         clock=environment.now,
     )
 

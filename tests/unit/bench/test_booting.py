@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.bench.build import ALL, BENCHMARK, DRIVER_IDS, NODES, SEEN
 from troop.bench.booting import FleetSeen, of_boot
 from troop.bench.record import CellStatus
-from troop.bench.refusals import is_permanent
+from troop.bench.refusals import SPREAD, is_permanent
 from troop.bench.roster import Node
 from troop.bench.verdicts import LONGEST_REASON, State, Verdict, name_some
 
@@ -92,7 +92,6 @@ def test_a_late_fleet_is_told_with_who_is_silent_and_who_never_came() -> None:
         ("You have requested more vCPU capacity than your current vCPU limit of 32 allows", True),
         ("VcpuLimitExceeded", True),
         ("VolumeLimitExceeded: Max volumes exceeded", True),
-        ("You are not authorized to perform this operation.", True),
         ("The requested configuration is currently not supported. Please check the documentation", True),
         ("Client.InternalError: Client error on launch.", True),
         ("There are not enough free addresses in subnet 'subnet-1'", True),
@@ -104,12 +103,33 @@ def test_a_late_fleet_is_told_with_who_is_silent_and_who_never_came() -> None:
     ],
 )
 def test_only_what_will_not_pass_ends_a_boot_early(said: str, permanent: bool) -> None:
-    assert is_permanent(said) == permanent
+    assert is_permanent(said, 0) == is_permanent(said, SPREAD) == permanent
     seen = (FleetSeen("drivers", frozenset({"i-d0", "i-d1"}), refusals=("on its way", said)), SEEN[1])
     verdict = boot(seen, without("i-d2"))
     assert verdict.state is (State.FAILED if permanent else State.WAITING)
     if permanent:
         assert said[:60] in (verdict.reason or "")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "You are not authorized to perform this operation.",
+        "UnauthorizedOperation",
+        "Invalid IamInstanceProfile: arn:aws:iam::111122223333:instance-profile/nodes",
+    ],
+)
+def test_a_lack_of_rights_is_believed_once_all_of_aws_knows_what_was_made(said: str) -> None:
+    """The first group of an account brings the role about with which it launches, and that takes a minute or two."""
+    seen = (FleetSeen("drivers", frozenset({"i-d0", "i-d1"}), refusals=(said,)), SEEN[1])
+    assert boot(seen, without("i-d2"), elapsed=SPREAD - 1).state is State.WAITING
+    failed = boot(seen, without("i-d2"), elapsed=SPREAD)
+    assert (failed.state, said in (failed.reason or "")) == (State.FAILED, True)
+
+
+def test_a_role_that_auto_scaling_cannot_assume_yet_is_waited_for() -> None:
+    role = "arn:aws:iam::111122223333:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
+    assert not is_permanent(f"Access denied when attempting to assume role {role}. Validating load balancer", SPREAD)
 
 
 def test_a_group_that_is_not_seen_yet_is_waited_for() -> None:

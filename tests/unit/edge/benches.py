@@ -283,6 +283,8 @@ def deploy_benchmarks(account: Account, monkeypatch: pytest.MonkeyPatch, tmp_pat
         architecture: ec2.register_image(Name=f"al2023-{architecture}", RootDeviceName="/dev/xvda")["ImageId"]
         for architecture in ("arm64", "x86_64")
     }
+    for service, name in (names.AUTO_SCALING_ROLE, names.SPOT_ROLE):
+        client("iam").create_role(Path=f"/aws-service-role/{service}/", RoleName=name, AssumeRolePolicyDocument="{}")
     bench = Bench(account, images=images)
     real = BaseClient._make_api_call  # type: ignore[attr-defined]
 

@@ -14,6 +14,7 @@ from troop import moments
 from troop.aws.bench.cell_store import CellStore
 from troop.aws.bench.fleets import Fleets
 from troop.aws.bench.runs import RunTable
+from troop.aws.bench.service_roles import ServiceRoles
 from troop.bench import names
 from troop.bench.barriers import BarrierState, barrier
 from troop.bench.definition import Benchmark, Fleet, to_document
@@ -59,6 +60,7 @@ class Launching:
     runs: RunTable
     store: CellStore
     fleets: Fleets
+    roles: ServiceRoles
     clock: Callable[[], datetime]
 
     def run(self, run: str, cell: str) -> None:
@@ -81,6 +83,7 @@ class Launching:
         if why := over_budget(self.runs, run, cell):
             raise LaunchImpossibleError(why)
         benchmark = self._benchmark(run, cell)
+        self.roles.ensure(spot=any(fleet.is_spot for fleet in benchmark.fleets))
         launch = self.runs.launches.begin(run, cell, now + LONGEST)
         try:
             self._launch(record, launch, benchmark)

@@ -1,0 +1,58 @@
+"""Service-linked roles have AWS's names, and IAM knows them by path and service.
+
+MiniStack makes up other names ("AWSServiceRoleForAutoscaling"), leaves a role's path out of the resource that it holds
+against policies, and does not know the condition key ``iam:AWSServiceName``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ministack.core import iam_actions
+from ministack.services import iam
+
+from ..config import ACCOUNT_ID
+from ._wrap import wrap
+
+NAMES = {"autoscaling.amazonaws.com": "AWSServiceRoleForAutoScaling", "spot.amazonaws.com": "AWSServiceRoleForEC2Spot"}
+
+
+def apply() -> None:
+    @wrap(iam, "_create_service_linked_role")
+    def create(original: Callable[..., Any], params: Any) -> Any:
+        service = iam._p(params, "AWSServiceName")
+        if (name := NAMES.get(service)) is None:
+            return original(params)
+        if name in iam._roles:
+            message = f"Service role name {name} has been taken in this account, please try a different suffix."
+            return iam._error(400, "InvalidInput", message, ns="iam")
+        others = set(iam._roles)
+        status, headers, body = original(params)
+        if made := set(iam._roles) - others:
+            own = made.pop()
+            role = iam._roles.pop(own)
+            iam._roles[name] = role | {"RoleName": name, "Arn": role["Arn"].removesuffix(own) + name}
+            body = body.replace(own.encode(), name.encode())
+        return status, headers, body
+
+    @wrap(iam_actions, "extract_resource_arn")
+    def resource(original: Callable[..., str], service: str, *arguments: Any) -> str:
+        found = original(service, *arguments)
+        if service != "iam":
+            return found
+        linked = iam_actions._query_param(arguments[4], "AWSServiceName")
+        if linked:
+            return _arn(linked, NAMES.get(linked, "*"))
+        name = iam_actions._query_param(arguments[4], "RoleName")
+        return next((_arn(one, name) for one, known in NAMES.items() if known == name), found)
+
+    @wrap(iam_actions, "request_tag_context")
+    def context(original: Callable[..., dict[str, Any]], service: str, action: str, body: bytes, params: Any) -> Any:
+        found = original(service, action, body, params)
+        linked = iam_actions._query_param(params, "AWSServiceName") if service == "iam" else ""
+        return found | {"iam:AWSServiceName": [linked]} if linked else found
+
+
+def _arn(service: str, name: str) -> str:
+    return f"arn:aws:iam::{ACCOUNT_ID}:role/aws-service-role/{service}/{name}"

@@ -1,0 +1,134 @@
+"""The roles of services that launch: created where an account lacks them, and waited for, but not for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from botocore.client import BaseClient
+from botocore.exceptions import ClientError
+
+from tests.unit.edge.account import Call, calls, refusing
+from tests.unit.edge.benches import Bench
+from troop.aws.bench.service_roles import LOOKS, PAUSE, SPREADING, ServiceRoles
+from troop.aws.clients import client
+from troop.bench.fleet_requests import LaunchImpossibleError
+from troop.bench.names import AUTO_SCALING_ROLE, SPOT_ROLE
+
+TAKEN = "Service role name AWSServiceRoleForAutoScaling has been taken in this account, please try a different suffix."
+
+
+def roles(slept: list[float]) -> ServiceRoles:
+    return ServiceRoles(client("iam"), slept.append)
+
+
+def without(*missing: tuple[str, str]) -> None:
+    for _, name in missing:
+        client("iam").delete_role(RoleName=name)
+
+
+def creating(after: int = 0) -> Callable[[int, str, Call], Any]:
+    """Creates roles as IAM names them, which is not quite moto's way; each is seen after so many looks."""
+    asked: dict[str, int] = {}
+    by_service = dict([AUTO_SCALING_ROLE, SPOT_ROLE])
+
+    def intercept(number: int, operation: str, call: Call) -> Any:
+        if operation == "CreateServiceLinkedRole":
+            asked.update(dict.fromkeys(by_service.values() - asked.keys(), 0))
+            return {}
+        if operation == "GetRole" and asked:
+            asked["looks"] = asked.get("looks", 0) + 1
+            if asked["looks"] > after:
+                return {}
+        return call()
+
+    return intercept
+
+
+def test_an_account_that_has_them_is_only_looked_at(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    with calls(monkeypatch) as made:
+        roles(slept).ensure(spot=True)
+    assert (made, slept) == (["GetRole", "GetRole"], [])
+
+
+@pytest.mark.parametrize(("spot", "created"), [(False, 1), (True, 2)])
+def test_what_is_missing_is_created_once_and_waited_for(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, spot: bool, created: int
+) -> None:
+    without(AUTO_SCALING_ROLE, SPOT_ROLE)
+    asked: list[str] = []
+    real = BaseClient._make_api_call  # type: ignore[attr-defined]
+
+    def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
+        if operation != "CreateServiceLinkedRole":
+            return real(self, operation, parameters)
+        service = parameters["AWSServiceName"]
+        asked.append(service)
+        name = dict([AUTO_SCALING_ROLE, SPOT_ROLE])[service]
+        return client("iam").create_role(RoleName=name, AssumeRolePolicyDocument="{}")
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", call)
+    slept: list[float] = []
+    roles(slept).ensure(spot=spot)
+    assert asked == [AUTO_SCALING_ROLE[0], SPOT_ROLE[0]][:created]
+    assert slept == [SPREADING]
+    roles(slept).ensure(spot=spot)
+    assert (len(asked), slept) == (created, [SPREADING])
+
+
+@pytest.mark.parametrize("after", [0, 3, 1000])
+def test_the_wait_is_bounded(bench: Bench, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    without(AUTO_SCALING_ROLE)
+    slept: list[float] = []
+    with calls(monkeypatch, creating(after)):
+        roles(slept).ensure(spot=False)
+    assert slept == [PAUSE] * min(after, LOOKS) + [SPREADING]
+    assert sum(slept) <= 30
+
+
+def test_another_cell_may_have_been_faster(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    without(AUTO_SCALING_ROLE)
+    slept: list[float] = []
+
+    def intercept(number: int, operation: str, call: Call) -> Any:
+        if operation == "CreateServiceLinkedRole":
+            client("iam").create_role(RoleName=AUTO_SCALING_ROLE[1], AssumeRolePolicyDocument="{}")
+            raise ClientError({"Error": {"Code": "InvalidInput", "Message": TAKEN}}, operation)
+        return call()
+
+    with calls(monkeypatch, intercept):
+        roles(slept).ensure(spot=False)
+    assert slept == [SPREADING]
+
+
+def test_a_role_that_may_not_be_created_ends_the_run_with_the_command_for_an_administrator(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything was made: a launch that needs it would fail for minutes, and say less."""
+    without(SPOT_ROLE, AUTO_SCALING_ROLE)
+    bench.open()
+    with (
+        calls(monkeypatch, refusing("CreateServiceLinkedRole", "AccessDenied")) as made,
+        pytest.raises(LaunchImpossibleError, match=r"--aws-service-name autoscaling\.amazonaws\.com") as refused,
+    ):
+        bench.launch()
+    assert "no role AWSServiceRoleForAutoScaling yet" in str(refused.value)
+    assert not {"CreateSecurityGroup", "CreateLaunchTemplate", "CreateAutoScalingGroup"} & set(made)
+
+
+def test_who_may_not_look_leaves_it_to_auto_scaling(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    with calls(monkeypatch, refusing("GetRole", "AccessDenied")) as made:
+        roles(slept).ensure(spot=False)
+    assert (made, slept) == (["GetRole"], [])
+
+
+def test_other_failures_are_failures(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    without(AUTO_SCALING_ROLE)
+    with (
+        calls(monkeypatch, refusing("CreateServiceLinkedRole", "ServiceFailure")),
+        pytest.raises(ClientError, match="ServiceFailure"),
+    ):
+        roles([]).ensure(spot=False)

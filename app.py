@@ -1,17 +1,20 @@
 """The CDK app: settings, then one stack of that name."""
 
+import os
 import sys
 
 import aws_cdk as cdk
 
 from infra.acknowledgements import check
-from infra.settings import read_settings, written_context
+from infra.settings import check_region, read_settings, written_context
 from infra.stack import TroopStack
 from troop.errors import SettingsError
 
 app = cdk.App()
 try:
     settings = read_settings(app.node.get_all_context(), written_context())
+    if os.environ.get("CDK_DEFAULT_ACCOUNT"):  # without credentials the region is the CDK's guess
+        check_region(settings, os.environ["CDK_DEFAULT_REGION"])
 except SettingsError as error:
     sys.exit(f"Settings: {error}")
 check(TroopStack(app, settings))

@@ -16,6 +16,7 @@ from typing import Any
 from infra import ROOT
 from troop import settings as chaos
 from troop import stages, values
+from troop.errors import SettingsError
 
 PREFIX = "troop:"
 BUNDLES = ("lambda", "machine")
@@ -172,6 +173,23 @@ def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None 
     }
     stage = stages.chosen(raw, found, PREFIX)
     return parsed[stage] if stage else defaults
+
+
+def check_region(settings: DeploymentSettings, region: str) -> None:
+    """Refuses zones that are named and of another region, which CloudFormation would find in the midst of a deployment.
+
+    Args:
+        region: that the CDK deploys into.
+
+    Raises:
+        troop.errors.SettingsError: names the zones.
+    """
+    zones = settings.zones
+    if isinstance(zones, int) or settings.network or not settings.chaos.benchmarks:
+        return
+    if any(zone[:-1] != region for zone in zones):
+        allowed = f"zones of {region}, into which the CDK deploys: name others, or set AWS_REGION"
+        raise SettingsError(f"{PREFIX}zones", list(zones), allowed)
 
 
 def written_context() -> dict[str, Any]:

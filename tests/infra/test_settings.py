@@ -15,8 +15,9 @@ from aws_cdk import assertions
 
 from infra import ROOT
 from infra.logs import make_log_group
-from infra.settings import LOG_RETENTION_DAYS, DeploymentSettings, GivenNetwork, read_settings
+from infra.settings import LOG_RETENTION_DAYS, DeploymentSettings, GivenNetwork, check_region, read_settings
 from tests.infra.conftest import CALENDARS, CONTEXT
+from troop.errors import SettingsError
 from troop.settings import KEYS, parse_settings
 
 
@@ -164,3 +165,17 @@ def test_every_retention_is_the_days_it_says() -> None:
     assert len(groups) == len(LOG_RETENTION_DAYS)
     for name, group in groups.items():
         assert name.startswith(f"Days{group['Properties']['RetentionInDays']}")
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"benchmarks": False}, {"network": {"vpc": "vpc-0123abcd", "subnets": ["subnet-0123abcd"]}}]
+)
+def test_zones_of_another_region_than_the_cdks_are_refused(more: dict[str, Any]) -> None:
+    settings = settings_with(zones="us-east-1a,us-east-1b", **more)
+    check_region(settings, "us-east-1")
+    check_region(settings_with(zones=2), "eu-west-1")
+    if more:
+        check_region(settings, "eu-west-1")
+    else:
+        with pytest.raises(SettingsError, match=r"troop:zones is \['us-east-1a', .*\]: must be zones of eu-west-1"):
+            check_region(settings, "eu-west-1")

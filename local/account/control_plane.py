@@ -21,6 +21,7 @@ from .patches import (
     lambda_credentials,
     lambda_errors,
     lambda_runtime,
+    lambda_settings,
     lambda_start,
     listeners,
     root_key,
@@ -48,6 +49,7 @@ def patch(config: Config, drawn: Secrets) -> None:
     api_throttle.apply()
     decision_log.apply()
     lambda_errors.apply()
+    lambda_settings.apply()
     lambda_start.apply(config.run)
     lambda_runtime.apply(config.run)
     _executions.track()

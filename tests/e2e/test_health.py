@@ -20,7 +20,7 @@ NAME = "Health"
 LOST = "health-lost"
 CHECKS = (
     *("schedules", "ticks-missing", "ticks-failed", "terminations-failed", "dead-letters", "tables"),
-    *("units-unrecovered", "calendars", "alarms", "subscribers"),
+    *("units-unrecovered", "calendars", "alarms", "subscribers", "lambda-concurrency", "earlier-tables"),
 )
 
 
@@ -59,6 +59,7 @@ def test_a_fresh_deployment_is_well(deployment: Deployment) -> None:
         "schedules": 4,
         "tables": 5,
         "calendars": 1,
+        "lambda-concurrency": 1000,
     }
 
 

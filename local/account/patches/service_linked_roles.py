@@ -36,6 +36,8 @@ def apply() -> None:
             body = body.replace(own.encode(), name.encode())
         return status, headers, body
 
+    iam._IAM_HANDLERS["CreateServiceLinkedRole"] = iam._create_service_linked_role
+
     @wrap(iam_actions, "extract_resource_arn")
     def resource(original: Callable[..., str], service: str, *arguments: Any) -> str:
         found = original(service, *arguments)
@@ -51,7 +53,7 @@ def apply() -> None:
     def context(original: Callable[..., dict[str, Any]], service: str, action: str, body: bytes, params: Any) -> Any:
         found = original(service, action, body, params)
         linked = iam_actions._query_param(params, "AWSServiceName") if service == "iam" else ""
-        return found | {"iam:AWSServiceName": [linked]} if linked else found
+        return found | {"iam:AWSServiceName": linked} if linked else found
 
 
 def _arn(service: str, name: str) -> str:

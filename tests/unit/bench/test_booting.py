@@ -122,7 +122,7 @@ def test_only_what_will_not_pass_ends_a_boot_early(said: str, permanent: bool) -
 def test_a_lack_of_rights_is_believed_once_all_of_aws_knows_what_was_made(said: str) -> None:
     """The first group of an account brings the role about with which it launches, and that takes a minute or two."""
     seen = (FleetSeen("drivers", frozenset({"i-d0", "i-d1"}), refusals=(said,)), SEEN[1])
-    assert boot(seen, without("i-d2"), elapsed=SPREAD - 1).state is State.WAITING
+    assert boot(seen, without("i-d2"), elapsed=90).state is State.WAITING
     failed = boot(seen, without("i-d2"), elapsed=SPREAD)
     assert (failed.state, said in (failed.reason or "")) == (State.FAILED, True)
 

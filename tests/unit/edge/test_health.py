@@ -288,8 +288,10 @@ def leave(name: str, part: str, deployment: str = "Troop") -> None:
     )
 
 
-def test_tables_that_an_earlier_deployment_has_left(deployed: Deployed) -> None:
+def test_tables_that_an_earlier_deployment_has_left(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plain `cdk deploy` makes empty ones beside them, and nobody would miss the opt-outs."""
+    leave("Troop-DataEvents-OWN", "Events")
+    monkeypatch.setenv("TROOP_EVENTS_TABLE", "Troop-DataEvents-OWN")
     leave("Troop-DataState-OLD", "State")
     leave("Troop-Staging-DataState-1", "State", "Troop-Staging")
     leave("Troop-Else-1", "Else")
@@ -300,6 +302,7 @@ def test_tables_that_an_earlier_deployment_has_left(deployed: Deployed) -> None:
     assert "exist beside these: Troop-DataState-OLD (State, made " in told
     assert "Staging" not in told
     assert "GONE" not in told
+    assert "OWN" not in told
 
 
 @pytest.mark.parametrize("settings", [{"benchmarks": False}], indirect=True)

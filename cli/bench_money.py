@@ -70,7 +70,17 @@ def cost_table(told: Mapping[str, Any]) -> None:
         show.table(("cell", "status", "cost"), rows, title=" ")
     if cost:
         show.table(COLUMNS[1:], [_item(item, cost["currency"]) for item in cost["items"]], title=" ")
-        show.say(f"it has cost {total(cost)}")
+        by_file = told["run"].get("cost_of_file")
+        more = f"; by the file's own prices {total(by_file)}" if by_file else ""
+        show.say(f"it has cost {total(cost)}{more}")
+    elif now := so_far(told):
+        show.say(now)
+
+
+def so_far(told: Mapping[str, Any]) -> str | None:
+    """What a run or a fleet that has not ended has cost, in a sentence; None when that is not known."""
+    cost = told.get("cost_so_far")
+    return f"it has cost {total(cost)} so far" if cost else None
 
 
 def total(cost: Mapping[str, Any]) -> str:

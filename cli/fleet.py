@@ -123,6 +123,8 @@ def status(ctx: typer.Context, fleet: FleetId, as_json: Json = False) -> None:
     show.say(fleet_show.summary(told["fleet"]))
     if not told["fleet"]["ended_at"]:
         show.say(fleet_show.estimate(told["fleet"]) or f"until {show.moment(told['fleet']['expires_at'])}")
+        if now := bench_money.so_far(told):
+            show.say(now)
     for refusal in told["refusals"]:
         show.say(f"could not be launched: {refusal}")
     if told["nodes"]:

@@ -58,12 +58,20 @@ _CREATES = ("CreateLaunchTemplate", "CreateSecurityGroup", "RunInstances")
 
 
 def launch(
-    stack: cdk.Stack, data: BenchData, vpc: str, subnets: Sequence[str], role: iam.IRole
+    stack: cdk.Stack,
+    data: BenchData,
+    vpc: str,
+    subnets: Sequence[str],
+    role: iam.IRole,
+    instance_types: Sequence[str],
 ) -> list[iam.PolicyStatement]:
     """Creates security groups, launch templates and Auto Scaling groups, all tagged, into the network's subnets only.
 
     Auto Scaling checks that whoever creates a group with a launch template could launch its instances themselves. They
     have to come from Amazon's images, and to carry the deployment's tag, they, their volumes and their interfaces.
+
+    Args:
+        instance_types: patterns of the types that instances may have.
     """
     return [
         _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
@@ -99,9 +107,10 @@ def launch(
             _groups(stack),
             conditions=_OURS,
         ),
+        allow(["ec2:RunInstances"], _ec2(stack, "instance"), conditions=_of_types(instance_types)),
         allow(
             ["ec2:RunInstances"],
-            *(_ec2(stack, kind) for kind in ("instance", "network-interface", "volume")),
+            *(_ec2(stack, kind) for kind in ("network-interface", "volume")),
             conditions=_CREATED,
         ),
         allow(["ec2:RunInstances"], _ec2(stack, "launch-template"), _ec2(stack, "security-group"), conditions=_OURS),
@@ -138,6 +147,12 @@ def _service_linked(service: str, name: str) -> list[iam.PolicyStatement]:
         allow(["iam:GetRole"], role),
         allow(["iam:CreateServiceLinkedRole"], role, conditions={"StringEquals": {"iam:AWSServiceName": service}}),
     ]
+
+
+def _of_types(instance_types: Sequence[str]) -> dict[str, dict[str, object]]:
+    """The condition on instances that are created: tagged as this deployment's, and of a type that it allows."""
+    allowed = {} if "*" in instance_types else {"StringLike": {"ec2:InstanceType": list(instance_types)}}
+    return {**_CREATED, **allowed}
 
 
 def cell(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:

@@ -113,7 +113,9 @@ class Functions(Construct):
         record = {Variable.RUNS_TABLE: bench.runs.table_name, Variable.RESULTS_BUCKET: bench.results.bucket_name}
         self.launch = self._factory.make(
             "launch",
-            bench_permissions.launch(stack, bench, network.vpc_id, network.subnet_ids, nodes.role),
+            bench_permissions.launch(
+                stack, bench, network.vpc_id, network.subnet_ids, nodes.role, self._settings.chaos.instance_types
+            ),
             [self._factory.runtime_layer],
             {**record, **network.environment(), Variable.NODE_PROFILE: nodes.profile.instance_profile_arn},
             seconds=120,

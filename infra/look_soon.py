@@ -119,7 +119,7 @@ def look_soon_at_benchmarks(scope: Construct, daily_cost: float, reports_given_u
     currency = cdk.Fn.condition_if(in_china(scope), "CNY", "USD").to_string()
     yield Told(
         "BenchmarkCost",
-        f"Benchmarks and fleets that ended within a day have cost {daily_cost:g} or more.",
+        f"Benchmarks and fleets have cost {daily_cost:g} or more within a day.",
         "benchmark-cost",
         ours(Metric.RUN_COST, _SUM, _DAY, **{CURRENCY: currency}),
         threshold=daily_cost,

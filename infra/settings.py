@@ -215,5 +215,6 @@ def _document(settings: chaos.Settings, raw: Mapping[str, Any]) -> str:
     """Scalars as parsed, objects as written: what the functions read is exactly what was checked."""
     objects = ("units", "calendars")
     document = {key: getattr(settings, key) for key in chaos.KEYS if key not in objects}
+    document["max_run_cost"] = settings.max_run_cost or chaos.NO_LIMIT
     document |= {key: chaos.json_object(raw[key]) for key in objects}
     return json.dumps(document, indent=2) + "\n"

@@ -71,8 +71,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "behind it; dashboards link to it where it begins with `https://`.",
         "dashboards": "Whether the deployment has its two. An account has three for nothing, and pays for each further "
         "one.",
-        "daily_cost_alarm": "An alarm is on when the benchmarks and fleets that ended within a day have cost this "
-        "much or more: US dollars, in China yuan.",
+        "daily_cost_alarm": "An alarm is on when benchmarks and fleets have cost this much or more within a day: US "
+        "dollars, in China yuan. What still runs counts, too.",
         "api_access_logs": "Whether API Gateway logs each request, those that IAM refuses included. It can do that "
         "only where a setting of the account names a role for **all APIs of the region**: with true, the deployment "
         "makes a role and puts it there, in the place of one that may be there, and both stay when the deployment "
@@ -87,7 +87,13 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "for your account. Not looked at with `troop:network`.",
         "allowed_buckets": "S3 buckets that nodes may read. A benchmark's or fleet's file has to name a bucket, too "
         "(`buckets`).",
-        "max_nodes": "Nodes that one run may have at one time, all that go on at once together; or one standing fleet.",
+        "max_nodes": "The most nodes that one run can have at one time. The limit also holds for one standing fleet.",
+        "max_nodes_total": "The most nodes of all open runs and standing fleets together. A run holds its largest "
+        "number of nodes from its admission until its teardown ends; a fleet holds its size.",
+        "max_run_cost": "What one run or standing fleet can cost, in US dollars (in China, yuan); `none` for no limit "
+        "([more](costs.md#limits)). Troop refuses what it expects to cost more, and stops what has cost more.",
+        "instance_types": "The instance types that nodes can have, as patterns: `c7g.*` matches all sizes of c7g. "
+        "IAM enforces them, too: the launching role cannot start another type.",
     },
 }
 """Heading -> key -> what it means, in Markdown."""

@@ -10,7 +10,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from troop.aws.logs import step
 from troop.aws.metrics import emit, emit_by_kind, emit_repairs
 from troop.errors import TroopError
-from troop.metrics import Metric, Repair
+from troop.metrics import CURRENCY, Metric, Repair
 from troop.wiring import bench, environment
 
 logger = Logger()
@@ -39,6 +39,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         emit(deployment, {Metric.REAPER_FINDS: found})
     emit_by_kind(deployment, Metric.RUNS_OPEN, reaped.runs_open)
     emit_by_kind(deployment, Metric.NODES_ALIVE, reaped.nodes_alive)
+    for currency, amount in reaped.cost.items():
+        emit(deployment, {Metric.RUN_COST: float(amount)}, **{CURRENCY: currency})
     emit_repairs(deployment, Repair.TEARDOWN, len(reaped.started))
     emit_repairs(deployment, Repair.LEFTOVER, len(reaped.removed))
     if reaped.failed:

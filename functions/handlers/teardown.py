@@ -9,7 +9,6 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop.aws.logs import step
 from troop.aws.metrics import emit
-from troop.bench.record import Run
 from troop.bench.teardown import Look
 from troop.flows.bench.teardown import Work
 from troop.metrics import CURRENCY, STATUS, Metric
@@ -36,8 +35,11 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     else:
         concluded = teardown.conclude(work)
         report = concluded.report
+        deployment = environment.settings().deployment
         if concluded.ended:
-            _count(concluded.ended)
+            emit(deployment, {Metric.RUNS_ENDED: 1}, **{STATUS: concluded.ended.status.value})
+        if concluded.cost:
+            emit(deployment, {Metric.RUN_COST: float(concluded.cost.amount)}, **{CURRENCY: concluded.cost.currency})
     logger.info(
         "teardown",
         step=event["step"],
@@ -57,11 +59,3 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         "wait_seconds": look.wait_seconds,
         "report": report,
     }
-
-
-def _count(run: Run) -> None:
-    """A run, or a standing fleet, is over: how it ended, and what it has cost as far as prices are known."""
-    deployment = environment.settings().deployment
-    emit(deployment, {Metric.RUNS_ENDED: 1}, **{STATUS: run.status.value})
-    if run.cost is not None:
-        emit(deployment, {Metric.RUN_COST: float(run.cost.amount)}, **{CURRENCY: run.cost.currency})

@@ -50,6 +50,9 @@ class Settings:
         decision_retention_days: for which decisions are kept.
         benchmarks: whether the deployment has the half that runs benchmarks.
         max_nodes: the most nodes that one run may have at one time, all its fleets together.
+        max_nodes_total: the most nodes of all open runs and standing fleets together.
+        max_run_cost: what one run or standing fleet may cost, in dollars, in China in yuan; None for no limit.
+        instance_types: globs over the instance types that nodes may have, such as ``c7g.*``.
         allowed_buckets: names of the buckets that nodes may read, if a benchmark asks for them.
     """
 
@@ -70,6 +73,9 @@ class Settings:
     decision_retention_days: int
     benchmarks: bool
     max_nodes: int
+    max_nodes_total: int
+    max_run_cost: float | None
+    instance_types: tuple[str, ...]
     allowed_buckets: tuple[str, ...]
 
     def __hash__(self) -> int:
@@ -102,6 +108,44 @@ def _buckets(value: Any) -> tuple[str, ...]:
     return found
 
 
+_GLOB = re.compile(r"[a-z0-9*?-]+(\.[a-z0-9*?-]+)?")
+_GLOBS = (
+    'a list of patterns of instance types, such as ["c7g.*", "m7g.large"], with * for any text and ? for one character'
+)
+
+
+def _instance_types(value: Any) -> tuple[str, ...]:
+    """Patterns; as text they are a JSON list, or separated by commas."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError:
+            raise values.BadValue(_GLOBS) from None
+    try:
+        globs = values.names(value)
+    except values.BadValue:
+        raise values.BadValue(_GLOBS) from None
+    # Every type has a dot, so a pattern without a dot or a star matches none.
+    if not globs or not all(_GLOB.fullmatch(glob) and ("." in glob or "*" in glob) for glob in globs):
+        raise values.BadValue(_GLOBS)
+    return globs
+
+
+NO_LIMIT = "none"
+"""Stands for no limit: a word, so that a limit that is missing is not taken for none."""
+
+_COST = values.number(0.01, 10_000_000)
+
+
+def _run_cost(value: Any) -> float | None:
+    if isinstance(value, str) and value.strip() == NO_LIMIT:
+        return None
+    try:
+        return _COST(value)
+    except values.BadValue as error:
+        raise values.BadValue(f"{NO_LIMIT}, or {error}") from None
+
+
 _SCALARS: dict[str, Callable[[Any], Any]] = {
     "deployment": _deployment,
     "leashed": values.boolean,
@@ -118,6 +162,9 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
     "decision_retention_days": values.whole(1, 3650),
     "benchmarks": values.boolean,
     "max_nodes": values.whole(1, 5000),
+    "max_nodes_total": values.whole(1, 100_000),
+    "max_run_cost": _run_cost,
+    "instance_types": _instance_types,
     "allowed_buckets": _buckets,
 }
 

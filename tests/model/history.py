@@ -65,6 +65,9 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool) -
             "decision_retention_days": 90,
             "benchmarks": True,
             "max_nodes": 400,
+            "max_nodes_total": 500,
+            "max_run_cost": 500,
+            "instance_types": ["*"],
             "allowed_buckets": [],
         }
     )

@@ -96,6 +96,9 @@ class RecordOut(Out):
         "what has no price is not in it. Null for one of an older version"
     )
     cost: CostOut | None = Field(description="What it has cost, all cells and attempts; null before it has ended")
+    cost_of_file: CostOut | None = Field(
+        description="The same by the prices of its file; null for a file without any, and before it has ended"
+    )
 
 
 class RunOut(RecordOut):
@@ -192,6 +195,10 @@ class ToldRunOut(BaseModel):
     )
     resources_created: int | None = Field(description="How many were created; null when they were not asked for")
     resources_left: int | None = Field(description="How many of these are not known to be gone; null as above")
+    cost_so_far: CostOut | None = Field(
+        description="What a run that has not ended has cost until now; null where it is not known, and in an "
+        "answer about one cell or without resources"
+    )
 
     @classmethod
     def of(cls, told: Told) -> ToldRunOut:
@@ -204,6 +211,7 @@ class ToldRunOut(BaseModel):
             resources=[ResourceOut.model_validate(resource) for resource in fitting.listed(told.resources or [])],
             resources_created=None if created is None else len(created),
             resources_left=None if created is None else sum(r.gone_at is None for r in created),
+            cost_so_far=None if told.cost_so_far is None else CostOut.model_validate(told.cost_so_far),
         )
         fits = fitting.within([cell.results for cell in of_cells], fitting.LARGEST - fitting.size(answer))
         cells = [

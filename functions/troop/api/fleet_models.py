@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt, model_v
 from troop.api import fitting
 from troop.api.bench_models import RecordOut, ResourceOut
 from troop.api.models import Moment
+from troop.api.money_models import CostOut
 from troop.api.terminations import LONGEST_KEY
 from troop.api.unit_models import refuse_unknown
 from troop.bench.admission import MOST_FILES
@@ -140,6 +141,9 @@ class ToldFleetOut(BaseModel):
     )
     resources_created: int = Field(description="How many it has created in all")
     resources_left: int = Field(description="How many of these are not known to be gone")
+    cost_so_far: CostOut | None = Field(
+        description="What a fleet that has not ended has cost until now; null where it is not known"
+    )
 
     @classmethod
     def of(cls, told: ToldFleet, standing: Standing) -> ToldFleetOut:
@@ -156,6 +160,7 @@ class ToldFleetOut(BaseModel):
             resources=[ResourceOut.model_validate(resource) for resource in fitting.listed(told.resources)],
             resources_created=len(created),
             resources_left=sum(resource.gone_at is None for resource in created),
+            cost_so_far=None if told.cost_so_far is None else CostOut.model_validate(told.cost_so_far),
         )
         nodes = [node for group in told.groups for node in _nodes(group, told)]
         given = _fitting(nodes, fitting.LARGEST - fitting.size(answer))

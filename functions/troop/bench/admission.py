@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from troop.bench.definition import Benchmark, Fleet
+from troop.bench.limits import Limits, forbidden_types, setting
 from troop.bench.plan import Plan, PlannedCell
 from troop.bench.problems import Problem
 
@@ -36,19 +37,31 @@ class InstanceType:
     vcpus: int = 0
 
 
-def over_limits(plan: Plan, max_nodes: int) -> list[Problem]:
-    """What the deployment's settings speak against; looks at nothing but them. What counts is what there is of a run at
-    a time.
+def over_limits(benchmark: Benchmark, plan: Plan, limits: Limits) -> list[Problem]:
+    """Lists what the operator's limits do not allow, whatever else runs: nodes and instance types.
+
+    Of nodes those count that a run has at one time.
+
+    Args:
+        benchmark: the file as it stands.
     """
-    if plan.nodes <= max_nodes:
-        return []
+    found = [*_too_many(plan, "max_nodes", limits.max_nodes)]
+    if not found:
+        found += _too_many(plan, "max_nodes_total", limits.max_nodes_total)
+    return found + in_all_cells(benchmark, plan, lambda cell: forbidden_types(cell, limits.instance_types))
+
+
+def _too_many(plan: Plan, name: str, most: int) -> Iterator[Problem]:
+    if plan.nodes <= most:
+        return
     largest = max(plan.cells, key=lambda one: one.benchmark.nodes)
     nodes, of_what = largest.benchmark.nodes, f", with {label}" if (label := largest.variant.label) else ""
-    if nodes > max_nodes:
-        allowed = f"at most {max_nodes} in all, which is the deployment's setting troop:max_nodes"
-        return [Problem(("fleets",), f"have {nodes} nodes{of_what}", allowed)]
-    allowed = f"less: {max_nodes} are the most at a time, which is the deployment's setting troop:max_nodes"
-    return [Problem(("parallel",), f"is {plan.parallel}, which brings up to {plan.nodes} nodes at a time", allowed)]
+    allowed = f"at most {most} in all: {setting(name, str(most), str(plan.nodes))}"
+    if nodes > most:
+        yield Problem(("fleets",), f"have {nodes} nodes{of_what}", allowed)
+    else:
+        message = f"is {plan.parallel}, which brings up to {plan.nodes} nodes at a time"
+        yield Problem(("parallel",), message, f"less, for {allowed}")
 
 
 def in_all_cells(benchmark: Benchmark, plan: Plan, check: Callable[[Benchmark], Iterable[Problem]]) -> list[Problem]:

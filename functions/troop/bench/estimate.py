@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from math import ceil
 from typing import Any
 
 from troop.bench import costs
 from troop.bench.billing import billed, hours, months
 from troop.bench.costs import Cost, Item
 from troop.bench.definition import ON_DEMAND, Benchmark, Fleet, Phase, Volume
+from troop.bench.limits import setting
 from troop.bench.money import PER_SECOND, USD, Money, number, rounded, shown, total
 from troop.bench.own_calls import own_calls
 from troop.bench.plan import Plan, on_demand
 from troop.bench.prices import Prices, storage
 from troop.bench.problems import Problem
 from troop.bench.verdicts import GRACE
+from troop.settings import NO_LIMIT
 
 FORMAT = "troop.estimate/1"
 
@@ -102,7 +105,7 @@ def estimate(plan: Plan, money: Money, prices: Prices) -> Estimate:
 
     Args:
         money: the run's, of its file: a cell's own says only what goes between its zones.
-        prices: with those that were given by hand.
+        prices: of all that the plan uses, as far as they are known.
     """
     cells = tuple(
         _cell(planned.cell, planned.variant.label, planned.benchmark, money.billing, prices) for planned in plan.cells
@@ -198,22 +201,46 @@ def _fleet(fleet: Fleet, seconds: int, billing: str, prices: Prices) -> Iterator
             yield Item(f"{fleet.role}, {what}", fleet.count * size * kept, unit, month)
 
 
-def problems(found: Estimate, money: Money) -> Iterator[Problem]:
-    """Why a run may not begin."""
-    if found.unknown_types and not money.accept_unknown_prices:
+def problems(found: Estimate, money: Money, ceiling: Decimal | None = None) -> Iterator[Problem]:
+    """Why a run may not begin.
+
+    Args:
+        ceiling: the most that the deployment lets a run cost. It holds back only what has a price, so nothing may be
+            without one then.
+    """
+    by_hand = "given by hand, above 0 (USD an hour, such as prices: {{{}: 0.1}})"
+    if ceiling is not None and (unpriced := _unpriced(found)):
+        first = unpriced[0].split(",")[0]
+        phrase = setting("max_run_cost", shown(ceiling, found.currency), NO_LIMIT)
+        yield Problem(("prices",), f"of {'; '.join(unpriced)} cannot be had", f"{by_hand.format(first)}: {phrase}")
+    elif found.unknown_types and not money.accept_unknown_prices:
         first = found.unknown_types[0].split(",")[0]
-        allowed = (
-            f"given by hand (USD an hour, such as prices: {{{first}: 0.1}}), or accepted by accept_unknown_prices: true"
-        )
+        allowed = f"{by_hand.format(first)}, or accepted by accept_unknown_prices: true"
         yield Problem(("prices",), f"of {'; '.join(found.unknown_types)} cannot be had", allowed)
+    if ceiling is not None and found.expected > ceiling:
+        expected = shown(found.expected, found.currency, up=True)
+        phrase = setting("max_run_cost", shown(ceiling, found.currency), str(ceil(found.expected)))
+        allowed = f"expected to cost at most {shown(ceiling, found.currency)}: {phrase}"
+        yield Problem(("fleets",), f"are expected to cost {expected}", allowed)
     if money.budget is not None and found.expected > money.budget:
         enough, most = (shown(amount, found.currency, up=True) for amount in (found.expected, found.most))
         allowed = f"at least what it is expected to cost, {enough} ({most} at most)"
         yield Problem(("budget",), f"is {number(money.budget)}", allowed)
 
 
-def warnings(found: Estimate) -> list[str]:
-    """What a person should know who relies on the figures."""
+def _unpriced(found: Estimate) -> list[str]:
+    """All that has no price: what nodes are of, by type, and the rest by line."""
+    rest = (what for what in found.unknown if not any(f", {kind}" in what for kind in found.unknown_types))
+    return [*found.unknown_types, *rest]
+
+
+def warnings(found: Estimate, ceiling: Decimal | None = None, of_file: Estimate | None = None) -> list[str]:
+    """What a person should know who relies on the figures.
+
+    Args:
+        ceiling: the most that the deployment lets a run cost.
+        of_file: the same by the file's own prices; None for a file without any.
+    """
     said = []
     untold = (what for what in found.unknown_types if not any(what in line for line in found.unknown))
     if missing := [*found.unknown, *untold]:
@@ -221,6 +248,15 @@ def warnings(found: Estimate) -> list[str]:
     if found.budget is not None and found.budget < found.most:
         most = shown(found.most, found.currency, up=True)
         said.append(f"it can cost {most}, more than its budget of {shown(found.budget, found.currency)}")
+    if ceiling is not None and found.expected <= ceiling < found.most:
+        most, held = shown(found.most, found.currency, up=True), shown(ceiling, found.currency)
+        said.append(f"it can cost {most}: once it has cost more than troop:max_run_cost, {held}, it is stopped")
+    if of_file is not None:
+        expected, most = (shown(amount, of_file.currency, up=True) for amount in (of_file.expected, of_file.most))
+        said.append(
+            f"by the file's own prices it is expected to cost {expected}, at most {most}; limits, budget and alarms "
+            "go by AWS's prices"
+        )
     return said
 
 

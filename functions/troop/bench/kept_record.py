@@ -134,6 +134,7 @@ def _run_document(run: Run) -> dict[str, Any]:
         "nodes": run.nodes,
         "estimate": run.estimate and asdict(run.estimate),
         "cost": run.cost and costs.to_document(run.cost),
+        "cost_of_file": run.cost_of_file and costs.to_document(run.cost_of_file),
     }
 
 
@@ -153,6 +154,7 @@ def _run_of(found: Mapping[str, Any]) -> Run:
         reason=found.get("reason"),
         estimate=Expected.of(found["estimate"]) if found.get("estimate") else None,
         cost=_cost_of(found.get("cost")),
+        cost_of_file=_cost_of(found.get("cost_of_file")),
     )
 
 

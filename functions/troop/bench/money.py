@@ -41,8 +41,8 @@ class Money:
     Attributes:
         budget: what a run may be expected to cost; None for no limit.
         billing: one of :data:`BILLINGS`.
-        prices: by instance type, by hand: they count more than what AWS says.
-        other_prices: by hand, of :data:`OTHERS`.
+        prices: by instance type, by hand: the author's figures use them, limits only where AWS names no price.
+        other_prices: by hand, of :data:`OTHERS`; as ``prices``.
         accept_unknown_prices: whether a run may begin though not all prices of its nodes are known.
         cross_zone_gb: what goes from zone to zone in one cell, as the author says: nothing measures it.
     """

@@ -17,7 +17,7 @@ ANY_ZONE = "*"
 
 CROSS_ZONE_GB = Decimal("0.02")
 """USD of a GB that goes from one zone to another: 0.01 where it leaves, and 0.01 where it comes in. AWS charges that in
-nearly all regions; another price can be given by hand.
+nearly all regions; a file's own price counts for its author's figures alone.
 """
 
 IOPS_INCLUDED = {"gp3": 3000, "io2": 0}
@@ -69,8 +69,26 @@ class Prices:
             return None
         return zones.get(zone or ANY_ZONE) or max(zones.values())
 
-    def with_those_of(self, money: Money) -> Prices:
-        """These, and before them what was given by hand."""
+    def completed_by(self, money: Money) -> Prices:
+        """Adds the file's prices of what these do not have. A price of 0 is none: limits would hold nothing back."""
+        on_demand = {name: price.on_demand for name, price in money.prices.items() if price.on_demand}
+        spot = {name: {ANY_ZONE: price.spot} for name, price in money.prices.items() if price.spot}
+        volumes = dict(self.volumes)
+        for name, price in money.other_prices.items():
+            own = volumes.get(name, VolumePrice())
+            if name != CROSS_ZONE and own.gib is None and price:
+                volumes[name] = replace(own, gib=price)
+        cross_zone = money.other_prices.get(CROSS_ZONE) or None
+        return replace(
+            self,
+            on_demand={**on_demand, **self.on_demand},
+            spot={**spot, **self.spot},
+            volumes=volumes,
+            cross_zone_gb=cross_zone if self.cross_zone_gb is None else self.cross_zone_gb,
+        )
+
+    def replaced_by(self, money: Money) -> Prices:
+        """Puts the file's prices in the place of these: the figures as the file's author sees them."""
         on_demand = {name: price.on_demand for name, price in money.prices.items() if price.on_demand is not None}
         spot = {name: {ANY_ZONE: price.spot} for name, price in money.prices.items() if price.spot is not None}
         volumes = {

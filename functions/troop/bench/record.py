@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from troop.bench.costs import Cost
-from troop.bench.money import exact
+from troop.bench.money import ZERO, exact
 from troop.bench.plan import Variant
 from troop.bench.standing import Standing
 
@@ -180,6 +180,8 @@ class Run:
         standing: of a standing fleet; None: it is a benchmark's run.
         estimate: None for a run of an earlier version.
         cost: what it has cost, all cells and attempts; None until it has ended.
+        cost_of_file: the same by the file's own prices; None for a file without any.
+        counted: what of its cost the metric has counted so far.
     """
 
     run: str
@@ -198,3 +200,5 @@ class Run:
     standing: Standing | None = None
     estimate: Expected | None = None
     cost: Cost | None = None
+    cost_of_file: Cost | None = None
+    counted: Decimal = ZERO

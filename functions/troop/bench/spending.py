@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
+from math import ceil
 from typing import Any
 
 from troop.bench import costs, names, prices
@@ -13,6 +14,7 @@ from troop.bench.billing import billed, hours, months, seconds_between
 from troop.bench.costs import Cost, Item
 from troop.bench.definition import ON_DEMAND
 from troop.bench.estimate import OWN, TRAFFIC, Estimate
+from troop.bench.limits import setting
 from troop.bench.money import PER_SECOND, USD, ZERO, exact, rounded, shown, total
 from troop.bench.prices import Prices, storage
 from troop.bench.problems import Problem
@@ -48,12 +50,31 @@ class CellTerms:
 
 @dataclass(frozen=True)
 class Terms:
-    """By what a run's money is reckoned: written down once, when it is admitted."""
+    """By what a run's money is reckoned: written down once, when it is admitted.
+
+    Attributes:
+        prices: AWS's, and the file's for what AWS names no price of. Limits, budget and metrics go by them.
+        budget: what the file allows the run to cost.
+        ceiling: what the deployment allows it to cost, whatever the file says.
+        of_file: the prices as the file's author sees them; None for a file without prices.
+    """
 
     prices: Prices
     billing: str = PER_SECOND
     budget: Decimal | None = None
     cells: Mapping[str, CellTerms] = field(default_factory=dict)
+    ceiling: Decimal | None = None
+    of_file: Prices | None = None
+
+    @property
+    def limit(self) -> Decimal | None:
+        """The lower one of budget and ceiling; None without either."""
+        return min((one for one in (self.budget, self.ceiling) if one is not None), default=None)
+
+    @property
+    def limit_name(self) -> str:
+        """Which of the two the limit is, in words."""
+        return "the budget" if self.limit == self.budget else "the deployment's setting troop:max_run_cost"
 
     def expected(self, cell: str) -> Decimal:
         """Of one attempt, by its id; nothing of a cell that the terms do not know."""
@@ -64,12 +85,19 @@ class Terms:
         return found.on_demand if 1 < found.attempts == attempt else found.expected
 
 
-def terms_of(found: Estimate, book: Prices, attempts: Mapping[str, int]) -> Terms:
+def terms_of(
+    found: Estimate,
+    book: Prices,
+    attempts: Mapping[str, int],
+    ceiling: Decimal | None = None,
+    of_file: Prices | None = None,
+) -> Terms:
     """The terms of a run that was estimated.
 
     Args:
         book: the prices it was estimated with.
         attempts: how many each cell may have.
+        ceiling, of_file: as of :class:`Terms`.
     """
     cells = {
         cell.cell: CellTerms(
@@ -82,7 +110,7 @@ def terms_of(found: Estimate, book: Prices, attempts: Mapping[str, int]) -> Term
         )
         for cell in found.cells
     }
-    return Terms(book, found.billing, found.budget, cells)
+    return Terms(book, found.billing, found.budget, cells, ceiling, of_file)
 
 
 # What it has cost
@@ -106,6 +134,24 @@ def actual(terms: Terms, cells: Iterable[Cell], resources: Iterable[Resource], n
     for cell in these:
         items += _of_cell(terms, cell)
     return costs.made_of(items, terms.prices.currency)
+
+
+def of_file(terms: Terms, cells: Iterable[Cell], resources: Iterable[Resource], now: datetime) -> Cost | None:
+    """The same by the file's own prices; None for a file without any."""
+    if terms.of_file is None:
+        return None
+    return actual(replace(terms, prices=terms.of_file), cells, resources, now)
+
+
+def over_ceiling(terms: Terms, spent: Decimal) -> str | None:
+    """Why a run that has cost so much must be stopped; None when it may go on."""
+    if terms.ceiling is None or spent <= terms.ceiling:
+        return None
+    currency = terms.prices.currency
+    return (
+        f"it has cost {shown(spent, currency)}, more than the deployment's setting troop:max_run_cost allows: "
+        f"{shown(terms.ceiling, currency)}"
+    )
 
 
 def _resource(terms: Terms, resource: Resource, created_at: datetime, now: datetime) -> Iterator[Item]:
@@ -139,7 +185,7 @@ def _of_cell(terms: Terms, cell: Cell) -> Iterator[Item]:
 
 def over_budget(terms: Terms, cell: str, cells: Iterable[Cell]) -> str | None:
     """Why a cell, or a further attempt at one, must not be launched: with it the run is expected to cost more than its
-    budget. None when it fits, or when there is no budget.
+    limit, see :attr:`Terms.limit`. None when it fits, or when there is no limit.
 
     What the others have cost counts, and of those that are under way what they are expected to cost. Of two that begin
     at one time the one that comes later by (moment, id) gives way, so that they do not both.
@@ -148,7 +194,7 @@ def over_budget(terms: Terms, cell: str, cells: Iterable[Cell]) -> str | None:
         cell: its id; if it has begun already, that is no reason against it.
         cells: all of the run as they are on record, itself included or not.
     """
-    if terms.budget is None:
+    if terms.limit is None:
         return None
     every = {one.cell: one for one in cells}
     mine = _launched(every[cell]) if cell in every else None
@@ -159,19 +205,19 @@ def over_budget(terms: Terms, cell: str, cells: Iterable[Cell]) -> str | None:
     if names.attempt_of(cell)[1] > 1:  # it must not take what cells need that have not begun
         spent += sum((terms.expected(one.cell) for one in others if one.status is CellStatus.PENDING), ZERO)
     wanted = terms.expected(cell)
-    left = terms.budget - spent
+    left = terms.limit - spent
     if wanted <= left:
         return None
     currency = terms.prices.currency
     return (
-        f"the budget of {shown(terms.budget, currency)} does not allow it: {shown(max(left, ZERO), currency)} is left, "
-        f"and it is expected to cost {shown(wanted, currency, up=True)}"
+        f"{terms.limit_name} of {shown(terms.limit, currency)} does not allow it: "
+        f"{shown(max(left, ZERO), currency)} is left, and it is expected to cost {shown(wanted, currency, up=True)}"
     )
 
 
 def too_many_nodes(terms: Terms, desired: Mapping[str, int], role: str, spent: Decimal, left: float) -> Problem | None:
-    """Why a standing fleet must not be given another size: with it, it is expected to cost more than its budget. None
-    when it fits, or when there is no budget.
+    """Why a standing fleet must not be given another size: with it, it is expected to cost more than its limit, see
+    :attr:`Terms.limit`. None when it fits, or when there is no limit.
 
     Args:
         desired: how many nodes each role is to have.
@@ -182,14 +228,20 @@ def too_many_nodes(terms: Terms, desired: Mapping[str, int], role: str, spent: D
     hourly = {name: price for cell in terms.cells.values() for name, price in cell.hourly.items()}
     time = hours(max(int(left), 0))
     cost = {name: count * hourly.get(name, ZERO) * time for name, count in desired.items()}
-    if terms.budget is None or not cost.get(role) or spent + total(cost.values()) <= terms.budget:
+    limit = terms.limit
+    if limit is None or not cost.get(role) or spent + total(cost.values()) <= limit:
         return None
     others = total(amount for name, amount in cost.items() if name != role)
-    most = max(0, int((terms.budget - spent - others) // (hourly[role] * time)))
+    most = max(0, int((limit - spent - others) // (hourly[role] * time)))
     currency = terms.prices.currency
-    budget, wanted = shown(terms.budget, currency), shown(spent + total(cost.values()), currency, up=True)
+    wanted = spent + total(cost.values())
+    if terms.limit == terms.budget:
+        which = f"its budget is {shown(limit, currency)}"
+    else:
+        which = setting("max_run_cost", shown(limit, currency), str(ceil(wanted)))
     allowed = (
-        f"at most {most}: with so many it is expected to cost {wanted} until it expires, and its budget is {budget}"
+        f"at most {most}: with so many it is expected to cost {shown(wanted, currency, up=True)} until it expires, and "
+        + which
     )
     return Problem(("count",), f"is {desired[role]}", allowed)
 
@@ -228,6 +280,8 @@ def to_document(terms: Terms) -> dict[str, Any]:
         "billing": terms.billing,
         "budget": terms.budget,
         "cells": cells,
+        "ceiling": terms.ceiling,
+        "of_file": prices.to_document(terms.of_file) if terms.of_file else None,
     }
 
 
@@ -243,4 +297,12 @@ def from_document(document: Mapping[str, Any]) -> Terms:
         )
         for name, one in document["cells"].items()
     }
-    return Terms(prices.from_document(document["prices"]), document["billing"], exact(document.get("budget")), cells)
+    of_file = document.get("of_file")
+    return Terms(
+        prices.from_document(document["prices"]),
+        document["billing"],
+        exact(document.get("budget")),
+        cells,
+        exact(document.get("ceiling")),
+        prices.from_document(of_file) if of_file else None,
+    )

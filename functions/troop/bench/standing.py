@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from troop.bench.limits import setting
 from troop.bench.problems import BadBenchmarkError, Problem
 from troop.bench.roster import Node
 
@@ -125,7 +126,7 @@ def scaled(desired: Mapping[str, int], role: str | None, count: int, max_nodes: 
     if (total := sum(changed.values())) > most:
         others = total - count
         left = f"at most {max(most - others, 0)}" + (f", beside {others} of other roles" if others else "")
-        allowed = f"{left}: the deployment's setting troop:max_nodes is {max_nodes}"
+        allowed = f"{left}: {setting('max_nodes', str(max_nodes), str(total))}"
         raise BadBenchmarkError([Problem(("count",), f"is {count}", allowed)])
     return changed
 

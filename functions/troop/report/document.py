@@ -48,6 +48,9 @@ class Money(Part):
     actual: Bill | None = Field(
         default=None, description="All cells and attempts; null while anything of the run is left"
     )
+    of_file: Bill | None = Field(
+        default=None, description="The same by the file's own prices; null for a file without any"
+    )
 
 
 class Run(Part):

@@ -24,6 +24,7 @@ def money(sources: Sources) -> Money:
         most=float(told.most) if told else _amount(estimate, "most"),
         budget=_float(told.budget) if told else _amount(estimate, "budget"),
         actual=bill(run.cost) if run and run.cost else None,
+        of_file=bill(run.cost_of_file) if run and run.cost_of_file else None,
     )
 
 

@@ -54,6 +54,8 @@ def cost(report: Report) -> str:
     if money.actual is not None:
         more = " (and what has no price)" if money.actual.unknown else ""
         said.append(f"It has cost {wording.money(money.actual.amount, money.currency)}{more}")
+    if money.of_file is not None:
+        said.append(f"by the benchmark's own prices {wording.money(money.of_file.amount, money.currency)}")
     if money.expected is not None:
         most = "" if money.most is None else f", {wording.money(money.most, money.currency)} at most"
         said.append(f"{wording.money(money.expected, money.currency)} were expected{most}")

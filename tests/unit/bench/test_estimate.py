@@ -39,7 +39,7 @@ def plan(*benchmarks: Benchmark, parallel: int = 1) -> Plan:
 
 
 def of(benchmark: Benchmark, prices: Prices = PRICES) -> Estimate:
-    return estimate(plan(benchmark), benchmark.money, prices.with_those_of(benchmark.money))
+    return estimate(plan(benchmark), benchmark.money, prices.replaced_by(benchmark.money))
 
 
 def lines(found: Estimate) -> Mapping[str, tuple[Decimal, Decimal | None]]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
+from tests.unit.edge.account import calls
 from tests.unit.teardown.tables import NOON, OTHER, RUN, a_cell, a_run
 from tests.unit.teardown.world import World
 from troop.bench import names, spending
 from troop.bench.money import HOURLY
 from troop.bench.prices import Prices, VolumePrice
-from troop.bench.record import CellStatus, Kind, RunStatus
+from troop.bench.record import CellStatus, Kind, Resource, RunStatus
 from troop.bench.spending import CellTerms, Terms
 from troop.flows.bench import reckoning
 
@@ -107,6 +110,113 @@ def test_a_run_without_terms_or_with_damaged_ones_is_torn_down_all_the_same(
     run = world.runs.get(RUN)
     assert (run.status, run.cost) == (RunStatus.SUCCEEDED, None)
     assert run.ended_at is not None
+
+
+def metric(capsys: pytest.CaptureFixture[str]) -> Decimal:
+    """What RunCost has counted since this was last asked."""
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
+    return sum((D(str(line["RunCost"][0])) for line in lines if "RunCost" in line), D(0))
+
+
+def standing_for(world: World, terms: Terms) -> list[Resource]:
+    """A run's two nodes, on record since now."""
+    assert world.runs.create(a_run(RUN, world.now), [a_cell(RUN)], terms)
+    world.launch_by_the_rules(RUN)
+    world.runs.cells.change(RUN, "c001", status=CellStatus.RUNNING, phase="boot", at=world.now)
+    world.start_workflow()
+    ids = [name for kind, name in world.existing() if kind == "instance"]
+    nodes = [
+        Resource(
+            RUN, "c001", Kind.INSTANCE, one, world.now, world.now, role="drivers", instance_type="c7g.large",
+            purchase="on-demand", started_at=world.now,
+        )
+        for one in ids
+    ]  # fmt: skip
+    world.runs.resources.found(nodes, world.now)
+    return nodes
+
+
+def test_the_metric_counts_while_a_run_goes_on_and_each_cent_once(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    standing_for(world, Terms(Prices(on_demand={"c7g.large": D(3)}), cells={"c001": CELL}))
+    world.forward(minutes=15)
+    world.reap()
+    assert metric(capsys) == D("0.25") + 2 * 3 / D(4), "Troop's own calls, and a quarter of an hour of two nodes"
+    world.reap()
+    assert metric(capsys) == 0, "the same moment is counted once"
+    world.forward(minutes=30)
+    world.reap()
+    assert metric(capsys) == 2 * 3 / D(2)
+    world.forward(minutes=10)
+    world.tear_down(RUN, status="SUCCEEDED")
+    rest = metric(capsys)
+    cost = world.runs.get(RUN).cost
+    assert cost is not None
+    assert rest == cost.amount - D("0.25") - 2 * 3 * D(3) / 4
+    assert rest >= 1
+    world.tear_down(RUN)
+    world.reap()
+    assert metric(capsys) == 0, "a repeated teardown counts nothing"
+
+
+def test_what_somebody_else_has_counted_meanwhile_is_not_counted_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert world.runs.create(a_run(RUN, world.now), [a_cell(RUN)])
+    other: list[Decimal] = []
+
+    def intercept(at: int, operation: str, call: Any) -> Any:
+        if operation == "UpdateItem" and not other:
+            other.append(D(0))
+            other.append(world.runs.count_cost(RUN, D(4)))
+        return call()
+
+    with calls(monkeypatch, intercept):
+        assert world.runs.count_cost(RUN, D(7)) == 3
+    assert other[1] == 4
+
+
+def test_a_run_that_has_cost_more_than_the_operator_allows_is_stopped(world: World) -> None:
+    standing_for(world, Terms(Prices(on_demand={"c7g.large": D(3)}), cells={"c001": CELL}, ceiling=D(2)))
+    world.forward(minutes=15)
+    world.reap()
+    assert world.runs.get(RUN).closed_at is None
+    world.forward(minutes=15)
+    world.reap()
+    run = world.runs.get(RUN)
+    assert run.outcome is RunStatus.FAILED
+    assert run.reason == "it has cost $3.25, more than the deployment's setting troop:max_run_cost allows: $2.00"
+    (work,) = world.teardowns().values()
+    assert work["run"] == RUN
+
+
+def test_the_cost_by_the_files_own_prices_is_kept_beside(world: World) -> None:
+    of_file = Prices(on_demand={"c7g.large": D(0)})
+    standing_for(world, Terms(Prices(on_demand={"c7g.large": D(3)}), cells={"c001": CELL}, of_file=of_file))
+    world.forward(minutes=15)
+    world.tear_down(RUN, status="SUCCEEDED")
+    run = world.runs.get(RUN)
+    assert run.cost is not None
+    assert run.cost_of_file is not None
+    assert run.cost.amount > D("1.5")
+    assert run.cost_of_file.amount == D("0.25"), "Troop's own calls"
+
+
+def test_the_reaper_keeps_reservations_in_line_with_the_runs_there_are(world: World) -> None:
+    world.runs.reservations.reserve("20361119-120000-00000009", 40)  # of a run that somebody has deleted by hand
+    world.admit(RUN)  # by an earlier version, which reserved nothing
+    assert world.runs.create(a_run(OTHER, world.now), [a_cell(OTHER)], most_nodes=100)
+    world.start_workflow(RUN)
+    world.start_workflow(OTHER)
+    world.forward(minutes=16)
+    world.reap()
+    assert world.runs.reservations.read().nodes == {RUN: 2, OTHER: 2}
+    for run in (RUN, OTHER):
+        world.tear_down(run)
+        world.tear_down(run)
+    world.reap()
+    assert world.runs.reservations.read().nodes == {}
 
 
 def test_the_budget_is_asked_of_the_record(world: World) -> None:

@@ -10,9 +10,13 @@ from datetime import datetime
 from typing import Any
 
 from troop import moments
-from troop.aws.bench.run_items import RUN
+from troop.aws.bench.node_reservations import NodeReservations
+from troop.aws.bench.run_items import RUN, key
 from troop.aws.bench.run_rows import RunRows
-from troop.aws.transact import ConditionFailed, Sleep
+from troop.aws.dynamo import typed
+from troop.aws.transact import ConditionFailed, Sleep, transact
+from troop.bench.limits import no_room
+from troop.bench.problems import BadBenchmarkError
 from troop.bench.standing import Counts
 
 _IS_OPEN = "attribute_exists(desired) AND attribute_not_exists(closed_at)"
@@ -27,18 +31,43 @@ class FleetRecord:
     sleep: Sleep = time.sleep
 
     def scale(
-        self, run: str, before: Mapping[str, int], desired: Mapping[str, int], caller: str, now: datetime
+        self,
+        run: str,
+        before: Mapping[str, int],
+        desired: Mapping[str, int],
+        caller: str,
+        now: datetime,
+        most_nodes: int,
     ) -> bool:
-        """Changes how many nodes there are to be, of a fleet that is open; False, and nothing is changed, when it is
-        not, or when they are not ``before`` any more.
+        """Changes how many nodes there are to be, of a fleet that is open, and what it holds of the nodes in total.
+
+        Args:
+            most_nodes: of all open runs together; a fleet that does not grow is not held to it.
+
+        Returns:
+            False, and nothing is changed, when the fleet is not open, when its nodes are not ``before`` any more, or
+            when somebody has changed the reservations meanwhile.
+
+        Raises:
+            BadBenchmarkError: other runs hold too many nodes.
         """
+        rows = RunRows(self.client, self.table, self.sleep)
+        reservations = NodeReservations(rows)
+        known, nodes = reservations.read(), sum(desired.values())
+        if nodes > sum(before.values()) and (problem := no_room(("count",), nodes, known.others(run), most_nodes)):
+            raise BadBenchmarkError([problem])
+        values = {":desired": dict(desired), ":before": dict(before), ":now": moments.iso(now), ":caller": caller}
+        change = {
+            "Update": {
+                "TableName": self.table,
+                "Key": key(run, RUN),
+                "UpdateExpression": "SET desired = :desired, scaled_at = :now, scaled_by = :caller",
+                "ConditionExpression": f"{_IS_OPEN} AND desired = :before",
+                "ExpressionAttributeValues": typed(values),
+            }
+        }
         try:
-            self._update(
-                run,
-                "SET desired = :desired, scaled_at = :now, scaled_by = :caller",
-                f"{_IS_OPEN} AND desired = :before",
-                {":desired": dict(desired), ":before": dict(before), ":now": moments.iso(now), ":caller": caller},
-            )
+            transact(self.client, [change, reservations.reserving(known, run, nodes)], self.sleep)
         except ConditionFailed:
             return False
         return True

@@ -10,6 +10,7 @@ from typing import Any
 from troop import moments
 from troop.aws.dynamo import jsonable, plain, typed
 from troop.bench import costs, spending
+from troop.bench.money import ZERO
 from troop.bench.plan import Variant, variant_document, variant_of
 from troop.bench.record import SCHEMA, Cell, CellStatus, Disk, Expected, Kind, Launch, Resource, Run, RunStatus
 from troop.bench.spending import Terms
@@ -63,6 +64,8 @@ def run_item(run: Run) -> dict[str, Any]:
             **(standing_values(run.standing) if run.standing else {}),
             "estimate": asdict(run.estimate) if run.estimate else None,
             "cost": costs.to_document(run.cost) if run.cost else None,
+            "cost_of_file": costs.to_document(run.cost_of_file) if run.cost_of_file else None,
+            "counted": run.counted or None,
         }
     )
 
@@ -99,6 +102,8 @@ def run_of(item: Item) -> Run:
         standing=_standing(values) if "desired" in values else None,
         estimate=Expected.of(values["estimate"]) if values.get("estimate") else None,
         cost=costs.from_document(values["cost"]) if "cost" in values else None,
+        cost_of_file=costs.from_document(values["cost_of_file"]) if "cost_of_file" in values else None,
+        counted=values.get("counted", ZERO),
     )
 
 

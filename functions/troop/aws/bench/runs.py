@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from troop import moments
+from troop.aws.bench.node_reservations import TRIES, NodeReservations, ReservationConflictError
 from troop.aws.bench.run_cells import RunCells
 from troop.aws.bench.run_items import (
     CELL,
@@ -33,6 +35,9 @@ from troop.aws.dynamo import typed
 from troop.aws.transact import ConditionFailed, Sleep, transact
 from troop.bench import costs
 from troop.bench.costs import Cost
+from troop.bench.limits import no_room
+from troop.bench.money import ZERO, rounded
+from troop.bench.problems import BadBenchmarkError
 from troop.bench.record import Cell, Run, RunStatus
 from troop.bench.spending import Terms
 from troop.errors import MissingRunError
@@ -64,6 +69,10 @@ class RunTable:
     @property
     def launches(self) -> RunLaunches:
         return RunLaunches(self.rows)
+
+    @property
+    def reservations(self) -> NodeReservations:
+        return NodeReservations(self.rows)
 
     @property
     def resources(self) -> RunResources:
@@ -124,9 +133,18 @@ class RunTable:
 
     # What becomes of a run
 
-    def create(self, run: Run, cells: Sequence[Cell], terms: Terms | None = None) -> bool:
-        """Puts a run, its cells and its terms; False when there is such a run already, of which nothing is changed
-        then.
+    def create(
+        self, run: Run, cells: Sequence[Cell], terms: Terms | None = None, most_nodes: int | None = None
+    ) -> bool:
+        """Puts a run, its cells and its terms, and reserves its nodes; False when there is such a run already, of which
+        nothing is changed then.
+
+        Args:
+            most_nodes: of all open runs together; None reserves nothing.
+
+        Raises:
+            BadBenchmarkError: other runs hold too many nodes.
+            ReservationConflictError: others start or end runs all the time.
         """
         items = [cell_item(cell) for cell in cells] + ([terms_item(run.run, terms)] if terms else [])
         puts = [{"Put": {"TableName": self.table, "Item": item}} for item in items]
@@ -135,15 +153,29 @@ class RunTable:
             "ConditionExpression": "attribute_not_exists(#item)",
             "ExpressionAttributeNames": {"#item": "item"},
         }
-        *before, last = [puts[i : i + MOST_PARTS - 1] for i in range(0, max(len(puts), 1), MOST_PARTS - 1)]
+        each = MOST_PARTS - 2  # beside the run and the reservation
+        *before, last = [puts[i : i + each] for i in range(0, max(len(puts), 1), each)]
         try:
             # The run comes last: until it is there, cells without it mean nothing, and are put again.
             for some in before:
                 transact(self.client, [{"ConditionCheck": absent | {"Key": key(run.run, RUN)}}, *some], self.sleep)
-            transact(self.client, [{"Put": absent | {"Item": run_item(run)}}, *last], self.sleep)
         except ConditionFailed:
             return False
-        return True
+        for _ in range(TRIES):
+            parts = [{"Put": absent | {"Item": run_item(run)}}, *last]
+            if most_nodes is not None:
+                known = self.reservations.read()
+                if problem := no_room(("fleets",), run.nodes, known.others(run.run), most_nodes):
+                    raise BadBenchmarkError([problem])
+                parts.append(self.reservations.reserving(known, run.run, run.nodes))
+            try:
+                transact(self.client, parts, self.sleep)
+            except ConditionFailed as failed:
+                if failed.part == 0:
+                    return False
+                continue  # the reservations have changed since they were read
+            return True
+        raise ReservationConflictError
 
     def set_running(self, run: str, execution: str) -> None:
         """The run's workflow has begun.
@@ -186,39 +218,81 @@ class RunTable:
         return self.get(run)
 
     def conclude(self, run: str, now: datetime) -> Run:
-        """Ends a closed run, with the status it was closed with. Repeating it changes nothing. Returns the run.
+        """Ends a closed run, with the status it was closed with, and takes back its reservation of nodes. Repeating it
+        changes nothing. Returns the run.
 
         Raises:
             MissingRunError: there is no such run.
+            ReservationConflictError: others start or end runs all the time; nothing is changed.
         """
         found = self.get(run)
         if found.outcome is None:
             raise ValueError(f"the run {run} is not closed")
         if found.ended_at is None:
-            self.rows.update(
-                run,
-                RUN,
-                "SET ended_at = if_not_exists(ended_at, :now), #status = outcome REMOVE #open",
-                "attribute_exists(closed_at)",
-                {":now": moments.iso(now)},
-                {"#status": "status", "#open": "open"},
-            )
+            self._end(run, now)
         return self.get(run)
 
-    def set_cost(self, run: str, cell: str | None, cost: Cost) -> None:
-        """What a cell has cost, or without one the whole run; what was said before is replaced.
+    def _end(self, run: str, now: datetime) -> None:
+        end = {
+            "Update": {
+                "TableName": self.table,
+                "Key": key(run, RUN),
+                "UpdateExpression": "SET ended_at = if_not_exists(ended_at, :now), #status = outcome REMOVE #open",
+                "ConditionExpression": "attribute_exists(closed_at)",
+                "ExpressionAttributeNames": {"#status": "status", "#open": "open"},
+                "ExpressionAttributeValues": typed({":now": moments.iso(now)}),
+            }
+        }
+        for _ in range(TRIES):
+            known = self.reservations.read()
+            parts = [end, self.reservations.releasing(known, run)] if run in known.nodes else [end]
+            try:
+                transact(self.client, parts, self.sleep)
+            except ConditionFailed as failed:
+                if failed.part == 0:
+                    raise
+                continue  # the reservations have changed since they were read
+            return
+        raise ReservationConflictError
+
+    def count_cost(self, run: str, amount: Decimal) -> Decimal:
+        """Takes note that the metric counts a run's cost up to this amount. Returns what is new of it, which the caller
+        has to count: 0 for an amount that is counted already, so a repetition counts nothing twice.
+
+        Raises:
+            MissingRunError: there is no such run.
+        """
+        whole = rounded(amount)
+        for _ in range(TRIES):
+            counted = self.get(run).counted
+            if whole <= counted:
+                return ZERO
+            condition = "attribute_exists(#item) AND " + (
+                "counted = :counted" if counted else "attribute_not_exists(counted)"
+            )
+            values = {":whole": whole} | ({":counted": counted} if counted else {})
+            try:
+                self.rows.update(run, RUN, "SET counted = :whole", condition, values, {"#item": "item"})
+            except ConditionFailed:
+                continue  # somebody else has counted some of it meanwhile
+            return whole - counted
+        return ZERO  # others count it
+
+    def set_cost(self, run: str, cell: str | None, cost: Cost, of_file: Cost | None = None) -> None:
+        """Writes down what a cell has cost, or without one the whole run, in the place of what was there.
+
+        Args:
+            of_file: the same by the file's own prices.
 
         Raises:
             MissingRunError: there is no such cell or run.
         """
+        update, values = "SET cost = :cost", {":cost": costs.to_document(cost)}
+        if of_file is not None:
+            update, values[":of_file"] = f"{update}, cost_of_file = :of_file", costs.to_document(of_file)
         try:
             self.rows.update(
-                run,
-                CELL + cell if cell else RUN,
-                "SET cost = :cost",
-                "attribute_exists(#item)",
-                {":cost": costs.to_document(cost)},
-                {"#item": "item"},
+                run, CELL + cell if cell else RUN, update, "attribute_exists(#item)", values, {"#item": "item"}
             )
         except ConditionFailed:
             raise MissingRunError(run, cell) from None

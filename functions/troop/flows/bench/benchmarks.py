@@ -14,8 +14,10 @@ from troop.aws.bench.run_files import RunFiles, Upload
 from troop.aws.bench.run_keys import RunKeys, Used
 from troop.aws.bench.run_machines import RunMachines
 from troop.aws.bench.runs import RunTable
-from troop.bench import admission, names
+from troop.bench import admission, names, spending
+from troop.bench.costs import Cost
 from troop.bench.definition import AROUND, Benchmark, to_document
+from troop.bench.limits import Limits, no_room
 from troop.bench.plan import Plan, to_plan_document
 from troop.bench.problems import BadBenchmarkError
 from troop.bench.record import Cell, Kind, Resource, Run, RunStatus
@@ -68,11 +70,17 @@ class Admitted:
 
 @dataclass(frozen=True)
 class Told:
-    """What is on record of a run; resources in the order in which they are created, None when nobody has asked."""
+    """What is on record of a run.
+
+    Attributes:
+        resources: in the order in which they are created; None when nobody has asked.
+        cost_so_far: of a run that has not ended; None where it is not known, or nobody has asked.
+    """
 
     run: Run
     cells: list[Cell]
     resources: list[Resource] | None
+    cost_so_far: Cost | None = None
 
 
 @dataclass(frozen=True)
@@ -109,8 +117,9 @@ class Benchmarks:
 
         Raises:
             BucketError: it wants to read what is not allowed.
-            BadBenchmarkError: too many nodes, instance types that cannot be had, artifacts that are not there, prices
-                that are not known, a budget or a quota that is too small.
+            BadBenchmarkError: too many nodes, also beside other runs; instance types that cannot be had or are not
+                allowed, artifacts that are not there, prices that are not known, a budget, a limit or a quota that is
+                too small.
             OtherRunError: the key was used for something else.
             ClientError: AWS refused; asking again with the same key is safe.
         """
@@ -129,7 +138,7 @@ class Benchmarks:
         self.files.put(used.run, benchmark, plan, files, judged.document())
         run = replace(self._new(used.run, benchmark, plan, caller, now), estimate=judged.expected)
         cells = [Cell(run.run, one.cell, variant=one.variant) for one in plan.cells]
-        created = self.runs.create(run, cells, judged.terms)
+        created = self.runs.create(run, cells, judged.terms, self.settings.max_nodes_total)
         return Admitted(self._started(run if created else self.runs.get(run.run)), not created)
 
     def estimate(self, benchmark: Benchmark, plan: Plan) -> Judged:
@@ -170,7 +179,10 @@ class Benchmarks:
         if not resources:
             return Told(found, cells, None)
         created = [r for r in self.runs.resources.of(run) if cell in (None, r.cell)]
-        return Told(found, cells, sorted(created, key=lambda r: (r.cell, _KINDS.index(r.kind), r.name)))
+        ordered = sorted(created, key=lambda r: (r.cell, _KINDS.index(r.kind), r.name))
+        terms = self.runs.terms(run) if cell is None and found.ended_at is None else None
+        so_far = spending.actual(terms, cells, created, self.clock()) if terms else None
+        return Told(found, cells, ordered, so_far)
 
     def page(self, limit: int, cursor: str | None) -> tuple[list[Run], str | None]:
         """Runs, newest first, and where the listing goes on."""
@@ -217,7 +229,8 @@ class Benchmarks:
         allowed, cells = self.settings.allowed_buckets, [cell.benchmark for cell in plan.cells]
         if wrong := admission.not_allowed(sorted({bucket for cell in cells for bucket in cell.buckets}), allowed):
             raise BucketError(wrong, allowed)
-        problems = admission.over_limits(plan, self.settings.max_nodes)
+        limits = Limits.of(self.settings)
+        problems = admission.over_limits(benchmark, plan, limits)
         types = sorted({fleet.instance_type for cell in cells for fleet in cell.fleets})
         offers = read_offers(self.ec2, types, self.subnets)
         problems += admission.in_all_cells(benchmark, plan, lambda cell: admission.not_offered(cell, offers))
@@ -227,7 +240,10 @@ class Benchmarks:
             problems += admission.in_all_cells(benchmark, plan, lambda cell: admission.not_staged(cell, there))
         if problems:
             raise BadBenchmarkError(problems)
-        return self.estimating.judge(plan, benchmark.money, offers)
+        judged = self.estimating.judge(plan, benchmark.money, offers, limits.max_run_cost)
+        held = self.runs.reservations.read().nodes
+        room = no_room(("fleets",), plan.nodes, held, limits.max_nodes_total)
+        return replace(judged, problems=(*judged.problems, room)) if room else judged
 
     def _new(self, run: str, benchmark: Benchmark, plan: Plan, caller: str, now: datetime) -> Run:
         return Run(

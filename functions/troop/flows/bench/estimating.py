@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 from troop.aws.bench.price_book import PriceBook
@@ -52,32 +53,42 @@ class Estimating:
     book: PriceBook
     quotas: Any
 
-    def judge(self, plan: Plan, money: Money, offers: Mapping[str, InstanceType]) -> Judged:
+    def judge(
+        self, plan: Plan, money: Money, offers: Mapping[str, InstanceType], ceiling: Decimal | None = None
+    ) -> Judged:
         """What the cells of a plan cost, and whether the account has room for them.
 
         Args:
             money: the run's.
             offers: of all instance types of the plan.
+            ceiling: the most that the deployment lets a run cost.
         """
         fleets = [fleet for planned in plan.cells for fleet in planned.benchmark.fleets]
         types = {fleet.instance_type for fleet in fleets}
-        by_hand = {name for name, price in money.prices.items() if price.on_demand is not None}
-        spot_by_hand = {name for name, price in money.prices.items() if price.spot is not None}
-        spot = {fleet.instance_type for fleet in fleets if fleet.is_spot} - spot_by_hand
+        spot = {fleet.instance_type for fleet in fleets if fleet.is_spot}
         volumes = {ROOT_VOLUME} | {volume.type for fleet in fleets for volume in fleet.volumes}
-        book, why = self.book.read(
-            sorted(types - by_hand), {name: offers[name].zones for name in sorted(spot)}, sorted(volumes)
+        listed, why = self.book.read(
+            sorted(types), {name: offers[name].zones for name in sorted(spot)}, sorted(volumes)
         )
-        book = book.with_those_of(money)
+        book = listed.completed_by(money)
+        of_file = listed.replaced_by(money) if money.prices or money.other_prices else None
         found = estimate(plan, money, book)
         values, unread = read_quotas(self.quotas, quotas.quotas_of(plan))
         vcpus = {name: offer.vcpus for name, offer in offers.items()}
         attempts = {planned.cell: planned.benchmark.attempts for planned in plan.cells}
-        said = [*estimates.warnings(found), *(why if found.unknown else ()), *quotas.warnings(plan, vcpus, values)]
+        authors = estimate(plan, money, of_file) if of_file else None
+        said = [
+            *estimates.warnings(found, ceiling, authors),
+            *(why if found.unknown else ()),
+            *quotas.warnings(plan, vcpus, values),
+        ]
         return Judged(
             estimate=found,
-            terms=terms_of(found, book, attempts),
-            problems=(*_explained(estimates.problems(found, money), why), *quotas.too_small(plan, vcpus, values)),
+            terms=terms_of(found, book, attempts, ceiling, of_file),
+            problems=(
+                *_explained(estimates.problems(found, money, ceiling), why),
+                *quotas.too_small(plan, vcpus, values),
+            ),
             warnings=(*said, *([unread] if unread else ())),
         )
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from troop.aws.bench.fleet_calls import FleetCalls
 from troop.aws.bench.fleet_record import FleetRecord
 from troop.bench import names, spending, standing
+from troop.bench.costs import Cost
 from troop.bench.problems import BadBenchmarkError
 from troop.bench.record import Cell, Resource, Run
 from troop.bench.roster import Node
@@ -49,6 +50,7 @@ class ToldFleet:
         nodes: the registrations of their instances, by id.
         refusals: why nodes that are missing could not be launched, newest first, by role.
         resources: in the order in which they are created.
+        cost_so_far: of a fleet that has not ended; None where it is not known.
     """
 
     run: Run
@@ -58,6 +60,7 @@ class ToldFleet:
     nodes: Mapping[str, Node]
     refusals: Mapping[str, tuple[str, ...]]
     resources: list[Resource]
+    cost_so_far: Cost | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,8 @@ class StandingFleets:
         Raises:
             MissingRunError: there is no such fleet.
             FleetOverError: it is closed.
-            BadBenchmarkError: there is no such role, or too many nodes, also for the fleet's budget.
+            BadBenchmarkError: there is no such role, or too many nodes: for the deployment's limits, beside other runs,
+                or for the fleet's budget.
             ScaledAtOnceError: it was tried often enough.
             ClientError: AWS refused; asking again is safe.
         """
@@ -96,21 +100,22 @@ class StandingFleets:
             now = self.clock()
             if found.closed_at is not None or now >= found.expires_at:
                 raise FleetOverError(found)
-            desired = standing.scaled(before, role, count, self.every.settings.max_nodes)
-            self._hold_budget(found, before, desired, now)
-            if desired == before or self.record.scale(run, before, desired, caller, now):
+            settings = self.every.settings
+            desired = standing.scaled(before, role, count, settings.max_nodes)
+            self._hold_limit(found, before, desired, now)
+            if desired == before or self.record.scale(run, before, desired, caller, now, settings.max_nodes_total):
                 self.calls.keep(run)
                 return self.every.get(run)
         raise ScaledAtOnceError(run)
 
-    def _hold_budget(self, found: Run, before: Mapping[str, int], desired: Mapping[str, int], now: datetime) -> None:
-        """Raises BadBenchmarkError where a role is to grow beyond what the budget is enough for until the end."""
+    def _hold_limit(self, found: Run, before: Mapping[str, int], desired: Mapping[str, int], now: datetime) -> None:
+        """Raises BadBenchmarkError where a role is to grow beyond what the limit is enough for until the end."""
         role = next((name for name, count in desired.items() if count > before[name]), None)
-        if role is None or found.estimate is None or found.estimate.budget is None:
+        if role is None:
             return
         runs = self.every.runs
         terms = runs.terms(found.run)
-        if terms is None:
+        if terms is None or terms.limit is None:
             return
         spent = spending.actual(terms, runs.cells.of(found.run), runs.resources.of(found.run), now).amount
         left = (found.expires_at - now).total_seconds()
@@ -133,4 +138,6 @@ class StandingFleets:
             groups, nodes = self.view.look(run, desired)
         missing = [group.role for group in groups if group.exists and group.in_service < desired[group.role]]
         refusals = {role: self.view.groups.refusals(run, CELL, role) for role in missing}
-        return ToldFleet(told.run, cell, self.clock(), groups, nodes, refusals, told.resources or [])
+        return ToldFleet(
+            told.run, cell, self.clock(), groups, nodes, refusals, told.resources or [], told.cost_so_far
+        )

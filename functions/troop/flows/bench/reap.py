@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -14,11 +15,14 @@ from troop.aws.bench.executions import Executions
 from troop.aws.bench.leftovers import Leftovers, described
 from troop.aws.bench.runs import RunTable
 from troop.bench import reaping, teardown
+from troop.bench.money import ZERO
 from troop.bench.names import RUN
 from troop.bench.reaping import Start
 from troop.bench.record import Kind, Run, RunStatus
 from troop.bench.teardown import Seen
 from troop.errors import MissingRunError
+from troop.flows.bench.reckoning import count
+from troop.flows.bench.reservations import mend_reservations
 from troop.flows.bench.teardown import remove_all
 from troop.metrics import OF_A_BENCHMARK, OF_A_FLEET
 
@@ -34,6 +38,7 @@ class Reaped:
         removed: what was left behind, in words; each was asked to go.
         failed: what could not be looked at or done; the rest was.
         runs_open, nodes_alive: how many there are, by kind; of a sweep alone.
+        cost: what open runs have cost since the sweep before, by currency.
     """
 
     started: list[str] = field(default_factory=list)
@@ -41,6 +46,7 @@ class Reaped:
     failed: list[str] = field(default_factory=list)
     runs_open: Counter[str] = field(default_factory=Counter)
     nodes_alive: Counter[str] = field(default_factory=Counter)
+    cost: dict[str, Decimal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,7 @@ class Reaper:
         teardowns = self.executions.teardowns()
         open_runs = self.runs.open_runs()
         reaped.runs_open.update(map(_kind, open_runs))
+        self._attempt(reaped, "the reservations of nodes", lambda: mend_reservations(self.runs, open_runs, now))
         for run in open_runs:
             self._attempt(reaped, run.run, partial(self._overdue, run.run, teardowns, now, reaped))
 
@@ -93,6 +100,9 @@ class Reaper:
         stray = [one for one in reaping.strays(seen, runs, now) if not one.going]
         if stray:
             self._remove(stray, seen, runs, now, reaped)
+        for open_run in self.runs.open_runs():
+            of_run = [one for one in seen if one.run == open_run.run]
+            self._attempt(reaped, open_run.run, partial(self._count_cost, open_run.run, of_run, now, reaped))
         for run in runs.values():
             if run is not None and run.cells > 1 and run.closed_at is None and now < run.expires_at:
                 of_run = [one for one in seen if one.run == run.run]
@@ -104,6 +114,16 @@ class Reaper:
         start = reaping.overdue(record, self.executions.status(record), tearing_down, now)
         if start:
             self._start(start, reaped)
+
+    def _count_cost(self, run: str, seen: list[Seen], now: datetime, reaped: Reaped) -> None:
+        """Counts what an open run has cost by now, and stops one that has cost more than it may."""
+        increment, reason = count(self.runs, run, seen, now)
+        if increment:
+            reaped.cost[increment.currency] = reaped.cost.get(increment.currency, ZERO) + increment.amount
+        record = self.runs.get(run)
+        if reason and record.closed_at is None:
+            self.runs.close(run, RunStatus.FAILED, reason, now)
+            self._start(Start(run, f"{run}-{now:%Y%m%dT%H%M}", RunStatus.FAILED, reason, stop=True), reaped)
 
     def _left_cells(self, run: str, seen: list[Seen], now: datetime, reaped: Reaped) -> None:
         """Tears down, once more, cells that are over; the others of the run go on."""

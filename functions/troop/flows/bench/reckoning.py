@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.aws.bench.runs import RunTable
 from troop.bench import spending
+from troop.bench.costs import Cost
 from troop.bench.money import rounded
-from troop.bench.record import Resource
+from troop.bench.record import Resource, Run
+from troop.bench.spending import Terms
+from troop.bench.teardown import Seen, key_of, unrecorded
 from troop.errors import TroopError
 
 _ANY = (ArithmeticError, LookupError, TypeError, ValueError, BotoCoreError, ClientError, TroopError)
 """What could go wrong with a bill. It must not stand in the way of a teardown."""
+
+
+@dataclass(frozen=True)
+class Increment:
+    """What a run has cost since its cost was counted last."""
+
+    amount: Decimal
+    currency: str
 
 
 def reckon(runs: RunTable, run: str, cell: str | None, resources: Iterable[Resource], now: datetime) -> None:
@@ -35,12 +48,52 @@ def reckon(runs: RunTable, run: str, cell: str | None, resources: Iterable[Resou
                 if one.cost is None or rounded(cost.amount) != one.cost.amount:  # else that is on record
                     runs.set_cost(run, one.cell, cost)
         if cell is None:
-            runs.set_cost(run, None, spending.actual(terms, every, known, now))
+            whole = spending.actual(terms, every, known, now)
+            runs.set_cost(run, None, whole, spending.of_file(terms, every, known, now))
+
+
+def count_ended(runs: RunTable, run: Run) -> Increment | None:
+    """Counts what is left to count of a run whose cost is on record. Returns what the metric has to count."""
+    with suppress(*_ANY):
+        return _counted(runs, run.run, run.cost) if run.cost else None
+    return None
+
+
+def so_far(runs: RunTable, run: str, seen: Iterable[Seen], now: datetime) -> tuple[Terms, Cost] | None:
+    """What an open run has cost until now; None for a run of an earlier version, which has no terms.
+
+    Args:
+        seen: what exists of the run: nodes count from their launch, before they are on record.
+    """
+    terms = runs.terms(run)
+    if terms is None:
+        return None
+    recorded = {key_of(one): one for one in runs.resources.of(run)}
+    young = {key_of(one): one for one in unrecorded(seen, recorded.values(), now)}
+    return terms, spending.actual(terms, runs.cells.of(run), (recorded | young).values(), now)
+
+
+def count(runs: RunTable, run: str, seen: Iterable[Seen], now: datetime) -> tuple[Increment | None, str | None]:
+    """Counts what an open run has cost since the last time.
+
+    Returns:
+        What the metric has to count, None for nothing; and why the run must be stopped, None when it may go on.
+    """
+    found = so_far(runs, run, seen, now)
+    if found is None:
+        return None, None
+    terms, cost = found
+    return _counted(runs, run, cost), spending.over_ceiling(terms, cost.amount)
+
+
+def _counted(runs: RunTable, run: str, cost: Cost) -> Increment | None:
+    amount = runs.count_cost(run, cost.amount)
+    return Increment(amount, cost.currency) if amount else None
 
 
 def over_budget(runs: RunTable, run: str, cell: str) -> str | None:
     """Why a cell, or an attempt at one, must not be launched, see :func:`troop.bench.spending.over_budget`."""
     terms = runs.terms(run)
-    if terms is None or terms.budget is None:
+    if terms is None or terms.limit is None:
         return None
     return spending.over_budget(terms, cell, runs.cells.of(run))

@@ -12,7 +12,7 @@ from troop.aws.bench.runs import RunTable
 from troop.bench import names, teardown
 from troop.bench.record import FINAL, CellStatus, Run, RunStatus
 from troop.bench.teardown import Look, Seen, TeardownIncompleteError, removable
-from troop.flows.bench.reckoning import reckon
+from troop.flows.bench.reckoning import Increment, count_ended, reckon
 
 _OF_RUN = {RunStatus.STOPPED: CellStatus.STOPPED}
 """What becomes of a cell that has come to no end of its own, by what becomes of the run; else it has FAILED."""
@@ -59,10 +59,12 @@ class Concluded:
     Attributes:
         ended: the run, if it has ended by this; None when it had ended before.
         report: whether a report is to be made: of a benchmark's run, and not of a standing fleet.
+        cost: what the metric has to count of the run's cost; None for nothing.
     """
 
     ended: Run | None = None
     report: bool = False
+    cost: Increment | None = None
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,8 @@ class Teardown:
             self.runs.launches.end(launch)
         reckon(self.runs, work.run, None, resources, now)
         ended = self.runs.conclude(work.run, now)
-        return Concluded(ended if run.ended_at is None else None, report=run.standing is None)
+        cost = count_ended(self.runs, ended)
+        return Concluded(ended if run.ended_at is None else None, report=run.standing is None, cost=cost)
 
 
 def remove_all(leftovers: Leftovers, seen: Iterable[Seen]) -> Refusals:

@@ -62,7 +62,10 @@ def test_a_key_stands_for_the_same_cells(half: Half) -> None:
 def test_the_limit_of_nodes_is_for_those_there_are_at_a_time(half: Half) -> None:
     assert post(definition=scaled(4, 5, repetitions=2, parallel=2))[0] == 202
     found = problems(definition=scaled(4, 5, repetitions=2, parallel=3), key="k2")
-    assert "is 3, which brings up to 14 nodes at a time: must be less: 10" in found["body.definition.parallel"]
+    assert (
+        "is 3, which brings up to 14 nodes at a time: must be less, for at most 10 in all"
+        in found["body.definition.parallel"]
+    )
     found = problems(definition=scaled(4, 11), key="k2")
     assert "have 11 nodes, with n11: must be at most 10" in found["body.definition.fleets"]
 

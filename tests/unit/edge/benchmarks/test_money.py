@@ -26,7 +26,7 @@ from troop.aws.clients import client
 from troop.bench.definition import SPOT, Benchmark
 from troop.bench.money import HOURLY, Money, Price
 from troop.bench.prices import Prices, VolumePrice
-from troop.bench.record import Kind
+from troop.bench.record import Kind, RunStatus
 from troop.bench.spending import CellTerms, Terms
 from troop.bench_file.read import Asked, read_all
 
@@ -34,8 +34,8 @@ D = Decimal
 
 
 @pytest.fixture(name="settings")
-def with_large_fleets(settings: dict[str, Any]) -> dict[str, Any]:
-    return settings | {"max_nodes": 1000}
+def with_large_fleets(settings: dict[str, Any], request: pytest.FixtureRequest) -> dict[str, Any]:
+    return settings | {"max_nodes": 1000} | getattr(request, "param", {})
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_an_estimate_stores_and_starts_nothing(half: Half, monkeypatch: pytest.M
         told = estimate(artifacts=[artifact])
     assert made == [
         *("DescribeSubnets", "DescribeInstanceTypes", "DescribeInstanceTypeOfferings"),
-        *("BatchGetItem", "GetServiceQuota"),
+        *("BatchGetItem", "GetServiceQuota", "GetItem"),
     ]
     assert half.objects() == {}
     assert (told["currency"], told["billing"], told["budget"], told["problems"]) == ("USD", "per-second", None, [])
@@ -133,16 +133,30 @@ def test_spot_costs_what_it_does_in_the_networks_dearest_zone_and_is_asked_for_e
     assert len(market.asked["DescribeSpotPriceHistory"]) == 2
 
 
-def test_what_is_given_by_hand_is_not_asked_for(half: Half, market: Market) -> None:
-    told = estimate("m7g.large", prices={"m7g.large": 0.5, "cross_zone_gb": 1}, traffic={"cross_zone_gb": 3})
-    assert "GetProducts" not in market.asked
-    assert price_of(told, "m7g.large") == 0.5
-    assert price_of(told, "traffic") == 1
+@pytest.mark.parametrize("by_hand", [0, 0.5])
+def test_the_files_own_prices_move_no_limit_where_aws_names_a_price(half: Half, market: Market, by_hand: float) -> None:
+    listed = estimate("m7g.large")
+    prices = {"m7g.large": by_hand, "gp3": by_hand, "cross_zone_gb": 1}
+    told = estimate("m7g.large", prices=prices, traffic={"cross_zone_gb": 3})
+    assert price_of(told, "m7g.large") == 0.1
+    assert price_of(told, "traffic") == 0.02
+    assert told["expected"] == pytest.approx(listed["expected"] + 3 * 0.02, abs=1e-6)
+    (warning,) = told["warnings"]
+    assert warning.startswith(f"by the file's own prices it is expected to cost ${3.01 if not by_hand else 3.15}, at")
+    said = refused(definition=document("m7g.large", prices=prices, budget=round(listed["expected"] - 0.01, 6)))
+    assert "must be at least what it is expected to cost" in said
+
+
+def test_a_price_of_0_does_not_stand_in_for_one_that_aws_does_not_name(half: Half, market: Market) -> None:
+    market.products.clear()
+    assert "cannot be had" in refused(definition=document("m7g.large", prices={"m7g.large": 0}))
+    assert price_of(estimate("m7g.large", prices={"m7g.large": 0.5}), "m7g.large") == 0.5
 
 
 # What is refused
 
 
+@pytest.mark.parametrize("settings", [{"max_run_cost": "none"}], indirect=True)
 @pytest.mark.parametrize("why", ["AccessDeniedException", "ThrottlingException", None])
 def test_a_price_that_cannot_be_had_is_named_and_can_be_given_or_done_without(
     half: Half, market: Market, why: str | None
@@ -173,6 +187,80 @@ def test_a_run_beyond_its_budget_is_refused(half: Half) -> None:
     assert status == 202
     assert run["estimate"]["budget"] == pytest.approx(expected + 0.01)
     assert run["estimate"]["expected"] == expected
+
+
+@pytest.mark.parametrize("settings", [{"max_run_cost": 5}], indirect=True)
+def test_a_run_beyond_the_operators_limit_is_refused_whatever_its_file_says(half: Half, market: Market) -> None:
+    free = {"c7g.large": 0, "gp3": 0}
+    large = document(prices=free, budget=1, fleets={"drivers": {"count": 500, "instance_type": "c7g.large"}})
+    said = refused(definition=large)
+    assert "fleets are expected to cost $5." in said
+    assert "must be expected to cost at most $5.00: the deployment's setting troop:max_run_cost is $5.00" in said
+    assert "troop:max_run_cost=6" in said, "how to change it"
+    assert half.started() == {}
+    small = estimate()
+    assert (small["problems"], small["warnings"]) == ([], [])
+    del market.products["m7g.large"]
+    unpriced = document("m7g.large", accept_unknown_prices=True)
+    said = refused(definition=unpriced)
+    assert "prices of m7g.large, on-demand cannot be had" in said
+    assert "troop:max_run_cost=none" in said, "what has no price is held back by no limit"
+    assert post(definition=unpriced | {"prices": {"m7g.large": 0.1}})[0] == 202
+
+
+@pytest.mark.parametrize("settings", [{"max_run_cost": 0.04}], indirect=True)
+def test_a_run_that_can_cost_more_than_the_operators_limit_says_so(half: Half) -> None:
+    told = estimate()
+    assert told["problems"] == []
+    assert told["warnings"] == [
+        f"it can cost ${-(-told['most'] * 100 // 1) / 100:.2f}: once it has cost more than troop:max_run_cost, $0.04, "
+        "it is stopped"
+    ]
+
+
+@pytest.mark.parametrize("settings", [{"instance_types": ["c7g.*", "m7g.xlarge"]}], indirect=True)
+def test_types_that_the_operator_does_not_allow_are_refused(half: Half) -> None:
+    assert estimate("c7g.large")["problems"] == []
+    said = refused(definition=document("m7g.large"))
+    assert "fleets.drivers.instance_type is 'm7g.large': must be a type that the deployment allows" in said
+    assert "troop:instance_types is c7g.*, m7g.xlarge" in said
+    assert "troop:instance_types=c7g.*,m7g.xlarge,m7g.large" in said
+    assert half.started() == {}
+
+
+@pytest.mark.parametrize("settings", [{"max_nodes_total": 5}], indirect=True)
+def test_all_open_runs_together_have_no_more_nodes_than_the_operator_allows(half: Half) -> None:
+    first, second = post(key="k1")[1]["run"], post(key="k2")[1]["run"]
+    said = refused(key="k3")
+    assert "fleets need 2 nodes: must be at most 1 beside the 4 of other open runs and fleets" in said
+    assert all(f"{run} holds 2" in said for run in (first, second))
+    assert "the deployment's setting troop:max_nodes_total is 5" in said
+    assert [one["where"] for one in estimate()["problems"]] == ["fleets"]
+    assert len(half.started()) == 2
+    assert post(key="k1")[0] == 200, "a repetition needs no room"
+    half.runs.close(first, RunStatus.STOPPED, None, half.account.clock.moment)
+    assert "at most 1 beside" in refused(key="k3"), "its nodes may still be there"
+    for _ in range(2):
+        half.runs.conclude(first, half.account.clock.moment)
+    assert post(key="k3")[0] == 202
+    assert "at most 1 beside" in refused(key="k4"), "what was taken back twice is free once"
+
+
+@pytest.mark.parametrize("settings", [{"max_nodes_total": 3}], indirect=True)
+def test_of_two_runs_at_once_only_one_gets_the_last_nodes(half: Half, monkeypatch: pytest.MonkeyPatch) -> None:
+    other: list[int] = []
+
+    def intercept(at: int, operation: str, call: Any) -> Any:
+        if operation == "TransactWriteItems" and not other:
+            other.append(0)
+            other.append(post(key="other")[0])
+        return call()
+
+    with calls(monkeypatch, intercept):
+        status, body = post(key="mine")
+    assert (other[1], status) == (202, 400)
+    assert "at most 1 beside the 2 of other open runs" in body["message"]
+    assert len(half.started()) == 1
 
 
 def test_a_quota_that_one_cell_does_not_fit_in_refuses_it_and_one_that_is_not_known_does_not(
@@ -275,7 +363,7 @@ TERMS_OF_CELL = CellTerms(D(1), D(2), 1, D("0.02"), D(0))
 def begin(bench: Bench, account: Account, budget: Decimal) -> None:
     """A run with a budget, in the place of the one that there is."""
     money = Money(prices={"c7g.large": Price(D(1), D("0.5")), "c5.large": Price(D(10))})
-    known = Prices(volumes={"gp3": VolumePrice(D("0.08"), (D("0.005"),))}).with_those_of(money)
+    known = Prices(volumes={"gp3": VolumePrice(D("0.08"), (D("0.005"),))}).replaced_by(money)
     account.clock.forward(seconds=1)
     bench.admit(key="money", terms=Terms(known, HOURLY, budget, {CELL: TERMS_OF_CELL}))
 

@@ -82,10 +82,10 @@ def test_a_request_costs_what_it_says(half: Half, monkeypatch: pytest.MonkeyPatc
     assert made == [
         "GetItem",
         *("DescribeSubnets", "DescribeInstanceTypes", "DescribeInstanceTypeOfferings"),
-        *("BatchGetItem", "GetServiceQuota"),  # the prices are kept
+        *("BatchGetItem", "GetServiceQuota", "GetItem"),  # the prices are kept; and the reservations of nodes
         *("UpdateItem", "GetItem"),
         *["PutObject"] * 5,
-        "TransactWriteItems",
+        *("GetItem", "TransactWriteItems"),
         "StartExecution",
     ]
     assert len(made) == CALLS

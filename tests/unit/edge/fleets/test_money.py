@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unit.edge.asking import ask, get
-from tests.unit.edge.market import Market
+from tests.unit.edge.market import Market, of_instance
 from tests.unit.edge.standing import FILE, Stand
 
 
+@pytest.mark.parametrize("settings", [{"max_run_cost": "none"}], indirect=True)
 def test_a_fleet_without_a_price_or_beyond_its_budget_is_refused(stand: Stand, market: Market) -> None:
     definition = {**FILE, "fleets": {"workers": {"count": 2, "instance_type": "m7g.large"}}}
     del market.products["m7g.large"]
@@ -42,16 +45,35 @@ def test_what_waits_for_spot_needs_no_price_on_demand(stand: Stand) -> None:
     workers = {"count": 2, "instance_type": "m7g.large", "purchase": "spot"}
     definition = {**FILE, "fleets": {"workers": workers}, "prices": {"m7g.large": {"spot": 0.5}}}
     told = ask("POST", "/fleets/estimate", {"definition": definition, "files": {"setup.sh": ""}})[1]
-    assert (told["problems"], told["warnings"]) == ([], [])
+    assert (told["problems"], told["warnings"]) == (
+        [],
+        [
+            "by the file's own prices it is expected to cost $8.03, at most $8.53; limits, budget and alarms go by "
+            "AWS's prices"
+        ],
+    )
     assert 8 < told["expected"] < told["most"] < 9
 
 
-def test_a_fleet_grows_only_within_its_budget(stand: Stand) -> None:
-    run = stand.up(definition={**FILE, "prices": {"c7g.large": 1}, "budget": 25})
+@pytest.mark.parametrize(
+    ("settings", "budget", "said"),
+    [
+        ({"max_run_cost": 500}, 25, "its budget is $25.00"),
+        ({"max_run_cost": 25}, 100, "the deployment's setting troop:max_run_cost is $25.00"),
+        ({"max_run_cost": 25}, None, "troop:max_run_cost=33"),
+    ],
+    indirect=["settings"],
+)
+def test_a_fleet_grows_only_within_its_budget_and_the_operators_limit(
+    stand: Stand, market: Market, budget: int | None, said: str
+) -> None:
+    market.products["m7g.large"] = of_instance("m7g.large", "1")
+    workers = {"count": 2, "instance_type": "m7g.large"}
+    run = stand.up(definition={**FILE, "fleets": {"workers": workers}, **({"budget": budget} if budget else {})})
     status, body = ask("PATCH", f"/fleets/{run}", {"count": 4})
     assert status == 400
     assert "count is 4: must be at most 3: with so many it is expected to cost $32." in body["message"]
-    assert "its budget is $25.00" in body["message"]
+    assert said in body["message"]
     assert ask("PATCH", f"/fleets/{run}", {"count": 3})[0] == 200
     stand.account.clock.forward(hours=4)
     assert ask("PATCH", f"/fleets/{run}", {"count": 6})[0] == 200, "half of the time is left"

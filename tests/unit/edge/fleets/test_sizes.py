@@ -64,7 +64,7 @@ def test_two_at_once_do_not_pass_the_limit_together(stand: Stand, monkeypatch: p
     other: list[int] = []
 
     def intercept(at: int, operation: str, call: Any) -> Any:
-        if operation == "UpdateItem" and not other:
+        if operation == "TransactWriteItems" and not other:
             other.append(0)
             other.append(stand.scale(run, 6, role="workers")[0])
         return call()
@@ -81,7 +81,7 @@ def test_a_size_that_others_keep_changing(stand: Stand, monkeypatch: pytest.Monk
     seen: dict[str, Any] = {"inside": False, "size": 2}
 
     def intercept(at: int, operation: str, call: Any) -> Any:
-        if operation == "UpdateItem" and not seen["inside"]:
+        if operation == "TransactWriteItems" and not seen["inside"]:
             seen["inside"] = True
             seen["size"] = 3 if seen["size"] != 3 else 4
             assert stand.scale(run, seen["size"])[0] == 200
@@ -203,3 +203,21 @@ def test_cut_off_anywhere_the_next_look_makes_it_good(stand: Stand, monkeypatch:
     stand.tear_down(run)
     assert stand.on_record(run, gone=False) == set()
     assert stand.bench.groups() == {}
+
+
+@pytest.mark.parametrize("settings", [{"max_nodes_total": 6}], indirect=True)
+def test_a_fleet_holds_its_nodes_of_those_of_all_fleets_together(stand: Stand) -> None:
+    first, second = stand.up(key="first"), stand.up(key="second")
+    status, body = stand.scale(first, 5)
+    assert status == 400
+    assert (
+        f"count brings 5 nodes: must be at most 4 beside the 2 of other open runs and fleets: {second} holds 2"
+        in body["message"]
+    )
+    assert "troop:max_nodes_total is 6" in body["message"]
+    assert stand.scale(first, 4)[0] == 200
+    assert stand.scale(second, 3)[0] == 400
+    assert stand.scale(first, 1)[0] == 200
+    assert stand.scale(second, 5)[0] == 200
+    stand.tear_down(second)
+    assert stand.runs.reservations.read().nodes == {first: 1}

@@ -1,0 +1,99 @@
+"""The nodes that open runs hold, in one item of the table ``Runs``.
+
+A run's entry comes and goes in the transactions that put and end the run, so it cannot leak, and removing it twice
+changes nothing. Each write requires the version that its writer has read: of two admissions only one takes the last
+nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from troop.aws.bench.run_items import key
+from troop.aws.bench.run_rows import RunRows
+from troop.aws.dynamo import plain, typed
+from troop.aws.transact import ConditionFailed
+from troop.bench.record import SCHEMA
+from troop.bench.reservations import Reservations
+from troop.errors import TroopError
+
+KEY = key("reservations", "nodes")
+TRIES = 8
+
+
+class ReservationConflictError(TroopError):
+    """Other requests change the reservations again and again."""
+
+    def __init__(self) -> None:
+        super().__init__("others start or end runs at the same time: try again in a few seconds")
+
+
+@dataclass(frozen=True)
+class NodeReservations:
+    """The reservations of a deployment."""
+
+    rows: RunRows
+
+    def read(self) -> Reservations:
+        """Reads them, strongly consistent."""
+        answer = self.rows.client.get_item(TableName=self.rows.table, Key=KEY, ConsistentRead=True)
+        item = plain(answer.get("Item", {}))
+        nodes = {run: int(count) for run, count in item.get("nodes", {}).items()}
+        return Reservations(nodes, int(item.get("version", 0)))
+
+    def reserving(self, known: Reservations, run: str, nodes: int) -> dict[str, Any]:
+        """Makes the part of a transaction that gives a run so many nodes, whatever it held."""
+        if not known.version:
+            values = {":next": 1, ":nodes": {run: nodes}, ":schema": SCHEMA}
+            return self._update("SET #nodes = :nodes", "attribute_not_exists(#version)", values)
+        values = {":next": known.version + 1, ":known": known.version, ":count": nodes, ":schema": SCHEMA}
+        return self._update("SET #nodes.#run = :count", "#version = :known", values, run)
+
+    def releasing(self, known: Reservations, run: str) -> dict[str, Any]:
+        """Makes the part of a transaction that takes a run's nodes back; the run must be among the known ones."""
+        values = {":next": known.version + 1, ":known": known.version, ":schema": SCHEMA}
+        return self._update("REMOVE #nodes.#run SET", "#version = :known", values, run)
+
+    def release(self, run: str) -> None:
+        """Takes back what a run holds; again it changes nothing.
+
+        Raises:
+            ReservationConflictError: others kept changing the reservations.
+        """
+        self._alone(run, None)
+
+    def reserve(self, run: str, nodes: int) -> None:
+        """Gives a run so many nodes, without any limit: the run has them already.
+
+        Raises:
+            ReservationConflictError: others kept changing the reservations.
+        """
+        self._alone(run, nodes)
+
+    def _alone(self, run: str, nodes: int | None) -> None:
+        for _ in range(TRIES):
+            known = self.read()
+            if known.nodes.get(run) == nodes:
+                return
+            part = self.releasing(known, run) if nodes is None else self.reserving(known, run, nodes)
+            try:
+                self.rows.write_all([part])
+            except ConditionFailed:
+                continue
+            return
+        raise ReservationConflictError
+
+    def _update(self, change: str, condition: str, values: dict[str, Any], run: str | None = None) -> dict[str, Any]:
+        separator = " " if change.endswith("SET") else ", "
+        names = {"#nodes": "nodes", "#version": "version", "#schema": "schema"} | ({"#run": run} if run else {})
+        return {
+            "Update": {
+                "TableName": self.rows.table,
+                "Key": KEY,
+                "UpdateExpression": f"{change}{separator}#version = :next, #schema = :schema",
+                "ConditionExpression": condition,
+                "ExpressionAttributeNames": names,
+                "ExpressionAttributeValues": typed(values),
+            }
+        }

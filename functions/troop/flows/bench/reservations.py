@@ -1,0 +1,40 @@
+"""Keeps the reservations of nodes in line with the runs that are open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from troop.aws.bench.runs import RunTable
+from troop.bench.reaping import PATIENCE
+from troop.bench.record import Run
+from troop.errors import MissingRunError
+
+
+def mend_reservations(runs: RunTable, open_runs: Iterable[Run], now: datetime) -> None:
+    """Releases what no open run holds, and reserves what an open run has and does not hold.
+
+    Transactions keep the two in line by themselves. This is for runs that an earlier version has admitted, and for
+    edits by hand.
+
+    Args:
+        open_runs: as the index has them, which lags behind: each is read again before anything changes.
+    """
+    known = runs.reservations.read()
+    ids = {run.run for run in open_runs}
+    for run in known.unknown(ids):
+        record = _find(runs, run)
+        if record is None or record.ended_at is not None:
+            runs.reservations.release(run)
+    for run in sorted(ids - set(known.nodes)):
+        record = _find(runs, run)
+        if record is not None and record.ended_at is None and now - record.at >= PATIENCE:
+            nodes = sum(record.standing.desired.values()) if record.standing else record.nodes
+            runs.reservations.reserve(run, nodes)
+
+
+def _find(runs: RunTable, run: str) -> Run | None:
+    try:
+        return runs.get(run)
+    except MissingRunError:
+        return None

@@ -169,7 +169,8 @@ class LocalAccount:
     ) -> None:
         """From now on groups can launch only `left` more instances of a type; further launches fail for `reason` (or
         VcpuLimitExceeded), and the groups' activities say so. `market`: "spot" for scarcity of spot alone, for which
-        there are more reasons: UnfulfillableCapacity, MaxSpotInstanceCountExceeded, SpotMaxPriceTooLow."""
+        there are more reasons: UnfulfillableCapacity, MaxSpotInstanceCountExceeded, SpotMaxPriceTooLow. With a code of
+        EC2's as the reason, such as Client.InvalidKMSKey.InvalidState, further instances die while they are pending."""
         given = {"instance_type": instance_type, "left": left, "reason": reason, "market": market}
         self._call("POST", "scarcity", given)
 

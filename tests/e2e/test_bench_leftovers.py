@@ -16,7 +16,7 @@ from troop.bench import names
 from troop.tags import CELL_TAG, DEPLOYMENT_TAG, RUN_TAG
 
 CELL = "cell#c001"
-SCARCE, SCARCE_ON_SPOT = "c7g.xlarge", "m7g.4xlarge"
+SCARCE, SCARCE_ON_SPOT, DYING = "c7g.xlarge", "m7g.4xlarge", "r7g.xlarge"
 OURS = (
     *("BenchmarksBenchmarkRole", "BenchmarksTeardownRole", "ReaperScheduleRole"),
     *("FunctionsLaunchRole", "FunctionsCellRole", "FunctionsTeardownRole", "FunctionsReportRole"),
@@ -230,6 +230,18 @@ def test_a_fleet_that_cannot_be_launched(bench: Bench) -> None:
     assert cell["status"] == "FAILED"
     assert "of 3 nodes in the fleet drivers, 1 could be launched" in cell["reason"]
     assert "vCPU" in cell["reason"]
+
+
+def test_a_fleet_whose_instances_die_while_they_are_pending(bench: Bench) -> None:
+    """The reason is known at once: nothing waits for boot_timeout."""
+    bench.account.make_scarce(DYING, 1, "Client.InvalidKMSKey.InvalidState")
+    fleets = {"drivers": {"instance_type": DYING, "boot_timeout": "2h"}}
+    told = bench.ended(bench.start("dying", {"drivers": 3}, fleets=fleets, expires_after="8h"))
+    assert_nothing_left(bench, told["run"]["run"])
+    (cell,) = told["cells"]
+    assert cell["status"] == "FAILED"
+    assert "of 3 nodes in the fleet drivers, 1 could be launched" in cell["reason"]
+    assert "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state" in cell["reason"]
 
 
 def test_no_role_may_do_what_it_never_does(bench: Bench) -> None:

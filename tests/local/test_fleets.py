@@ -199,6 +199,21 @@ def test_scarce_types_are_not_launched_and_the_activities_say_why(fleet: Fleet) 
     assert all("do not have sufficient m7i.metal-48xl capacity" in one["StatusMessage"] for one in failed)
 
 
+def test_instances_can_die_while_they_are_pending_and_the_activities_say_of_what(world: World, fleet: Fleet) -> None:
+    kind, code = "m7i.metal-24xl", "Client.InvalidKMSKey.InvalidState"
+    fleet.account.make_scarce(kind, 1, code)
+    template = fleet.template(TALKS, InstanceType=kind)
+    group = fleet.group(2, LaunchTemplate={"LaunchTemplateId": template, "Version": "1"})
+    assert len(fleet.members(group)) == 1
+    found = fleet.groups.describe_scaling_activities(AutoScalingGroupName=group)["Activities"]
+    (cancelled,) = [one for one in found if one["StatusCode"] == "Cancelled"]
+    assert f"Termination Reason: {code}: The KMS key provided is in an incorrect state" in cancelled["StatusMessage"]
+    died = cancelled["Description"].split(": ")[1].split(".")[0]
+    (described,) = world.account.client("ec2").describe_instances(InstanceIds=[died])["Reservations"][0]["Instances"]
+    assert (described["State"]["Name"], described["StateReason"]["Code"]) == ("terminated", code)
+    assert died not in [one["id"] for one in fleet.account.instances()]
+
+
 def test_what_is_deleted_is_gone_in_the_order_of_aws(world: World, fleet: Fleet) -> None:
     run = Run(world, fleet)
     groups = fleet.groups

@@ -115,8 +115,10 @@ def _late(fleet: Fleet, seen: FleetSeen, nodes: Mapping[str, Node]) -> str:
     said = [f"{nodes_of_fleet}, not all have registered within {fleet.boot_timeout} s"]
     if silent:
         said.append(f"{name_some(silent)} never did, see output/boot/")
+    refusals = seen.backup_refusals or seen.refusals
+    why = f": {cut(refusals[0])}" if refusals else ""
     if absent := fleet.count - len(seen.serving | seen.starting):
-        refusals = seen.backup_refusals or seen.refusals
-        why = f": {cut(refusals[0])}" if refusals else ""
         said.append(f"{so_many_nodes(absent)} {'was' if absent == 1 else 'were'} never launched{why}")
+    elif why and len(seen.serving) < fleet.count:  # they come, and die before they serve
+        said.append(f"launches have failed{why}")
     return "; ".join(said)

@@ -1,4 +1,5 @@
-"""A group's scaling activities say what it launched and why it could not; and a type of instance can be made scarce.
+"""A group's scaling activities say what it launched and why it could not; and a type of instance can be made scarce, or
+to die while it is pending.
 
 moto has no activities, and always launches. A group whose launch fails has too few instances and says so nowhere else.
 """
@@ -32,6 +33,13 @@ _REASONS = {
         "request an adjustment to this limit."
     ),
 }
+_DEATHS = {
+    "Client.InvalidKMSKey.InvalidState": "The KMS key provided is in an incorrect state",
+    "Client.InternalError": "Client error on launch",
+    "Client.VolumeLimitExceeded": "Volume limit exceeded",
+    "Server.InternalError": "Internal error on launch",
+}
+"""EC2 takes the launch, and the instance dies before it runs: by the code that EC2 gives as the reason."""
 
 
 @dataclass
@@ -59,9 +67,16 @@ class Scarcity:
     def __init__(self) -> None:
         self._left: dict[tuple[str, str], int] = {}
         self._reason: dict[tuple[str, str], str] = {}
+        self._survivors: dict[tuple[str, str], int] = {}
+        self._death: dict[tuple[str, str], str] = {}
 
     def order(self, instance_type: str, left: int, reason: str, market: str = "") -> None:
-        """From now on only `left` more of the type, for one of the reasons in _REASONS. KeyError for another."""
+        """From now on only `left` more of the type, for one of the reasons in _REASONS or _DEATHS. KeyError for
+        another.
+        """
+        if reason in _DEATHS:
+            self._survivors[instance_type, market], self._death[instance_type, market] = left, reason
+            return
         self._reason[instance_type, market] = _REASONS[reason]
         self._left[instance_type, market] = left
 
@@ -77,6 +92,14 @@ class Scarcity:
         least = min(self._limits(instance_type, market), key=lambda limit: self._left[limit])
         said = self._reason[least].format(type=instance_type, zone=zone, limit=self._left[least])
         return f"{said} Launching EC2 instance failed."
+
+    def death(self, instance_type: str, market: str) -> tuple[str, str] | None:
+        """Code and message of the reason why the next instance dies while it is pending; None when it lives."""
+        for key in {(instance_type, ""), (instance_type, market)} & self._death.keys():
+            if not self._survivors[key]:
+                return self._death[key], _DEATHS[self._death[key]]
+            self._survivors[key] -= 1
+        return None
 
     def _limits(self, instance_type: str, market: str) -> list[tuple[str, str]]:
         return [(instance_type, one) for one in {"", market} if (instance_type, one) in self._left]

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 from moto.autoscaling.models import ASG_NAME_TAG, FakeAutoScalingGroup, InstanceState
+from moto.ec2.models.instances import StateReason
 from moto.ec2.models.launch_templates import LaunchTemplate
 from moto.ec2.utils import parse_user_data
 
 from ._wrap import wrap
-from .moto_activities import granted, record
+from .moto_activities import granted, record, scarcity
 from .moto_spot import is_spot
 
 
@@ -51,11 +52,25 @@ def _launch(self: Any, count_needed: int, propagated_tags: dict[str, str]) -> No
             instance_market_options=market,
         )
         for instance in reservation.instances:
+            if reason := scarcity.death(_instance_type(self), market):
+                _die(self, instance, *reason)
+                continue
             instance.autoscaling_group = self
             self.instance_states.append(
                 InstanceState(instance, protected_from_scale_in=self.new_instances_protected_from_scale_in)
             )
             record(self, f"Launching a new EC2 instance: {instance.id}")
+
+
+def _die(group: Any, instance: Any, code: str, words: str) -> None:
+    """The instance goes before it runs, and the group's activity says of what, and is cancelled."""
+    group.autoscaling_backend.ec2_backend.terminate_instances([instance.id])
+    instance.state_reason = StateReason(f"{code}: {words}", code)
+    message = (
+        f"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: {code}"
+    )
+    said = f"Launching a new EC2 instance: {instance.id}.  Status Reason: {message}: {words}"
+    record(group, said, "Cancelled", f"{message}: {words}")
 
 
 def _instance_type(group: Any) -> str:

@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 from troop.aws.bench.backups import HEALTHY, stays
 from troop.bench import names
 from troop.bench.booting import FleetSeen
+from troop.bench.refusals import of_launches
 from troop.tags import CELL_TAG, RUN_TAG
 
 FROZEN = ("Launch", "ReplaceUnhealthy", "AZRebalance")
@@ -97,8 +98,7 @@ class FleetLooks:
         answer = self.autoscaling.describe_scaling_activities(
             AutoScalingGroupName=group["AutoScalingGroupName"], MaxRecords=ACTIVITIES
         )
-        failed = [a for a in answer["Activities"] if a["StatusCode"] == "Failed"]
-        return tuple(a.get("StatusMessage") or a.get("Description") or "no reason given" for a in failed)
+        return tuple(of_launches(answer["Activities"]))
 
     def freeze(self, groups: Iterable[str]) -> None:
         """From now on the groups of these names launch, replace and move nothing."""

@@ -9,6 +9,7 @@ from typing import Any
 from troop.aws.bench.backups import HEALTHY
 from troop.aws.bench.fleet_looks import ACTIVITIES, SERVING
 from troop.bench import names
+from troop.bench.refusals import of_launches
 from troop.bench.standing import GroupSeen, Member, Place
 
 
@@ -44,13 +45,7 @@ class StandingGroups:
         """
         name = names.fleet_name(run, cell, role)
         answer = self.autoscaling.describe_scaling_activities(AutoScalingGroupName=name, MaxRecords=ACTIVITIES)
-        said = []
-        for activity in answer["Activities"]:
-            if activity["StatusCode"] == "Successful":
-                break
-            if activity["StatusCode"] == "Failed":
-                said.append(activity.get("StatusMessage") or activity.get("Description") or "no reason given")
-        return tuple(said)
+        return tuple(of_launches(answer["Activities"], since_success=True))
 
 
 def _seen(group: Mapping[str, Any], role: str) -> GroupSeen:

@@ -138,6 +138,4 @@ class StandingFleets:
             groups, nodes = self.view.look(run, desired)
         missing = [group.role for group in groups if group.exists and group.in_service < desired[group.role]]
         refusals = {role: self.view.groups.refusals(run, CELL, role) for role in missing}
-        return ToldFleet(
-            told.run, cell, self.clock(), groups, nodes, refusals, told.resources or [], told.cost_so_far
-        )
+        return ToldFleet(told.run, cell, self.clock(), groups, nodes, refusals, told.resources or [], told.cost_so_far)

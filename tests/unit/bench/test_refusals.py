@@ -1,0 +1,126 @@
+"""What Auto Scaling says of launches that fail, as AWS words it, and what Troop makes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from troop.bench.refusals import is_permanent, is_vain, of_launches
+
+DIED = "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "
+FAILED = " Launching EC2 instance failed."
+
+PERMANENT = [
+    "You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the "
+    "specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an "
+    "adjustment to this limit." + FAILED,
+    "You have requested more instances (21) than your current instance limit of 20 allows for the specified instance "
+    "type. Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit." + FAILED,
+    "Your quota allows for 0 more running instance(s). You requested at least 1." + FAILED,
+    "You have exceeded your maximum gp3 storage limit of 50 TiB in this region. Please contact AWS Support to request "
+    "an Elastic Block Store service limit increase." + FAILED,
+    "You have exceeded your maximum io2 iops limit in this region." + FAILED,
+    DIED + "Client.VolumeLimitExceeded: Volume limit exceeded",
+    DIED + "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state",
+    DIED + "Client.InternalError: Client error on launch",
+    "Your request for accessing resources in this region is being validated, and you will not be able to launch "
+    "additional resources in this region until the validation is complete." + FAILED,
+    "This account is currently blocked and not recognized as a valid account." + FAILED,
+    "You are not authorized to perform this operation. Encoded authorization failure message: abc" + FAILED,
+    "You are not subscribed to this service. Please go to http://aws.amazon.com to subscribe." + FAILED,
+    "Invalid IAM Instance Profile name" + FAILED,
+    "Invalid IamInstanceProfile: arn:aws:iam::123456789012:instance-profile/x" + FAILED,
+    "There are not enough free addresses in subnet 'subnet-0123' to satisfy the requested number of instances."
+    + FAILED,
+    "The image id '[ami-0123]' does not exist" + FAILED,
+    "The security group 'sg-0123' does not exist in VPC 'vpc-0123'" + FAILED,
+    "The subnet ID 'subnet-0123' does not exist" + FAILED,
+    "Your requested instance type (x8g.large) is not supported in your requested Availability Zone (us-east-1e)."
+    + FAILED,
+    "The requested configuration is currently not supported. Please check the documentation for supported "
+    "configurations." + FAILED,
+    "The architecture 'arm64' of the specified instance type does not match the architecture 'x86_64' of the specified "
+    "AMI." + FAILED,
+]
+PASSING = [
+    "We currently do not have sufficient c7g.large capacity in the Availability Zone you requested (us-east-1a). Our "
+    "system will be working on provisioning additional capacity." + FAILED,
+    "Could not launch Spot Instances. UnfulfillableCapacity - Unable to fulfill capacity due to your request "
+    "configuration. Please adjust your request and try again." + FAILED,
+    "There is no Spot capacity available that matches your request." + FAILED,
+    "Request limit exceeded." + FAILED,
+    DIED + "Server.InternalError: Internal error on launch",
+    "Access denied when attempting to assume role arn:aws:iam::123456789012:role/aws-service-role/"
+    "autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling. You must use a valid fully-formed launch template.",
+    "Access denied when attempting to assume role AutoScaling. Validating load balancer configuration failed.",
+]
+NO_SPOT = [
+    "Could not launch Spot Instances. MaxSpotInstanceCountExceeded - Max spot instance count exceeded." + FAILED,
+    "Could not launch Spot Instances. SpotMaxPriceTooLow - Your Spot request price is lower than the minimum required "
+    "Spot request fulfillment price." + FAILED,
+    "Could not launch Spot Instances. AuthFailure.ServiceLinkedRoleCreationNotPermitted - The provided credentials do "
+    "not have permission to create the service-linked role for EC2 Spot Instances." + FAILED,
+]
+
+
+@pytest.mark.parametrize("said", PERMANENT)
+def test_the_next_try_would_be_refused_as_well(said: str) -> None:
+    assert is_permanent(said)
+    assert is_vain(said)
+
+
+@pytest.mark.parametrize("said", PASSING)
+def test_what_may_pass_is_waited_for(said: str) -> None:
+    assert not is_permanent(said)
+    assert not is_vain(said)
+
+
+@pytest.mark.parametrize("said", NO_SPOT)
+def test_spot_that_never_comes_is_launched_on_demand(said: str) -> None:
+    assert not is_permanent(said)
+    assert is_vain(said)
+
+
+def activity(status: str, message: str | None = None, description: str = "Launching a new EC2 instance") -> Any:
+    """As DescribeScalingActivities has it; its message may be missing."""
+    return {"StatusCode": status, "Description": description} | ({"StatusMessage": message} if message else {})
+
+
+KEY = DIED + "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state"
+
+
+@pytest.mark.parametrize(
+    ("one", "said"),
+    [
+        (activity("Failed", "no"), ["no"]),
+        (activity("Failed"), ["Launching a new EC2 instance"]),
+        (activity("Failed", description=""), ["no reason given"]),
+        (activity("Cancelled", KEY), [KEY]),
+        (
+            activity("Cancelled", description=f"Launching a new EC2 instance: i-01. Status Reason: {KEY}"),
+            [f"Launching a new EC2 instance: i-01. Status Reason: {KEY}"],
+        ),
+        # Cancelled by a deletion, a smaller size, or a suspension.
+        (activity("Cancelled", DIED + "Client.UserInitiatedShutdown: User initiated shutdown"), []),
+        (activity("Cancelled", "Spot instance request: sir-01 has been cancelled."), []),
+        (activity("Cancelled"), []),
+        (activity("Failed", "no", "Terminating EC2 instance: i-01"), []),
+        (activity("Successful"), []),
+        (activity("PreInService"), []),
+    ],
+)
+def test_failed_launches_and_instances_that_died_while_pending_tell_why(one: Any, said: list[str]) -> None:
+    assert list(of_launches([one])) == said
+
+
+def test_what_failed_before_the_last_good_launch_has_passed() -> None:
+    seen = [
+        activity("Cancelled", KEY),
+        activity("Successful", description="Terminating EC2 instance: i-02"),
+        activity("Failed", "no"),
+        activity("Successful"),
+        activity("Failed", "long ago"),
+    ]
+    assert list(of_launches(seen, since_success=True)) == [KEY, "no"]
+    assert list(of_launches(seen)) == [KEY, "no", "long ago"]

@@ -76,21 +76,22 @@ def _entry(path: Path, found: Source | CliError) -> dict[str, Any]:
 
 @app.command("validate")
 def validate(file: File, size: Size = None, changes: Set = None, as_json: Json = False) -> None:
-    """Check a benchmark's file, and all of its sizes, and whether artifacts of this machine are there. Needs no AWS;
-    what only a region knows is checked by `run`.
+    """Check a benchmark's file, and all of its sizes, and whether artifacts of this machine are there. Needs no AWS:
+    limits are those of this checkout's cdk.json; `run` checks those of the deployment, and what only a region knows.
     """
     with checking.told_as(as_json):
         source = bench_files.load(file, size, bench_files.assignments(changes or []))
     warnings = list(in_question(source.artifacts(), source.path.parent))
+    beyond = checking.beyond_limits(source.benchmark, source.plan)
     if as_json:
         cells = {"parallel": source.plan.parallel, "cells": bench_cells.planned(source.plan)}
         found = {"benchmark": to_document(source.benchmark), **cells}
-        show.document({"valid": True, "problems": [], "warnings": warnings, **found})
+        show.document({"valid": True, "problems": [], "warnings": [*warnings, *beyond], **found})
         return
     show.say(f"{source.path}: {checking.verdict(warnings)}; {_what(source)}")
     if len(source.plan.cells) > 1:
         show.table(bench_cells.PLANNED_COLUMNS, bench_cells.planned_rows(source.plan))
-    for said in warnings:
+    for said in (*warnings, *beyond):
         show.note(said)
 
 

@@ -80,7 +80,7 @@ def cost_table(told: Mapping[str, Any]) -> None:
 def so_far(told: Mapping[str, Any]) -> str | None:
     """What a run or a fleet that has not ended has cost, in a sentence; None when that is not known."""
     cost = told.get("cost_so_far")
-    return f"it has cost {total(cost)} so far" if cost else None
+    return f"so far it has cost {total(cost)}" if cost else None
 
 
 def total(cost: Mapping[str, Any]) -> str:

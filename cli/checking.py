@@ -8,11 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from cli import bench_money, show
+from cli import bench_money, settings_files, show
 from cli.bench_client import problem_of
 from cli.bench_files import Source, WrongFileError
 from cli.errors import CliError
 from cli.yaml_files import NoYamlError
+from troop.bench.admission import over_limits
+from troop.bench.definition import Benchmark
+from troop.bench.limits import Limits
+from troop.bench.plan import Plan
 
 Accept = Annotated[
     bool, typer.Option("--accept-unknown-prices", help="Also where the price of some nodes cannot be had.")
@@ -67,6 +71,17 @@ def expect(
 def verdict(warnings: Sequence[str]) -> str:
     """On a file in which nothing is wrong."""
     return "in order, but not what it needs" if warnings else "in order"
+
+
+def beyond_limits(benchmark: Benchmark, plan: Plan) -> list[str]:
+    """Says what the settings of this checkout's cdk.json would refuse. A deployment can have others: its stage's, or
+    those of its command line. Empty without a cdk.json that can be read.
+    """
+    try:
+        limits = Limits.of(settings_files.load(None).chaos)
+    except CliError:
+        return []
+    return [f"this checkout's cdk.json would refuse it: {one}" for one in over_limits(benchmark, plan, limits)]
 
 
 def accepting(changes: Mapping[str, Any], accept: bool) -> dict[str, Any]:

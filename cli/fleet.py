@@ -18,6 +18,7 @@ from cli.checking import Accept
 from cli.context import connection, to_type
 from cli.errors import CliError, Exit
 from troop.bench.definition import AROUND, to_document
+from troop.bench.plan import sole
 
 app = typer.Typer(no_args_is_help=True, help="Standing fleets: nodes that stay, grown and shrunk by one call.")
 
@@ -40,15 +41,16 @@ Set = Annotated[
 
 @app.command("validate")
 def validate(file: File, changes: Set = None, as_json: Json = False) -> None:
-    """Check a fleet's file, and whether artifacts of this machine are there. Needs no AWS; what only a region knows is
-    checked by `up`.
+    """Check a fleet's file, and whether artifacts of this machine are there. Needs no AWS: limits are
+    those of this checkout's cdk.json; `up` checks those of the deployment, and what only a region knows.
     """
     with checking.told_as(as_json):
         source = bench_files.load_fleet(file, bench_files.assignments(changes or []))
     warnings = list(in_question(source.artifacts(), source.path.parent))
+    beyond = checking.beyond_limits(source.benchmark, sole(source.benchmark))
     if as_json:
         show.document(
-            {"valid": True, "problems": [], "warnings": warnings, "fleet": to_document(source.benchmark)},
+            {"valid": True, "problems": [], "warnings": [*warnings, *beyond], "fleet": to_document(source.benchmark)},
         )
         return
     fleet = source.benchmark
@@ -56,7 +58,7 @@ def validate(file: File, changes: Set = None, as_json: Json = False) -> None:
     ready = bench_show.duration(fleet.longest + AROUND)
     lasts = f"it expires after {bench_show.duration(fleet.expires_after)}"
     show.say(f"{source.path}: {checking.verdict(warnings)}; {fleet.name}: {nodes}, ready within {ready}; {lasts}")
-    for said in warnings:
+    for said in (*warnings, *beyond):
         show.note(said)
 
 

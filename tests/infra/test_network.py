@@ -140,6 +140,24 @@ def test_fleets_are_launched_into_the_given_network_alone(given: Template) -> No
     assert "subnet/*" not in resources
 
 
+@pytest.mark.parametrize(
+    ("globs", "allowed"), [(["*"], None), (["c7g.*", "m7g.large"], ["c7g.*", "m7g.large"]), ("c7g.*", ["c7g.*"])]
+)
+def test_iam_lets_launch_run_the_types_that_the_operator_allows(globs: Any, allowed: list[str] | None) -> None:
+    template = synthesised(network=json.dumps(GIVEN), instance_types=globs)
+    (policy,) = of_type(template, "AWS::IAM::Role")["LaunchRole"]["Properties"]["Policies"]
+    running = [
+        one
+        for one in policy["PolicyDocument"]["Statement"]
+        if one["Action"] == "ec2:RunInstances" and ":instance/*" in json.dumps(text(one["Resource"]))
+    ]
+    (statement,) = running
+    conditions = statement["Condition"]
+    assert conditions.get("StringLike", {}).get("ec2:InstanceType") == allowed
+    assert "aws:RequestTag/troop:deployment" in conditions["StringEquals"]
+    assert allowed is None or "volume/*" not in json.dumps(text(statement["Resource"])), "volumes have no type"
+
+
 def test_benchmarks_can_be_left_out() -> None:
     without = synthesised(benchmarks=False)
     assert kinds_of_ec2(without) == set()

@@ -27,6 +27,17 @@ def test_a_file_in_order(run: Run, file: Path) -> None:
     assert stored["files"] == ["read.py"]
 
 
+def test_what_this_checkouts_settings_would_refuse_is_told_without_aws(run: Run, file: Path) -> None:
+    result = run("bench", "validate", str(file), "--set", "fleets.drivers.count=600")
+    assert result.exit_code == 0, result.output
+    said = result.stderr.replace("\n", " ")
+    assert "this checkout's cdk.json would refuse it: fleets have 600 nodes: must be at most 400 in all" in said
+    as_json = run("bench", "validate", str(file), "--set", "fleets.drivers.count=600", "--json")
+    (warning,) = json.loads(as_json.stdout)["warnings"]
+    assert "troop:max_nodes is 400" in warning
+    assert json.loads(run("bench", "validate", str(file), "--json").stdout)["warnings"] == []
+
+
 WRONG = [
     ("count: 2", "count: 0", 5, "fleets.drivers.count is 0: must be a whole number from 1 to 10000"),
     ("count: 2", "cuont: 2", 5, "fleets.drivers.cuont is not known: must be spelled count"),

@@ -97,6 +97,20 @@ def test_what_a_run_has_cost(run: Run, api: FakeApi, command: str) -> None:
     assert any("c001-2" in row and "$7.00" in row for row in rows)
 
 
+def test_what_a_run_that_goes_on_has_cost_so_far(run: Run, api: FakeApi) -> None:
+    api.refusals[ONE] = [Answer(200, {**told("launch", cost=None), "cost_so_far": COST})]
+    result = run("bench", "status", ID)
+    assert result.exit_code == 0, result.output
+    assert "so far it has cost $0.03, and what has no price: drivers, storage gp3" in result.stdout.replace("\n", " ")
+
+
+def test_what_a_run_has_cost_by_its_files_own_prices(run: Run, api: FakeApi) -> None:
+    ended = told("launch", "over", **ENDED, cost=COST, cost_of_file={**COST, "amount": 0.0, "unknown": []})
+    api.refusals[ONE] = [Answer(200, ended)]
+    result = run("bench", "status", ID)
+    assert "storage gp3; by the file's own prices $0.00" in result.stdout.replace("\n", " ")
+
+
 def test_of_a_run_that_goes_on_no_cost_is_told(run: Run, api: FakeApi) -> None:
     api.refusals[ONE] = [Answer(200, told("launch", cost=None))]
     result = run("bench", "status", ID)

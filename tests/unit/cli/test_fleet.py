@@ -224,6 +224,8 @@ def test_what_it_is_expected_to_cost_and_has_cost(run: Run, api: FakeApi, file: 
     said = f"{ID} STOPPED: enough (nothing is left of it; it has cost $0.50, and what has no price: gp4)"
     for command in ("down", "status"):
         assert run("fleet", command, ID).stdout.splitlines()[-1] == said
+    going(api, {**told(2, 2, 2, estimate=MONEY), "cost_so_far": cost})
+    assert "so far it has cost $0.50, and what has no price: gp4\n" in run("fleet", "status", ID).stdout
     going(api, told(2, 2, 2, estimate={**MONEY, "expected": 0.0}))
     assert "nothing of it has a price" in run("fleet", "status", ID).stdout
 

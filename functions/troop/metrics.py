@@ -59,8 +59,9 @@ class Metric(StrEnum):
     REAPER_FINDS = "ReaperFinds"
     RUNS_OPEN = "RunsOpen"
     NODES_ALIVE = "NodesAlive"
-    # of teardowns: what became of a run, and what it has cost
+    # of teardowns: what became of a run
     RUNS_ENDED = "RunsEnded"
+    # of the reaper and teardowns: what runs have cost since it was counted last
     RUN_COST = "RunCost"
     # of what others are told
     NOTIFICATIONS = "Notifications"

@@ -52,7 +52,7 @@ FleetId = Annotated[str, Path(max_length=64, description="As GET /fleets gives i
 @router.post("/fleets", operation_id="start_fleet", summary="Start a standing fleet", responses=_STARTED)
 def start_fleet(body: Annotated[StartFleetIn, Body()]) -> Response[Any]:
     """Its nodes stay until its time is over or it is removed; what fails is replaced. Everything is checked before
-    anything is launched, as with POST /benchmarks: the file, troop:max_nodes, troop:allowed_buckets, instance types,
+    anything is launched, as with POST /benchmarks: the file, the deployment's limits, instance types,
     artifacts (POST /benchmarks/artifacts), prices, the budget, and the account's quotas. The header Location leads to
     the fleet. The same key again answers with the same fleet, and is safe after any failure. Costs what POST
     /benchmarks does.
@@ -135,8 +135,9 @@ def get_fleet(fleet: FleetId) -> ToldFleetOut:
 def scale_fleet(fleet: FleetId, body: Annotated[ScaleIn, Body()]) -> Response[Any]:
     """It is carried out within seconds; two minutes later at most, should the first attempt be lost. Who has to go when
     it shrinks is Auto Scaling's to choose, which keeps the zones even. All roles together may have troop:max_nodes
-    nodes, and the fleet must not be expected to cost more than its budget. The same again changes nothing. Costs 3
-    items and a call of a function; with a budget 1 item and 2 queries more.
+    nodes, all open runs and fleets together troop:max_nodes_total, and the fleet must not be expected to cost more than
+    its budget or troop:max_run_cost. The same again changes nothing. Costs 3 items, a transaction and a call of a
+    function; where it grows, 1 item and 2 queries more.
     """
     found = _fleets()
     try:

@@ -49,12 +49,12 @@ RunId = Annotated[str, Path(max_length=64, description="As GET /benchmarks gives
 @router.post("/benchmarks", operation_id="run_benchmark", summary="Run a benchmark", responses=_STARTED)
 def run_benchmark(body: Annotated[RunIn, Body()]) -> Response[Any]:
     """Checks everything before anything is launched: the file, the deployment's limits (troop:max_nodes,
-    troop:max_nodes_total, troop:max_run_cost, troop:instance_types, troop:allowed_buckets), whether the region and the network's zones have the instance types, whether all artifacts
-    are there, what it is expected to cost and whether that is known, and the account's quotas. Each thing that is wrong
-    is one of the answer's problems, with what is allowed. The header Location leads to the run. The same key again
-    answers with the same run, and is safe after any failure. Costs 1 item, 3 calls to EC2, 1 to S3 for each artifact,
-    and what an estimate costs; and if nothing speaks against it 1 object for each file, 2 items, a transaction and the
-    start of the workflow.
+    troop:max_nodes_total, troop:max_run_cost, troop:instance_types, troop:allowed_buckets), whether the region and the
+    network's zones have the instance types, whether all artifacts are there, what it is expected to cost and whether
+    that is known, and the account's quotas. Each thing that is wrong is one of the answer's problems, with what is
+    allowed. The header Location leads to the run. The same key again answers with the same run, and is safe after any
+    failure. Costs 1 item, 3 calls to EC2, 1 to S3 for each artifact, and what an estimate costs; and if nothing speaks
+    against it 1 object for each file, 2 items, a transaction and the start of the workflow.
     """
     found = _benchmarks()
     files, problems = contents(body.files)
@@ -147,7 +147,7 @@ def get_benchmark(
         bool, Query(description="Whether what it has created is told; without, the answer is cheaper")
     ] = True,
 ) -> ToldRunOut:
-    """Of very many cells not all results fit into the answer; those of one cell always do. Costs 1 item and 2 queries,
+    """Of very many cells not all results fit into the answer; those of one cell always do. Costs 2 items and 2 queries,
     without resources 1 item and 1 query.
     """
     found = _benchmarks()

@@ -120,7 +120,7 @@ def list_fleets(
     responses=answers("The fleet", 400, 404) | FORBIDDEN,
 )
 def get_fleet(fleet: FleetId) -> ToldFleetOut:
-    """Costs 1 item and 2 queries; and while it stands a call to Auto Scaling, one more for each role that nodes are
+    """Costs 2 items and 2 queries; and while it stands a call to Auto Scaling, one more for each role that nodes are
     missing of, and calls to S3: a list, and each node's registration (of the 500 newest).
     """
     found = _fleets()

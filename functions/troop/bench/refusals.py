@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -75,18 +76,18 @@ _BY_REQUEST = ("userinitiatedshutdown", "user initiated")
 NO_REASON = "no reason given"
 
 
-def is_permanent(refusal: str, elapsed: float) -> bool:
+def is_permanent(refusal: str, elapsed: float = math.inf) -> bool:
     """Tells whether a failed launch would fail again.
 
     Args:
-        elapsed: seconds since the group was created.
+        elapsed: seconds since the group was created; unset where that was long ago.
     """
     if _matches(refusal, PASSING):
         return False
     return _matches(refusal, PERMANENT) or (elapsed >= SPREAD and _matches(refusal, OF_RIGHTS))
 
 
-def is_vain(refusal: str, elapsed: float) -> bool:
+def is_vain(refusal: str, elapsed: float = math.inf) -> bool:
     """Tells whether a failed launch of a fleet that nothing stands in for would fail again, on demand or on spot."""
     if _matches(refusal, PASSING):
         return False

@@ -246,9 +246,14 @@ def test_all_open_runs_together_have_no_more_nodes_than_the_operator_allows(half
     assert "at most 1 beside" in refused(key="k4"), "what was taken back twice is free once"
 
 
-@pytest.mark.parametrize("settings", [{"max_nodes_total": 3}], indirect=True)
-def test_of_two_runs_at_once_only_one_gets_the_last_nodes(half: Half, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("settings", "before"), [({"max_nodes_total": 3}, 0), ({"max_nodes_total": 5}, 1)], indirect=["settings"]
+)
+def test_of_two_runs_at_once_only_one_gets_the_last_nodes(
+    half: Half, monkeypatch: pytest.MonkeyPatch, before: int
+) -> None:
     other: list[int] = []
+    assert all(post(key=f"before-{number}")[0] == 202 for number in range(before))
 
     def intercept(at: int, operation: str, call: Any) -> Any:
         if operation == "TransactWriteItems" and not other:
@@ -259,8 +264,8 @@ def test_of_two_runs_at_once_only_one_gets_the_last_nodes(half: Half, monkeypatc
     with calls(monkeypatch, intercept):
         status, body = post(key="mine")
     assert (other[1], status) == (202, 400)
-    assert "at most 1 beside the 2 of other open runs" in body["message"]
-    assert len(half.started()) == 1
+    assert f"at most 1 beside the {2 + 2 * before} of other open runs" in body["message"]
+    assert len(half.started()) == 1 + before
 
 
 def test_a_quota_that_one_cell_does_not_fit_in_refuses_it_and_one_that_is_not_known_does_not(

@@ -7,6 +7,7 @@ role here can touch what a defect, a look-alike name or another deployment puts 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
@@ -149,10 +150,11 @@ def _service_linked(service: str, name: str) -> list[iam.PolicyStatement]:
     ]
 
 
-def _of_types(instance_types: Sequence[str]) -> dict[str, dict[str, object]]:
+def _of_types(instance_types: Sequence[str]) -> dict[str, Any]:
     """The condition on instances that are created: tagged as this deployment's, and of a type that it allows."""
-    allowed = {} if "*" in instance_types else {"StringLike": {"ec2:InstanceType": list(instance_types)}}
-    return {**_CREATED, **allowed}
+    if "*" in instance_types:
+        return _CREATED
+    return {**_CREATED, "StringLike": {"ec2:InstanceType": list(instance_types)}}
 
 
 def cell(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:

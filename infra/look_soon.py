@@ -107,6 +107,20 @@ def look_soon_at_benchmarks(scope: Construct, daily_cost: float, reports_given_u
         ours(Metric.REAPER_FINDS),
         IGNORED,  # it speaks every quarter of an hour, as the watchdog does
     )
+    yield Told(
+        "ReaperOff",
+        "Somebody has switched the reaper off: what benchmarks leave behind stays until it is on again.",
+        "reaper-off",
+        ours(Metric.REAPER_OFF),
+        IGNORED,
+    )
+    yield Told(
+        "LeftBehind",
+        "Something with the tags of a benchmark's run stays: it is protected, or nothing but the tags says it is ours.",
+        "left-behind",
+        ours(Metric.LEFT_BEHIND),
+        IGNORED,
+    )
     # Whoever waits for a report hears of nothing: the teardown passes over its failure, and the API does not wait. In
     # the end both leave it to Lambda; what that gives up was throttled, or failed, at every try. The metric for this,
     # AsyncEventsDropped, China has not.

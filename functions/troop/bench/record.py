@@ -102,6 +102,20 @@ class Resource:
 
 
 @dataclass(frozen=True)
+class LeftBehind:
+    """A resource that carries a run's tags, and that Troop does not remove.
+
+    Attributes:
+        name: as of :class:`Resource`.
+        reason: why it stays, as a sentence without its subject.
+    """
+
+    kind: Kind
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Cell:
     """One cell of a run.
 
@@ -175,11 +189,12 @@ class Run:
         execution: ARN of its workflow's execution.
         outcome: the status it is to end with, known since it was closed.
         closed_at: since then nothing may be launched for it.
-        ended_at: since then nothing of it exists but its results.
+        ended_at: since then nothing of it exists but its results, and what is left behind.
         reason: why it is not SUCCEEDED, as a sentence.
         standing: of a standing fleet; None: it is a benchmark's run.
         estimate: None for a run of an earlier version.
         cost: what it has cost, all cells and attempts; None until it has ended.
+        left_behind: what carries its tags and is not removed; of a run that has ended, protected resources, too.
     """
 
     run: str
@@ -198,3 +213,4 @@ class Run:
     standing: Standing | None = None
     estimate: Expected | None = None
     cost: Cost | None = None
+    left_behind: tuple[LeftBehind, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -11,10 +11,22 @@ from troop import moments
 from troop.aws.dynamo import jsonable, plain, typed
 from troop.bench import costs, spending
 from troop.bench.plan import Variant, variant_document, variant_of
-from troop.bench.record import SCHEMA, Cell, CellStatus, Disk, Expected, Kind, Launch, Resource, Run, RunStatus
+from troop.bench.record import (
+    SCHEMA,
+    Cell,
+    CellStatus,
+    Disk,
+    Expected,
+    Kind,
+    Launch,
+    LeftBehind,
+    Resource,
+    Run,
+    RunStatus,
+)
 from troop.bench.spending import Terms
 from troop.bench.standing import Counts, Standing
-from troop.tables import BENCHMARK, FLEET, RUN_OPEN
+from troop.tables import BENCHMARK, FLEET, RUN_LEFT, RUN_OPEN
 
 RUN, CELL, RESOURCE, LAUNCH, TERMS = "run", "cell#", "resource#", "launch#", "terms"
 """How the sort keys begin."""
@@ -40,7 +52,10 @@ def at_of(run: Run) -> str:
 
 
 def run_item(run: Run) -> dict[str, Any]:
-    """A run as a typed item. ``open`` exists only until it has ended, so that the index over it stays small."""
+    """A run as a typed item. ``open`` exists only while it is open, or something is left behind, so that the index over
+    it stays small.
+    """
+    mark = RUN_OPEN if run.ended_at is None else RUN_LEFT if run.left_behind else None
     return typed(
         {
             "run": run.run,
@@ -48,7 +63,7 @@ def run_item(run: Run) -> dict[str, Any]:
             "schema": SCHEMA,
             "kind": FLEET if run.standing else BENCHMARK,
             "at": at_of(run),
-            "open": None if run.ended_at else RUN_OPEN,
+            "open": mark,
             "name": run.name,
             "expires_at": moments.iso(run.expires_at),
             "requested_by": run.requested_by,
@@ -63,8 +78,14 @@ def run_item(run: Run) -> dict[str, Any]:
             **(standing_values(run.standing) if run.standing else {}),
             "estimate": asdict(run.estimate) if run.estimate else None,
             "cost": costs.to_document(run.cost) if run.cost else None,
+            "left_behind": left_documents(run.left_behind) or None,
         }
     )
+
+
+def left_documents(left: Iterable[LeftBehind]) -> list[dict[str, str]]:
+    """What a run has left behind, as its item keeps it."""
+    return [{"kind": one.kind.value, "name": one.name, "reason": one.reason} for one in left]
 
 
 def standing_values(standing: Standing) -> dict[str, Any]:
@@ -99,6 +120,9 @@ def run_of(item: Item) -> Run:
         standing=_standing(values) if "desired" in values else None,
         estimate=Expected.of(values["estimate"]) if values.get("estimate") else None,
         cost=costs.from_document(values["cost"]) if "cost" in values else None,
+        left_behind=tuple(
+            LeftBehind(Kind(one["kind"]), one["name"], one["reason"]) for one in values.get("left_behind", ())
+        ),
     )
 
 

@@ -46,12 +46,14 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     )
     deployment = environment.settings().deployment
     found = len(reaped.started) + len(reaped.removed)
-    # Zeros end an alarm. A reaper that could not see everything sends none: it counts as silent, and that is an alarm.
-    # To hear of an end is the usual way, and no find.
+    # A zero ends the alarm on finds. A reaper that could not see everything sends none: it counts as silent, and that
+    # is an alarm. To hear of an end is the usual way, and no find.
     if not heard:
-        counts = {Metric.REAPER_FINDS: found, Metric.LEFT_BEHIND: len(reaped.left_behind)}
-        sure = {metric: count for metric, count in counts.items() if count or not reaped.failed}
-        emit(deployment, {Metric.REAPER_OFF: int(reaped.off), **sure})
+        if found or not reaped.failed:
+            emit(deployment, {Metric.REAPER_FINDS: found})
+        # Their alarms end when nothing is written, so that they cost nothing as long as there is nothing to say.
+        counts = {Metric.REAPER_OFF: int(reaped.off), Metric.LEFT_BEHIND: len(reaped.left_behind)}
+        emit(deployment, {metric: count for metric, count in counts.items() if count})
     emit_by_kind(deployment, Metric.RUNS_OPEN, reaped.runs_open)
     emit_by_kind(deployment, Metric.NODES_ALIVE, reaped.nodes_alive)
     emit_repairs(deployment, Repair.TEARDOWN, len(reaped.started))

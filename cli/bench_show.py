@@ -16,6 +16,9 @@ from troop.bench import names
 FIRST, LAST = (names.LAUNCH, names.BOOT), (names.COLLECT, names.TEARDOWN)
 """What every run goes through before and after its phases."""
 
+NAMED = 3
+"""So much of what stays is named in one line."""
+
 COLUMNS = (
     "phase",
     "role",
@@ -148,6 +151,16 @@ def run_rows(runs: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
     ]
 
 
+def stays(record: Mapping[str, Any]) -> str:
+    """What carries the tags of a run or fleet and is not removed, in words; "" when nothing does, or an older API does
+    not say.
+    """
+    left = record.get("left_behind") or []
+    first = ", ".join(f"{one['kind']} {one['name']} ({one['reason']})" for one in left[:NAMED])
+    more = f", and {len(left) - NAMED} more" if len(left) > NAMED else ""
+    return f"Troop does not remove: {first}{more}" if left else ""
+
+
 def summary(told: Mapping[str, Any]) -> str:
     """What became of a run, and whether anything of it is left: one line, and below it what a script last printed."""
     run = told["run"]
@@ -158,8 +171,11 @@ def summary(told: Mapping[str, Any]) -> str:
     created = len(made) if created is None else created
     left = sum(not r["gone_at"] for r in made) if left is None else left
     reason, below = f": {show.first_line(run['reason'])}" if run["reason"] else "", show.lines_below(run["reason"])
+    staying = stays(run)
     if not run["ended_at"]:
-        return f"{run['run']} {run['status']}{reason}{below}"
+        return f"{run['run']} {run['status']}{reason}{f' ({staying})' if staying else ''}{below}"
+    if staying:
+        return f"{run['run']} {run['status']}{reason} ({staying}{cost}){below}"
     if left:
         return f"{run['run']} {run['status']}{reason} ({left} of {created} resources are not known to be gone){below}"
     return f"{run['run']} {run['status']}{reason} (nothing is left of {created} resources{cost}){below}"

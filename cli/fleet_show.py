@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cli import bench_money, show
+from cli import bench_money, bench_show, show
 from troop.bench.money import shown
 from troop.bench.refusals import is_vain
 
@@ -70,10 +70,12 @@ def summary(fleet: Mapping[str, Any]) -> str:
         f": {show.first_line(fleet['reason'])}" if fleet["reason"] else "",
         show.lines_below(fleet["reason"]),
     )
+    staying = bench_show.stays(fleet)
     if fleet["ended_at"]:
         cost = f"; it has cost {bench_money.total(fleet['cost'])}" if fleet.get("cost") else ""
-        return f"{fleet['fleet']} {fleet['status']}{reason} (nothing is left of it{cost}){below}"
-    return f"{fleet['fleet']} {fleet['status']}{reason}; {of_roles(fleet)}{below}"
+        return f"{fleet['fleet']} {fleet['status']}{reason} ({staying or 'nothing is left of it'}{cost}){below}"
+    also = f"; {staying}" if staying else ""
+    return f"{fleet['fleet']} {fleet['status']}{reason}; {of_roles(fleet)}{also}{below}"
 
 
 def estimate(fleet: Mapping[str, Any]) -> str | None:

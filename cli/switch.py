@@ -1,4 +1,4 @@
-"""`troop leash`, `unleash`, `halt` and `resume`: the switch of the whole deployment."""
+"""`troop leash`, `unleash`, `halt`, `resume` and `reaper`: the switch of the whole deployment."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from cli.deployment import Deployment
 from cli.errors import CliError, Exit
 from troop import values
 from troop.outputs import STATE_TABLE
+from troop.state_keys import REAPER_OFF
 
 Reason = Annotated[
     str | None,
@@ -59,6 +60,23 @@ def resume(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json:
     _change(found, {"halted": False}, reason, as_json)
 
 
+reaper = typer.Typer(no_args_is_help=True, help="The reaper of benchmarks: what removes what runs leave behind.")
+
+
+@reaper.command("off")
+def reaper_off(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) -> None:
+    """Keep the reaper from removing anything; runs that end still remove their own, and nodes expire."""
+    _change(connection(ctx), {REAPER_OFF: True}, reason, as_json)
+
+
+@reaper.command("on")
+def reaper_on(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json: AsJson = False) -> None:
+    """Let the reaper remove what runs have left behind. Asks first."""
+    found = connection(ctx)
+    confirm(f"Let the reaper of {found.deployment} remove what runs have left behind", yes)
+    _change(found, {REAPER_OFF: False}, reason, as_json)
+
+
 def _checked(reason: str | None) -> str | None:
     try:
         return values.text()(reason) if reason else None
@@ -86,7 +104,11 @@ def _by_hand(deployment: Deployment) -> str:
 
 
 def describe(switch: dict[str, Any]) -> str:
-    """A sentence about the switch."""
+    """A sentence about the switch; one of an older API says nothing of the reaper."""
+    return _chaos(switch) + ("; the reaper is off: what runs leave behind stays" if switch.get(REAPER_OFF) else "")
+
+
+def _chaos(switch: dict[str, Any]) -> str:
     if switch["halted"]:
         return "halted: nothing is rolled, nothing is terminated" + (" (and leashed)" if switch["leashed"] else "")
     if switch["leashed"]:

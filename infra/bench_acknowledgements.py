@@ -18,6 +18,7 @@ from infra.bench_permissions import (
 from infra.benchmarks import Benchmarks
 from infra.functions import Functions
 from infra.roles import logical_id
+from troop.bench.names import GROUPS
 
 _ACCOUNT = "<AWS::Region>:<AWS::AccountId>"
 _TELEMETRY = "Setting up the delivery of logs and writing X-Ray traces support no resource-level permissions."
@@ -68,7 +69,7 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
         f"arn:<AWS::Partition>:states:{_ACCOUNT}:execution:<{logical_id(machine)}.Name>"
         for machine in (benchmarks.benchmark, benchmarks.teardown, benchmarks.fleet)
     )
-    groups = f"arn:<AWS::Partition>:autoscaling:{_ACCOUNT}:autoScalingGroup:*:autoScalingGroupName/*"
+    groups = f"arn:<AWS::Partition>:autoscaling:{_ACCOUNT}:autoScalingGroup:*:autoScalingGroupName/{GROUPS}"
     removed = [*_ec2("instance", "launch-template", "security-group", "volume"), groups]
 
     registrations = f"{results}/{REGISTRATIONS}"

@@ -1,7 +1,8 @@
 """What the roles of the half that runs benchmarks may do; as in :mod:`infra.permissions`, each list is complete.
 
-What is created must be tagged as this deployment's. What is changed or removed must carry that tag, and a run's. So no
-role here can touch what a defect, a look-alike name or another deployment puts in its way.
+What is created must be tagged as this deployment's. What is changed or removed must carry that tag, and a run's. Tags
+alone prove nothing, for others can set them: what is removed must also have a name, an instance profile or a network of
+ours, as far as IAM knows a condition key for it. The functions check the rest (:mod:`troop.bench.ownership`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import aws_cdk as cdk
+from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
@@ -22,6 +24,7 @@ from infra.permissions import allow, index
 from troop.bench.names import (
     ARTIFACTS_PREFIX,
     AUTO_SCALING_ROLE,
+    GROUPS,
     RECORD,
     REPORT_HTML,
     REPORT_JSON,
@@ -29,7 +32,7 @@ from troop.bench.names import (
     SPOT_ROLE,
 )
 from troop.tables import RUNS_BY_OPEN, RUNS_BY_TIME
-from troop.tags import DEPLOYMENT_TAG, RUN_TAG
+from troop.tags import DEPLOYMENT_TAG, PROTECTED_TAG, RUN_TAG
 
 RUN_OBJECTS = f"{RUNS_PREFIX}*"
 ARTIFACT_OBJECTS = f"{ARTIFACTS_PREFIX}*"
@@ -55,6 +58,13 @@ _OURS = {
     "Null": {f"aws:ResourceTag/{RUN_TAG}": "false"},
 }
 _RULES = ("ec2:AuthorizeSecurityGroupEgress", "ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupEgress")
+_REMOVES = (
+    "autoscaling:DeleteAutoScalingGroup",
+    "ec2:DeleteLaunchTemplate",
+    "ec2:DeleteSecurityGroup",
+    "ec2:DeleteVolume",
+    "ec2:TerminateInstances",
+)
 _CREATES = ("CreateLaunchTemplate", "CreateSecurityGroup", "RunInstances")
 
 
@@ -191,20 +201,37 @@ def _seeing() -> iam.PolicyStatement:
     )
 
 
-def teardown(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
-    """Finds and removes what runs have created, and writes down that it is gone."""
+def teardown(stack: cdk.Stack, data: BenchData, vpc: str, profile: str) -> list[iam.PolicyStatement]:
+    """Finds and removes what runs have created, and writes down that it is gone.
+
+    Each condition is one that the service authorization reference has for the action and its resource. Of launch
+    templates there is none but tags.
+
+    Args:
+        vpc: id of the nodes' network.
+        profile: ARN of the nodes' instance profile. Whoever gives it to an instance needs ``iam:PassRole`` for it.
+    """
     return [
         _record(data, "GetItem", "Query", "UpdateItem"),
         _seeing(),
         allow(["autoscaling:DeleteAutoScalingGroup"], _groups(stack), conditions=_OURS),
-        *(
-            allow([f"ec2:{action}"], _ec2(stack, kind), conditions=_OURS)
-            for action, kind in {
-                "DeleteLaunchTemplate": "launch-template",
-                "DeleteSecurityGroup": "security-group",
-                "DeleteVolume": "volume",
-                "TerminateInstances": "instance",
-            }.items()
+        allow(["ec2:DeleteLaunchTemplate"], _ec2(stack, "launch-template"), conditions=_OURS),
+        allow(
+            ["ec2:DeleteSecurityGroup"],
+            _ec2(stack, "security-group"),
+            conditions={**_OURS, "ArnEquals": {"ec2:Vpc": _ec2(stack, "vpc", vpc)}},
+        ),
+        allow(["ec2:DeleteVolume"], _ec2(stack, "volume"), conditions={**_OURS, "Bool": {"ec2:Encrypted": "true"}}),
+        allow(
+            ["ec2:TerminateInstances"],
+            _ec2(stack, "instance"),
+            conditions={**_OURS, "ArnEquals": {"ec2:InstanceProfile": profile}},
+        ),
+        iam.PolicyStatement(
+            effect=iam.Effect.DENY,
+            actions=list(_REMOVES),
+            resources=["*"],
+            conditions={"Null": {f"aws:ResourceTag/{PROTECTED_TAG}": "false"}},
         ),
     ]
 
@@ -235,11 +262,22 @@ def report(data: BenchData, given_up: sqs.IQueue) -> list[iam.PolicyStatement]:
 
 
 def reaper(
-    stack: cdk.Stack, data: BenchData, workflows: Sequence[sfn.StateMachine], teardown_machine: sfn.StateMachine
+    stack: cdk.Stack,
+    data: BenchData,
+    removes: Sequence[iam.PolicyStatement],
+    state: dynamodb.ITable,
+    workflows: Sequence[sfn.StateMachine],
+    teardown_machine: sfn.StateMachine,
 ) -> list[iam.PolicyStatement]:
-    """As teardown; it also looks which runs are open and how their executions do, stops these, and starts teardowns."""
+    """As teardown; it also looks which runs are open and how their executions do, stops these, and starts teardowns.
+    In the table ``State`` it reads whether it is switched off.
+
+    Args:
+        removes: what :func:`teardown` may do.
+    """
     return [
-        *teardown(stack, data),
+        *removes,
+        allow(["dynamodb:GetItem"], state.table_arn),
         allow(["dynamodb:Query"], index(data.runs, RUNS_BY_OPEN)),
         allow(["states:DescribeExecution", "states:StopExecution"], *(_executions(stack, one) for one in workflows)),
         allow(["states:StartExecution"], teardown_machine.state_machine_arn),
@@ -381,10 +419,11 @@ def _ec2(stack: cdk.Stack, kind: str, name: str = "*") -> str:
 
 
 def _groups(stack: cdk.Stack) -> str:
+    """Auto Scaling groups with names that runs give."""
     return stack.format_arn(
         service="autoscaling",
         resource="autoScalingGroup",
-        resource_name="*:autoScalingGroupName/*",
+        resource_name=f"*:autoScalingGroupName/{GROUPS}",
         arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
     )
 

@@ -62,7 +62,7 @@ class Benchmarks(Construct):
         self.fleet, self.fleet_role = self._fleet(settings, functions)
         self.roles = [teardown_role, self.benchmark_role, self.fleet_role]
         self._functions = functions
-        functions.add_reaper(self.data, [self.benchmark, self.fleet], self.teardown)
+        functions.add_reaper(self.data, self.network, self.nodes, [self.benchmark, self.fleet], self.teardown)
         self.ended = self._hear_of_ends(functions, schedules)
 
     def environment_of_api(self) -> dict[Variable, str]:

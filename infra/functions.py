@@ -111,13 +111,16 @@ class Functions(Construct):
         """Makes the functions that run benchmarks and remove what these have created."""
         stack = cdk.Stack.of(self)
         record = {Variable.RUNS_TABLE: bench.runs.table_name, Variable.RESULTS_BUCKET: bench.results.bucket_name}
+        profile = nodes.profile.instance_profile_arn
+        # By these the functions tell what runs have created from what only carries their tags.
+        site = {Variable.NETWORK_VPC: network.vpc_id, Variable.NODE_PROFILE: profile}
         self.launch = self._factory.make(
             "launch",
             bench_permissions.launch(
                 stack, bench, network.vpc_id, network.subnet_ids, nodes.role, self._settings.chaos.instance_types
             ),
             [self._factory.runtime_layer],
-            {**record, **network.environment(), Variable.NODE_PROFILE: nodes.profile.instance_profile_arn},
+            {**record, **network.environment(), Variable.NODE_PROFILE: profile},
             seconds=120,
             megabytes=256,
         )
@@ -131,9 +134,9 @@ class Functions(Construct):
         )
         self.teardown = self._factory.make(
             "teardown",
-            bench_permissions.teardown(stack, bench),
+            bench_permissions.teardown(stack, bench, network.vpc_id, profile),
             [self._factory.runtime_layer],
-            {Variable.RUNS_TABLE: bench.runs.table_name},
+            {Variable.RUNS_TABLE: bench.runs.table_name, **site},
             seconds=120,
             megabytes=256,
         )
@@ -142,7 +145,7 @@ class Functions(Construct):
             "fleet",
             bench_permissions.fleet(stack, bench),
             [self._factory.runtime_layer],
-            record,
+            record | site,
             seconds=120,
             megabytes=256,
         )
@@ -171,19 +174,31 @@ class Functions(Construct):
             on_failure=destinations.SqsDestination(self.reports_given_up),
         )
 
-    def add_reaper(self, bench: BenchData, workflows: Sequence[sfn.StateMachine], teardown: sfn.StateMachine) -> None:
+    def add_reaper(
+        self,
+        bench: BenchData,
+        network: Network,
+        nodes: Nodes,
+        workflows: Sequence[sfn.StateMachine],
+        teardown: sfn.StateMachine,
+    ) -> None:
         """Makes the function that looks after runs whose workflow is over, or should be.
 
         Args:
             workflows: of benchmarks, and of standing fleets.
         """
         benchmark, fleet = workflows
+        stack, profile = cdk.Stack.of(self), nodes.profile.instance_profile_arn
+        removes = bench_permissions.teardown(stack, bench, network.vpc_id, profile)
         self.reaper = self._factory.make(
             "reaper",
-            bench_permissions.reaper(cdk.Stack.of(self), bench, workflows, teardown),
+            bench_permissions.reaper(stack, bench, removes, self._data.state, workflows, teardown),
             [self._factory.runtime_layer],
             {
                 Variable.RUNS_TABLE: bench.runs.table_name,
+                Variable.STATE_TABLE: self._data.state.table_name,
+                Variable.NETWORK_VPC: network.vpc_id,
+                Variable.NODE_PROFILE: profile,
                 Variable.BENCHMARK_MACHINE: benchmark.state_machine_arn,
                 Variable.TEARDOWN_MACHINE: teardown.state_machine_arn,
                 Variable.FLEET_MACHINE: fleet.state_machine_arn,

@@ -25,6 +25,9 @@ from troop.metrics import CURRENCY, Metric
 _SUM = cloudwatch.Stats.SUM
 _QUARTER, _HOUR, _DAY = cdk.Duration.minutes(15), cdk.Duration.hours(1), cdk.Duration.days(1)
 
+_TWO_ROUNDS = cdk.Duration.minutes(30)
+"""Of the reaper: what it writes only when there is something to say is written in each of these, or is over."""
+
 SOME, MANY = 3, 4
 """So many failures are no accident: within a quarter of an hour, and of steps, which are repeated, within an hour. A
 schedule calls its function four times an hour: one that fails every time is told of, if nothing else fails.
@@ -106,6 +109,18 @@ def look_soon_at_benchmarks(scope: Construct, daily_cost: float, reports_given_u
         "reaper-found",
         ours(Metric.REAPER_FINDS),
         IGNORED,  # it speaks every quarter of an hour, as the watchdog does
+    )
+    yield Told(
+        "ReaperOff",
+        "Somebody has switched the reaper off: what benchmarks leave behind stays until it is on again.",
+        "reaper-off",
+        ours(Metric.REAPER_OFF, period=_TWO_ROUNDS),
+    )
+    yield Told(
+        "LeftBehind",
+        "Something with the tags of a benchmark's run stays: it is protected, or nothing but the tags says it is ours.",
+        "left-behind",
+        ours(Metric.LEFT_BEHIND, period=_TWO_ROUNDS),
     )
     # Whoever waits for a report hears of nothing: the teardown passes over its failure, and the API does not wait. In
     # the end both leave it to Lambda; what that gives up was throttled, or failed, at every try. The metric for this,

@@ -9,6 +9,11 @@ import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct
 
+_OF_SERVICES = {"states.amazonaws.com": {"StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID}}}
+"""State machines of other accounts cannot use a role, whoever names it. AWS recommends that for Step Functions; for
+execution roles of Lambda it documents no such condition.
+"""
+
 
 def make_role(
     scope: Construct,
@@ -26,12 +31,12 @@ def make_role(
         service: the principal, such as ``lambda.amazonaws.com``.
         description: shown beside the role.
         statements: all it may do.
-        conditions: under which the service may assume it.
+        conditions: under which the service may assume it; those of the service by default, if it has any.
     """
     return iam.Role(
         scope,
         construct_id,
-        assumed_by=iam.ServicePrincipal(service, conditions=conditions),
+        assumed_by=iam.ServicePrincipal(service, conditions=conditions or _OF_SERVICES.get(service)),
         description=description,
         inline_policies={"Permissions": iam.PolicyDocument(statements=list(statements))},
     )

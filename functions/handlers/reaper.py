@@ -15,6 +15,9 @@ from troop.wiring import bench, environment
 
 logger = Logger()
 
+NAMED = 100
+"""So many of what stays are in the log; the record of each run has its own."""
+
 
 class ReapingIncompleteError(TroopError):
     """Something could not be looked at, or not be done; the rest was."""
@@ -22,7 +25,8 @@ class ReapingIncompleteError(TroopError):
 
 @step(logger, "id")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """A status-change event of Step Functions, or anything else from the schedule -> ``{"started", "removed"}``.
+    """A status-change event of Step Functions, or anything else from the schedule -> ``{"started", "removed"}``. Both
+    are empty while the reaper is switched off.
 
     Raises:
         ReapingIncompleteError: after all the rest was done.
@@ -30,13 +34,26 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     reaper = bench.reaper()
     heard = event.get("source") == "aws.states"
     reaped = reaper.hear(event["detail"]) if heard else reaper.sweep()
-    logger.info("reaped", heard=heard, started=reaped.started, removed=reaped.removed, failed=reaped.failed)
+    logger.info(
+        "reaped",
+        heard=heard,
+        off=reaped.off,
+        started=reaped.started,
+        removed=reaped.removed,
+        withheld=reaped.withheld[:NAMED],
+        left_behind=reaped.left_behind[:NAMED],
+        failed=reaped.failed,
+    )
     deployment = environment.settings().deployment
     found = len(reaped.started) + len(reaped.removed)
-    # A zero, too: an alarm is over then. But none from a reaper that could not see everything: it is as good as silent,
-    # and that is an alarm. What was heard of is the usual way, and nothing that was found.
-    if not heard and (found or not reaped.failed):
-        emit(deployment, {Metric.REAPER_FINDS: found})
+    # A zero ends the alarm on finds. A reaper that could not see everything sends none: it counts as silent, and that
+    # is an alarm. To hear of an end is the usual way, and no find.
+    if not heard:
+        if found or not reaped.failed:
+            emit(deployment, {Metric.REAPER_FINDS: found})
+        # Their alarms end when nothing is written, so that they cost nothing as long as there is nothing to say.
+        counts = {Metric.REAPER_OFF: int(reaped.off), Metric.LEFT_BEHIND: len(reaped.left_behind)}
+        emit(deployment, {metric: count for metric, count in counts.items() if count})
     emit_by_kind(deployment, Metric.RUNS_OPEN, reaped.runs_open)
     emit_by_kind(deployment, Metric.NODES_ALIVE, reaped.nodes_alive)
     for currency, amount in reaped.cost.items():

@@ -9,6 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop.aws.logs import step
 from troop.aws.metrics import emit
+from troop.bench.record import LeftBehind
 from troop.bench.teardown import Look
 from troop.flows.bench.teardown import Work
 from troop.metrics import CURRENCY, STATUS, Metric
@@ -27,14 +28,14 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """
     work = Work.parse(event["work"])
     teardown = bench.teardown()
-    look, report = Look(work.looks, work.quiet), False
+    look, report, left = Look(work.looks, work.quiet), False, tuple[LeftBehind, ...]()
     if event["step"] == "close":
         teardown.close(work)
     elif event["step"] == "remove":
         look = teardown.remove(work)
     else:
         concluded = teardown.conclude(work)
-        report = concluded.report
+        report, left = concluded.report, concluded.left_behind
         deployment = environment.settings().deployment
         if concluded.ended:
             emit(deployment, {Metric.RUNS_ENDED: 1}, **{STATUS: concluded.ended.status.value})
@@ -48,6 +49,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         looks=look.looks,
         quiet=look.quiet,
         remaining=list(look.remaining),
+        left_behind=[f"{one.kind.value} {one.name}: {one.reason}" for one in left],
         execution=event["execution"],
     )
     return {

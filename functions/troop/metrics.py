@@ -57,6 +57,8 @@ class Metric(StrEnum):
     UNITS_OPTED_OUT = "UnitsOptedOut"
     # of the reaper, every quarter of an hour: what runs had left behind, or should have ended long ago
     REAPER_FINDS = "ReaperFinds"
+    REAPER_OFF = "ReaperOff"
+    LEFT_BEHIND = "LeftBehind"
     RUNS_OPEN = "RunsOpen"
     NODES_ALIVE = "NodesAlive"
     # of teardowns: what became of a run

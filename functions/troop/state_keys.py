@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 SWITCH = "switch"
-"""Whether chaos is leashed or halted; with UNIT also the subjects of the table ``Changes``."""
+"""Whether chaos is leashed or halted, and the reaper off; with UNIT also the subjects of the table ``Changes``."""
+
+REAPER_OFF = "reaper_off"
+"""Attribute of the switch."""
 
 IN_FLIGHT = "in-flight"
 """How many terminations are in flight."""

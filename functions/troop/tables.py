@@ -85,8 +85,8 @@ RUNS = Table("Runs", "run", "item", indices=(RUNS_BY_TIME, RUNS_BY_OPEN))
 BENCHMARK, FLEET = "run", "fleet"
 """Values of a run's ``kind``, by which runs of benchmarks and standing fleets are listed apart."""
 
-RUN_OPEN = "1"
-"""Value of ``open``, which a run has until it has ended."""
+RUN_OPEN, RUN_LEFT = "1", "left"
+"""Values of ``open``: of a run that has not ended, and of one that has ended and has left something behind."""
 
 CHAOS_TABLES = (GROUP_TAGS, EVENTS, STATE, DECISIONS, CHANGES)
 """Those of every deployment; with benchmarks there is :data:`RUNS`, too."""

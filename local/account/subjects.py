@@ -62,10 +62,28 @@ def ec2_arn(kind: str, resource_id: str) -> str:
 
 
 def ec2_subject(resource_id: str, keys: dict[str, str] | None = None, action: str = "") -> Subject:
-    """An existing resource of EC2, with its tags."""
+    """An existing resource of EC2, with its tags and what it is."""
     kind = _EC2_KINDS.get(resource_id.split("-")[0], "*")
     tags = _resource_tags("ec2", backend("ec2").tags.get(resource_id, {}))
-    return Subject(ec2_arn(kind, resource_id), {**(keys or {}), **tags}, action)
+    return Subject(ec2_arn(kind, resource_id), {**(keys or {}), **tags, **_properties(kind, resource_id)}, action)
+
+
+def _properties(kind: str, resource_id: str) -> dict[str, str]:
+    """The condition keys of an existing instance, security group or volume that tell what it is; none of one that there
+    is not.
+    """
+    ec2 = backend("ec2")
+    if kind == "instance":
+        made = (one.instances for one in ec2.reservations.values())
+        instance = next((one for some in made for one in some if one.id == resource_id), None)
+        profile = (getattr(instance, "iam_instance_profile", None) or {}).get("Arn")
+        return {"ec2:instanceprofile": profile} if profile else {}
+    if kind == "security-group":
+        group = ec2.get_security_group_from_id(resource_id)
+        return {"ec2:vpc": ec2_arn("vpc", group.vpc_id)} if group and group.vpc_id else {}
+    if kind == "volume" and (volume := ec2.volumes.get(resource_id)):
+        return {"ec2:encrypted": str(bool(volume.encrypted)).lower()}
+    return {}
 
 
 def request_tag_keys(tags: dict[str, str]) -> dict[str, str]:

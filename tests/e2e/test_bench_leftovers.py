@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,8 +13,10 @@ import pytest
 from tests.e2e.benches import INSTANCE_TYPE, LONG, NOTHING, TAKEN_ONCE, Bench, assert_nothing_left, left
 from tests.e2e.conftest import eventually
 from tests.e2e.roles import UNOBSERVED, allowed, role_of
+from troop.aws.bench.runs import RunTable
 from troop.bench import names
-from troop.tags import CELL_TAG, DEPLOYMENT_TAG, RUN_TAG
+from troop.bench.record import Kind, Resource
+from troop.tags import CELL_TAG, DEPLOYMENT_TAG, PROTECTED_TAG, RUN_TAG
 
 CELL = "cell#c001"
 SCARCE, SCARCE_ON_SPOT, DYING = "c7g.xlarge", "m7g.4xlarge", "r7g.xlarge"
@@ -55,18 +58,43 @@ class Thing:
         return state == "running" and all(len(one) == 1 for one in (found, templates, security))
 
 
-def make(bench: Bench, name: str, tags: dict[str, str]) -> Thing:
-    """Something named like a cell's own, with these tags and no others."""
-    ec2, groups = bench.account.client("ec2"), bench.account.client("autoscaling")
-    subnets = ec2.describe_subnets(Filters=[{"Name": "tag:troop:deployment", "Values": [bench.deployment.name]}])
-    subnet = (subnets["Subnets"] or ec2.describe_subnets()["Subnets"])[0]
+def site(bench: Bench) -> tuple[str, str]:
+    """The id of the nodes' network, and the ARN of their instance profile."""
+    pages = bench.account.client("lambda").get_paginator("list_functions").paginate()
+    (reaper,) = [
+        one["Environment"]["Variables"]
+        for page in pages
+        for one in page["Functions"]
+        if one["FunctionName"].startswith(bench.deployment.name) and "FunctionsReaper" in one["FunctionName"]
+    ]
+    return reaper["TROOP_NETWORK_VPC"], reaper["TROOP_NODE_PROFILE"]
+
+
+def subnet_of(bench: Bench) -> dict[str, Any]:
+    """One of the nodes' network."""
+    filters = [{"Name": "vpc-id", "Values": [site(bench)[0]]}]
+    subnet: dict[str, Any] = bench.account.client("ec2").describe_subnets(Filters=filters)["Subnets"][0]
+    return subnet
+
+
+def make(bench: Bench, name: str, tags: dict[str, str], *, security: str = "", profile: str = "") -> Thing:
+    """Something by hand, with these tags and no others.
+
+    Args:
+        security: name of its security group; by default the same.
+        profile: ARN of its instance's profile; by default none.
+    """
+    ec2, groups, subnet = bench.account.client("ec2"), bench.account.client("autoscaling"), subnet_of(bench)
     listed = [{"Key": key, "Value": value} for key, value in tags.items()]
 
     def specified(kind: str) -> list[dict[str, Any]]:
         return [{"ResourceType": kind, "Tags": listed}] if listed else []
 
     security = ec2.create_security_group(
-        GroupName=name, Description="by hand", VpcId=subnet["VpcId"], TagSpecifications=specified("security-group")
+        GroupName=security or name,
+        Description="by hand",
+        VpcId=subnet["VpcId"],
+        TagSpecifications=specified("security-group"),
     )["GroupId"]
     data = {
         "ImageId": "ami-12345678",
@@ -74,6 +102,8 @@ def make(bench: Bench, name: str, tags: dict[str, str]) -> Thing:
         "SecurityGroupIds": [security],
         "UserData": base64.b64encode(b"#!/bin/sh\n").decode(),
         "TagSpecifications": [*specified("instance"), *specified("volume")],
+        **({"IamInstanceProfile": {"Arn": profile}} if profile else {}),
+        "BlockDeviceMappings": [{"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": 8, "Encrypted": True}}],
     }
     template = ec2.create_launch_template(
         LaunchTemplateName=name, LaunchTemplateData=data, TagSpecifications=specified("launch-template")
@@ -88,6 +118,12 @@ def make(bench: Bench, name: str, tags: dict[str, str]) -> Thing:
     )
     members = groups.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"][0]["Instances"]
     return Thing(name, template, security, members[0]["InstanceId"])
+
+
+def record(bench: Bench, resource: Resource) -> None:
+    """Puts something on record, as a step does that has seen it."""
+    table = RunTable(bench.deployment.dynamodb, bench.deployment.outputs["RunsTable"])
+    table.resources.found([resource], datetime.now(UTC))
 
 
 @pytest.fixture(scope="module")
@@ -114,16 +150,18 @@ def lookalikes(bench: Bench) -> Iterator[dict[str, Thing]]:
 
 
 def lone(bench: Bench, tags: dict[str, str]) -> None:
-    """A volume and a security group that nothing uses, in the cell after the first."""
-    ec2, tags = bench.account.client("ec2"), tags | {CELL_TAG: names.cell_id(2)}
-    subnet = ec2.describe_subnets()["Subnets"][0]
+    """A volume on record and a security group that nothing uses, in the cell after the first."""
+    ec2, tags, subnet = bench.account.client("ec2"), tags | {CELL_TAG: names.cell_id(2)}, subnet_of(bench)
 
     def tagged(kind: str) -> list[dict[str, Any]]:
         return [{"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}]
 
-    ec2.create_volume(Size=8, AvailabilityZone=subnet["AvailabilityZone"], TagSpecifications=tagged("volume"))
+    volume = ec2.create_volume(
+        Size=8, Encrypted=True, AvailabilityZone=subnet["AvailabilityZone"], TagSpecifications=tagged("volume")
+    )
+    record(bench, Resource(tags[RUN_TAG], tags[CELL_TAG], Kind.VOLUME, volume["VolumeId"], datetime.now(UTC)))
     ec2.create_security_group(
-        GroupName=f"lone-{tags[RUN_TAG]}",
+        GroupName=names.security_group_name(tags[RUN_TAG], tags[CELL_TAG]),
         Description="by hand",
         VpcId=subnet["VpcId"],
         TagSpecifications=tagged("security-group"),
@@ -137,7 +175,9 @@ def test_the_reaper_removes_an_orphan_and_nothing_of_anybody_elses(bench: Bench,
     tags = names.of_fleet(
         names.tags(bench.deployment.name, run, names.cell_id(1), told["run"]["expires_at"]), "drivers"
     )
-    make(bench, names.fleet_name(run, names.cell_id(1), "drivers"), tags)
+    security = names.security_group_name(run, names.cell_id(1))
+    fleet = names.fleet_name(run, names.cell_id(1), "drivers")
+    make(bench, fleet, tags, security=security, profile=site(bench)[1])
     lone(bench, tags)
     bench.deployment.reap()
     assert eventually(lambda: _found(bench)[:1] or None, LONG) == [0], "it is too young: somebody may be at work"
@@ -156,8 +196,7 @@ def test_the_reaper_removes_an_orphan_and_nothing_of_anybody_elses(bench: Bench,
 
 def _found(bench: Bench) -> list[float]:
     """What the reaper has said in its metric, call by call."""
-    lines = bench.deployment.metric_lines("Reaper")
-    return [line["ReaperFinds"][0] for line in lines if "ReaperFinds" in line]
+    return _counts(bench, "ReaperFinds")
 
 
 def _assert_alarm(bench: Bench, finds: float) -> None:
@@ -172,6 +211,67 @@ def _assert_alarm(bench: Bench, finds: float) -> None:
     assert alarm["AlarmActions"] == [bench.deployment.outputs["LookSoonTopicArn"]]
     assert alarm["ComparisonOperator"] in ("GreaterThanThreshold", "GreaterThanOrEqualToThreshold")
     assert finds > alarm["Threshold"] >= 0
+
+
+def protect(bench: Bench, group: str) -> dict[str, str]:
+    """Tags a group ``troop:protected``; the tag."""
+    tag = {"ResourceId": group, "ResourceType": "auto-scaling-group", "Key": PROTECTED_TAG, "Value": "by ann"}
+    groups = bench.account.client("autoscaling")
+    groups.create_or_update_tags(Tags=[{**tag, "PropagateAtLaunch": False}])
+    return tag
+
+
+def test_all_our_tags_remove_nothing_of_another_owner_s_and_what_is_protected_stays(bench: Bench) -> None:
+    """Through all of a run, from its phases to the reaper's rounds after its end."""
+    ec2, groups = bench.account.client("ec2"), bench.account.client("autoscaling")
+    run = bench.start("spoofed", orders={"pause": {"step": "release", "before": ""}})
+    bench.await_there(run)
+    (own,) = bench.left(run)["groups"]
+    nodes = bench.left(run)["instances"]
+    expires = bench.told(run)["run"]["expires_at"]
+    tags = names.of_fleet(names.tags(bench.deployment.name, run, names.cell_id(1), expires), "drivers")
+    theirs = make(bench, "payments-prod", tags)
+    unknown = make(bench, "billing-prod", tags | {RUN_TAG: "x"})
+    volume = ec2.create_volume(
+        Size=8,
+        AvailabilityZone=subnet_of(bench)["AvailabilityZone"],
+        TagSpecifications=[
+            {"ResourceType": "volume", "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+        ],
+    )["VolumeId"]
+    tag = protect(bench, own)
+    bench.let_go(run)
+    told = bench.ended(run)
+    left = {one["name"]: one["reason"] for one in told["run"]["left_behind"]}
+    assert {theirs.group, theirs.instance, volume, own} <= left.keys(), "the run has ended, and names them"
+    assert PROTECTED_TAG in left[own]
+    assert theirs.exists(bench)
+    assert set(nodes) <= set(bench.left(run)["instances"])
+    (bench.orders / "ahead").write_text(str(MINUTES * 60))
+    try:
+        bench.deployment.reap()
+        counted = eventually(lambda: _counts(bench, "LeftBehind")[-1:] or None, LONG)
+        assert counted[0] > len(left), "those of the run that nobody knows, too"
+        assert set(nodes) <= set(bench.left(run)["instances"])
+        groups.delete_tags(Tags=[tag])
+        bench.deployment.reap()
+        eventually(lambda: own not in bench.left(run)["groups"] or None, LONG)
+        eventually(lambda: not set(nodes) & set(bench.left(run)["instances"]) or None, LONG)
+    finally:
+        (bench.orders / "ahead").unlink()
+    assert theirs.exists(bench)
+    assert unknown.exists(bench)
+    assert volume in bench.left(run)["volumes"]
+    for thing in (theirs, unknown):
+        groups.delete_auto_scaling_group(AutoScalingGroupName=thing.group, ForceDelete=True)
+        ec2.delete_launch_template(LaunchTemplateId=thing.template)
+        ec2.delete_tags(Resources=[thing.security_group], Tags=[{"Key": RUN_TAG}])
+    ec2.delete_volume(VolumeId=volume)
+
+
+def _counts(bench: Bench, metric: str) -> list[float]:
+    """What the reaper has said in a metric, call by call."""
+    return [line[metric][0] for line in bench.deployment.metric_lines("Reaper") if metric in line]
 
 
 def test_a_run_that_is_stopped_while_it_launches(bench: Bench, lookalikes: dict[str, Thing]) -> None:

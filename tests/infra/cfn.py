@@ -73,7 +73,7 @@ def _grants(document: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     for statement in document["Statement"]:
         for action in _listed(statement["Action"]):
             for resource in _listed(statement["Resource"]):
-                condition = (repr(statement["Condition"]),) if "Condition" in statement else ()
+                condition = (repr(text(statement["Condition"])),) if "Condition" in statement else ()
                 yield (statement["Effect"], action, text(resource), *condition)
 
 

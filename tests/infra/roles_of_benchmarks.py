@@ -29,9 +29,27 @@ REMOVES = (
     )
     | only(OURS, GROUPS, "autoscaling:DeleteAutoScalingGroup")
     | only(OURS, ec2("launch-template"), "ec2:DeleteLaunchTemplate")
-    | only(OURS, ec2("security-group"), "ec2:DeleteSecurityGroup")
-    | only(OURS, ec2("volume"), "ec2:DeleteVolume")
-    | only(OURS, ec2("instance"), "ec2:TerminateInstances")
+    | only(
+        OURS | {"ArnEquals": {"ec2:Vpc": ec2("vpc", "<BenchmarksNetworkVpc>")}},
+        ec2("security-group"),
+        "ec2:DeleteSecurityGroup",
+    )
+    | only(OURS | {"Bool": {"ec2:Encrypted": "true"}}, ec2("volume"), "ec2:DeleteVolume")
+    | only(
+        OURS | {"ArnEquals": {"ec2:InstanceProfile": "<BenchmarksNodesProfile.Arn>"}},
+        ec2("instance"),
+        "ec2:TerminateInstances",
+    )
+    | {
+        ("Deny", action, "*", repr({"Null": {"aws:ResourceTag/troop:protected": "false"}}))
+        for action in (
+            "autoscaling:DeleteAutoScalingGroup",
+            "ec2:DeleteLaunchTemplate",
+            "ec2:DeleteSecurityGroup",
+            "ec2:DeleteVolume",
+            "ec2:TerminateInstances",
+        )
+    }
 )
 
 TEARS_DOWN = (
@@ -170,6 +188,7 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     | allow("<ReportsGivenUp.Arn>", "sqs:SendMessage"),
     "ReaperRole": of_function("Reaper")
     | REMOVES
+    | allow("<State.Arn>", "dynamodb:GetItem")
     | allow("<Runs.Arn>/index/by-open", "dynamodb:Query")
     | allow(executions("Benchmark"), "states:DescribeExecution", "states:StopExecution")
     | allow(executions("Fleet"), "states:DescribeExecution", "states:StopExecution")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tests.infra.cfn import text
+
 Template = Mapping[str, Any]
 
 ACCOUNT = "<AWS::Region>:<AWS::AccountId>"
@@ -46,13 +48,14 @@ OURS = {
     "StringEquals": {"aws:ResourceTag/troop:deployment": {"Ref": "AWS::StackName"}},
     "Null": {"aws:ResourceTag/troop:run": "false"},
 }
-GROUPS = f"arn:<AWS::Partition>:autoscaling:{ACCOUNT}:autoScalingGroup:*:autoScalingGroupName/*"
+OF_RUNS = "troop-????????-??????-????????-c*"
+GROUPS = f"arn:<AWS::Partition>:autoscaling:{ACCOUNT}:autoScalingGroup:*:autoScalingGroupName/{OF_RUNS}"
 RUNS = "<Results.Arn>/runs/*"
 ARTIFACTS = "<Results.Arn>/artifacts/*"
 
 
 def only(condition: Mapping[str, Any], resource: str, *actions: str) -> set[tuple[str, ...]]:
-    return {("Allow", action, resource, repr(condition)) for action in actions}
+    return {("Allow", action, resource, repr(text(condition))) for action in actions}
 
 
 def record(*actions: str) -> set[tuple[str, ...]]:

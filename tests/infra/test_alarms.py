@@ -86,6 +86,8 @@ LOOK_SOON: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
     "StepsFailing": ("steps-failing", "Troop", "StepsFailed", OURS, "Sum", 3600, "notBreaching"),
     "NotificationsFailing": ("notifications-failing", "Troop", "NotificationsFailed", OURS, "Sum", 900, "notBreaching"),
     "ReaperFound": ("reaper-found", "Troop", "ReaperFinds", OURS, "Maximum", 300, "ignore"),
+    "ReaperOff": ("reaper-off", "Troop", "ReaperOff", OURS, "Maximum", 1800, "notBreaching"),
+    "LeftBehind": ("left-behind", "Troop", "LeftBehind", OURS, "Maximum", 1800, "notBreaching"),
     "ReportFailed": (
         "report-failed",
         "AWS/SQS",

@@ -43,6 +43,9 @@ def test_each_role_trusts_its_own_service_only(template: Template) -> None:
         (statement,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
         assert statement["Action"] == "sts:AssumeRole"
         trusted[name] = text(statement["Principal"]["Service"])
+        bound = trusted[name] in ("states.amazonaws.com", "scheduler.amazonaws.com")
+        account = text(statement.get("Condition", {}).get("StringEquals", {}).get("aws:SourceAccount"))
+        assert account == ("<AWS::AccountId>" if bound else None), name
     of_others = {
         "ChaosRole": "states.amazonaws.com",
         "OnDemandRole": "states.amazonaws.com",

@@ -88,6 +88,52 @@ def test_conditions_on_tags_of_groups(world: World, fleet: Fleet, prefix: str) -
         assert attempt(world, role, "autoscaling", "terminate_instance_in_auto_scaling_group", **call) == expected
 
 
+def test_conditions_on_names_of_groups(world: World, fleet: Fleet) -> None:
+    named = "arn:aws:autoscaling:us-east-1:000000000000:autoScalingGroup:*:autoScalingGroupName/{}"
+    group = fleet.group(1)
+    others, own = (world.role(allow("autoscaling:DeleteAutoScalingGroup", named.format(one))) for one in ("x-*", group))
+    call = {"AutoScalingGroupName": group, "ForceDelete": True}
+    assert attempt(world, others, "autoscaling", "delete_auto_scaling_group", **call) == "AccessDenied"
+    assert attempt(world, own, "autoscaling", "delete_auto_scaling_group", **call) == "allowed"
+
+
+def test_a_condition_on_the_instance_profile(world: World, fleet: Fleet) -> None:
+    profile, other = world.profile(world.role()), world.profile(world.role())
+    data = {"ImageId": "ami-12345678", "InstanceType": "t3.micro", "IamInstanceProfile": {"Arn": profile}}
+    template = fleet.ec2.create_launch_template(LaunchTemplateName=unique("profile"), LaunchTemplateData=data)
+    named = {"LaunchTemplateId": template["LaunchTemplate"]["LaunchTemplateId"]}
+    (node,) = fleet.ec2.run_instances(LaunchTemplate=named, MinCount=1, MaxCount=1)["Instances"]
+    (plain,) = fleet.ec2.run_instances(ImageId="ami-12345678", MinCount=1, MaxCount=1)["Instances"]
+
+    def role(arn: str) -> str:
+        return world.role(allow("ec2:TerminateInstances", Condition={"ArnEquals": {"ec2:InstanceProfile": arn}}))
+
+    assert terminate(world, role(other), node["InstanceId"]) == "UnauthorizedOperation"
+    assert terminate(world, role(profile), plain["InstanceId"]) == "UnauthorizedOperation"
+    assert terminate(world, role(profile), node["InstanceId"]) == "allowed"
+
+
+def test_a_condition_on_the_network_of_a_security_group(world: World, fleet: Fleet) -> None:
+    vpcs = [fleet.ec2.create_vpc(CidrBlock=f"10.{n}.0.0/16")["Vpc"]["VpcId"] for n in (71, 72)]
+    own, other = (
+        fleet.ec2.create_security_group(GroupName=unique("net"), Description="x", VpcId=vpc)["GroupId"] for vpc in vpcs
+    )
+    condition = {"ArnEquals": {"ec2:Vpc": f"arn:aws:ec2:us-east-1:000000000000:vpc/{vpcs[0]}"}}
+    role = world.role(allow("ec2:DeleteSecurityGroup", Condition=condition))
+    assert attempt(world, role, "ec2", "delete_security_group", GroupId=other) == "UnauthorizedOperation"
+    assert attempt(world, role, "ec2", "delete_security_group", GroupId=own) == "allowed"
+
+
+def test_a_condition_on_the_encryption_of_a_volume(world: World, fleet: Fleet) -> None:
+    plain, encrypted = (
+        fleet.ec2.create_volume(AvailabilityZone="us-east-1a", Size=1, Encrypted=one)["VolumeId"]
+        for one in (False, True)
+    )
+    role = world.role(allow("ec2:DeleteVolume", Condition={"Bool": {"ec2:Encrypted": "true"}}))
+    assert attempt(world, role, "ec2", "delete_volume", VolumeId=plain) == "UnauthorizedOperation"
+    assert attempt(world, role, "ec2", "delete_volume", VolumeId=encrypted) == "allowed"
+
+
 def test_an_unmodelled_call_is_refused_to_roles_that_name_resources(world: World) -> None:
     role = world.role(allow("ec2:CreateVolume", "arn:aws:ec2:us-east-1:000000000000:volume/*"))
     call = {"AvailabilityZone": "us-east-1a", "Size": 1}

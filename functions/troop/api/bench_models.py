@@ -79,6 +79,14 @@ class UploadOut(BaseModel):
     headers: dict[str, str] = Field(description="To be sent with it: another size or content is refused")
 
 
+class LeftBehindOut(Out):
+    """A resource that carries the run's tags, and that Troop does not remove."""
+
+    kind: Kind
+    name: str = Field(description="Its name; of an instance or a volume its id")
+    reason: str = Field(description="Why it stays")
+
+
 class RecordOut(Out):
     """What is on record of whatever was launched."""
 
@@ -90,7 +98,11 @@ class RecordOut(Out):
     requested_by: str = Field(description="The ARN that IAM knows the caller by")
     execution: str | None = Field(description="ARN of its workflow's execution")
     closed_at: Moment | None = Field(description="Since then nothing may be launched for it")
-    ended_at: Moment | None = Field(description="Since then nothing of it exists but its results")
+    ended_at: Moment | None = Field(description="Since then nothing of it exists but its results, and left_behind")
+    left_behind: list[LeftBehindOut] = Field(
+        description="What carries its tags and stays, at most 100: it is protected, or nothing but the tags says that "
+        "it is the run's. Of a run that goes on, only the latter"
+    )
     estimate: ExpectedOut | None = Field(
         description="What it was expected to cost, of a standing fleet until it expires with the nodes it began with; "
         "what has no price is not in it. Null for one of an older version"

@@ -12,11 +12,16 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 from troop.api.errors import answers
 from troop.api.models import Moment
 from troop.api.requests import author_of
+from troop.api.run_answers import FORBIDDEN, check_switched_on
 from troop.api.unit_models import refuse_unknown
 from troop.flows.chaos.edits import ConflictError, SwitchView
+from troop.state_keys import REAPER_OFF
 from troop.wiring import chaos_api
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
+
+
+TURNED = ("halted", "leashed", REAPER_OFF)
 
 
 class SwitchOut(BaseModel):
@@ -24,6 +29,9 @@ class SwitchOut(BaseModel):
 
     halted: bool = Field(description="Nothing is decided to be terminated, and no claim is carried out")
     leashed: bool = Field(description="Decides and records, terminates nothing")
+    reaper_off: bool = Field(
+        description="The reaper of benchmarks looks and reports, and removes nothing; chaos does not mind"
+    )
     changed_at: Moment | None = Field(description="null while the settings hold, and after the runbook's halt by hand")
     changed_by: str = Field(description="The ARN that IAM knows the caller by")
     reason: str
@@ -33,6 +41,7 @@ class SwitchOut(BaseModel):
         return cls(
             halted=view.switch.halted,
             leashed=view.switch.leashed,
+            reaper_off=view.switch.reaper_off,
             changed_at=view.changed_at,
             changed_by=view.changed_by,
             reason=view.reason,
@@ -46,6 +55,7 @@ class SwitchPatch(BaseModel):
 
     halted: StrictBool = Field(False, description="Halt, or resume")
     leashed: StrictBool = Field(False, description="Leash, or unleash")
+    reaper_off: StrictBool = Field(False, description="Switch the reaper of benchmarks off, or on")
     reason: str | None = Field(None, max_length=256, description="Why; null, or left out, for none")
 
     @model_validator(mode="before")
@@ -58,12 +68,15 @@ class SwitchPatch(BaseModel):
         """The values to store by key, None to remove; empty when nothing is to change."""
         if not self.model_fields_set:
             return {}
-        turned = {key: getattr(self, key) for key in ("halted", "leashed") if key in self.model_fields_set}
+        turned = {key: getattr(self, key) for key in TURNED if key in self.model_fields_set}
         return turned | {"reason": (self.reason or "").strip() or None}
 
 
 @router.get(
-    "/switch", operation_id="get_switch", summary="Whether chaos is halted or leashed", responses=answers("The switch")
+    "/switch",
+    operation_id="get_switch",
+    summary="Whether chaos is halted or leashed, and the reaper off",
+    responses=answers("The switch"),
 )
 def get_switch() -> SwitchOut:
     """Costs one item."""
@@ -73,14 +86,16 @@ def get_switch() -> SwitchOut:
 @router.patch(
     "/switch",
     operation_id="change_switch",
-    summary="Halt, resume, leash, unleash",
-    responses=answers("The switch, changed", 400, 409),
+    summary="Halt, resume, leash, unleash; switch the reaper off or on",
+    responses=answers("The switch, changed", 400, 409) | FORBIDDEN,
 )
 def change_switch(body: Annotated[SwitchPatch, Body()]) -> SwitchOut:
     """Takes effect at once: claims that were made before are not carried out either when chaos is halted. Records who
-    has changed what; the same again changes nothing. Costs two items and a transaction; these up to five times while
-    others change it.
+    has changed what; the same again changes nothing. A deployment without benchmarks answers ``reaper_off`` with 403.
+    Costs two items and a transaction; these up to five times while others change it.
     """
+    if REAPER_OFF in body.model_fields_set:
+        check_switched_on()
     try:
         chaos_api.editor().change_switch(body.wanted, author_of(router.current_event.raw_event))
     except ConflictError as conflict:

@@ -57,6 +57,10 @@ def attempt_of(cell: str) -> tuple[str, int]:
     return first, int(attempt or 1)
 
 
+GROUPS = "troop-????????-??????-????????-c*"
+"""Matches the names of all Auto Scaling groups that runs create, in IAM's wildcards."""
+
+
 def fleet_name(run: str, cell: str, role: str) -> str:
     """Of a fleet's Auto Scaling group and of its launch template."""
     return f"troop-{run}-{cell}-{role}"

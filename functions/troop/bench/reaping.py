@@ -107,10 +107,11 @@ def overdue(run: Run, execution: str | None, tearing_down: bool, now: datetime) 
 
 
 def strays(seen: Iterable[Seen], runs: Mapping[str, Run | None], now: datetime) -> list[Seen]:
-    """Of what exists that which nobody else removes: its run is unknown, has ended, or expired some time ago.
+    """Of what exists that which nobody else removes: its run has ended, or expired some time ago.
 
     Args:
-        runs: the record of every run that something was seen of; None where there is none.
+        seen: what the runs have created.
+        runs: the record of every run that something was seen of; nothing of an unknown one is a stray.
     """
     return [one for one in seen if _is_stray(one, runs[one.run], now)]
 
@@ -126,12 +127,14 @@ def left_cells(seen: Iterable[Seen], cells: Iterable[Cell], now: datetime) -> li
     return [cell.cell for cell in late if cell.cell in there]
 
 
+def settled(seen: Iterable[Seen], now: datetime) -> list[Seen]:
+    """What has been there long enough for everything about it to be visible."""
+    return [one for one in seen if (born := one.created_at or _began(one.run)) is None or now - born >= PATIENCE]
+
+
 def _is_stray(one: Seen, run: Run | None, now: datetime) -> bool:
-    born = one.created_at or _began(one.run)
-    if born is not None and now - born < PATIENCE:
+    if run is None or not settled([one], now):
         return False
-    if run is None:
-        return True
     since = run.ended_at or max(run.expires_at, run.closed_at or run.expires_at)
     return now - since >= PATIENCE
 

@@ -102,6 +102,20 @@ class Resource:
 
 
 @dataclass(frozen=True)
+class LeftBehind:
+    """A resource that carries a run's tags, and that Troop does not remove.
+
+    Attributes:
+        name: as of :class:`Resource`.
+        reason: why it stays, as a sentence without its subject.
+    """
+
+    kind: Kind
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Cell:
     """One cell of a run.
 
@@ -175,13 +189,14 @@ class Run:
         execution: ARN of its workflow's execution.
         outcome: the status it is to end with, known since it was closed.
         closed_at: since then nothing may be launched for it.
-        ended_at: since then nothing of it exists but its results.
+        ended_at: since then nothing of it exists but its results, and what is left behind.
         reason: why it is not SUCCEEDED, as a sentence.
         standing: of a standing fleet; None: it is a benchmark's run.
         estimate: None for a run of an earlier version.
         cost: what it has cost, all cells and attempts; None until it has ended.
         cost_of_file: the same by the file's own prices; None for a file without any.
         counted: what of its cost the metric has counted so far.
+        left_behind: what carries its tags and is not removed; of a run that has ended, protected resources, too.
     """
 
     run: str
@@ -202,3 +217,4 @@ class Run:
     cost: Cost | None = None
     cost_of_file: Cost | None = None
     counted: Decimal = ZERO
+    left_behind: tuple[LeftBehind, ...] = ()

@@ -36,8 +36,36 @@ class TeardownIncompleteError(TroopError):
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """What the account shows of a resource besides its tags, of which anybody with the right to tag can set any.
+
+    Attributes:
+        protected: it carries the tag ``troop:protected``.
+        vpc: id of the network of a security group.
+        profile: ARN of the instance profile of an instance.
+        group: name of the Auto Scaling group that an instance is a member of, by the tag that only Auto Scaling sets.
+        template: id of the launch template that an instance comes from, by the tag that only EC2 sets.
+        volumes: ids of the volumes that EC2 deletes with an instance.
+        security_groups: ids of the security groups of an instance.
+        members: ids of the instances of a group.
+        instances: ids of the instances that a volume is attached to.
+    """
+
+    protected: bool = False
+    vpc: str | None = None
+    profile: str | None = None
+    group: str | None = None
+    template: str | None = None
+    volumes: frozenset[str] = frozenset()
+    security_groups: frozenset[str] = frozenset()
+    members: frozenset[str] = frozenset()
+    instances: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
 class Seen:
-    """Something of a run that exists, as the account shows it.
+    """A resource that exists and carries this deployment's tag and a run's. Whether the run owns it,
+    :mod:`troop.bench.ownership` decides.
 
     Attributes:
         id: by which it is removed.
@@ -47,6 +75,7 @@ class Seen:
         created_at: None where AWS does not say.
         expires_at: as its tag says; None when that cannot be read.
         role, instance_type, zone, purchase, disk: as of :class:`troop.bench.record.Resource`.
+        evidence: what speaks for or against the tags.
     """
 
     run: str
@@ -63,6 +92,7 @@ class Seen:
     zone: str | None = None
     purchase: str | None = None
     disk: Disk | None = None
+    evidence: Evidence = Evidence()
 
     @property
     def key(self) -> tuple[str, str, Kind, str]:

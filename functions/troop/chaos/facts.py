@@ -17,10 +17,13 @@ from troop.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """The deployment's switch. ``halted`` stops everything; ``leashed`` decides and records, terminates nothing."""
+    """The deployment's switch. ``halted`` stops all of chaos; ``leashed`` decides and records, terminates nothing;
+    ``reaper_off`` keeps the reaper of benchmarks from removing anything, and means nothing to chaos.
+    """
 
     halted: bool
     leashed: bool
+    reaper_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from troop import moments
 from troop.chaos.changes import Change, request_of
 from troop.chaos.events import Event, Status, exception_of
 from troop.chaos.slowness import is_slow
-from troop.state_keys import SWITCH, UNIT
+from troop.state_keys import REAPER_OFF, SWITCH, UNIT
 
 SCHEMA = 1
 """Version of the documents. Fields may be added within a version; none is removed or changes its meaning."""
@@ -48,6 +48,8 @@ class Kind(StrEnum):
     RESUMED = "resumed"
     LEASHED = "leashed"
     UNLEASHED = "unleashed"
+    REAPER_OFF = "reaper-off"
+    REAPER_ON = "reaper-on"
     POLICY_CHANGED = "policy-changed"
 
 
@@ -62,6 +64,8 @@ DETAIL_TYPES: dict[Kind, str] = {
     Kind.RESUMED: "Chaos resumed",
     Kind.LEASHED: "Chaos leashed",
     Kind.UNLEASHED: "Chaos unleashed",
+    Kind.REAPER_OFF: "Reaper switched off",
+    Kind.REAPER_ON: "Reaper switched on",
     Kind.POLICY_CHANGED: "Policy changed",
 }
 """What rules on the bus go by (``detail-type``)."""
@@ -86,6 +90,8 @@ _SWITCHED: dict[tuple[str, bool], Kind] = {
     ("halted", False): Kind.RESUMED,
     ("leashed", True): Kind.LEASHED,
     ("leashed", False): Kind.UNLEASHED,
+    (REAPER_OFF, True): Kind.REAPER_OFF,
+    (REAPER_OFF, False): Kind.REAPER_ON,
 }
 
 
@@ -150,7 +156,7 @@ def of_change(
 
     Args:
         change_id: unique, and the same whenever this change is told of.
-        defaults: what ``halted`` and ``leashed`` are until somebody sets them.
+        defaults: what ``halted``, ``leashed`` and ``reaper_off`` are until somebody sets them.
         by_hand: somebody has edited the table's item: who that was is not known.
     """
     who = {

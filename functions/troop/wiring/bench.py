@@ -16,10 +16,12 @@ from troop.aws.bench.fleet_record import FleetRecord
 from troop.aws.bench.fleets import Fleets
 from troop.aws.bench.kept_runs import KeptRuns
 from troop.aws.bench.leftovers import Leftovers
+from troop.aws.bench.reaper_switch import ReaperSwitch
 from troop.aws.bench.runs import RunTable
 from troop.aws.bench.service_roles import ServiceRoles
 from troop.aws.bench.standing_groups import StandingGroups
 from troop.aws.clients import client, many_client
+from troop.bench.ownership import Site
 from troop.environment import Variable
 from troop.flows.bench.attempts import Attempts
 from troop.flows.bench.backup import Backup
@@ -27,6 +29,7 @@ from troop.flows.bench.cell import CellSteps
 from troop.flows.bench.fleet import FleetSteps, FleetView
 from troop.flows.bench.launch import Launching, Network
 from troop.flows.bench.reap import Reaper
+from troop.flows.bench.stocktaking import Stocktaking
 from troop.flows.bench.teardown import Teardown
 from troop.wiring import environment
 from troop.wiring.environment import settings, variable
@@ -45,8 +48,9 @@ def cell_store() -> CellStore:
     return CellStore(many_client("s3"), variable(Variable.RESULTS_BUCKET))
 
 
-def leftovers() -> Leftovers:
-    return Leftovers(client("ec2"), client("autoscaling"), settings().deployment)
+def stock() -> Stocktaking:
+    leftovers = Leftovers(client("ec2"), client("autoscaling"), settings().deployment)
+    return Stocktaking(runs(), leftovers, Site(variable(Variable.NETWORK_VPC), variable(Variable.NODE_PROFILE)))
 
 
 def fleet_record() -> FleetRecord:
@@ -100,12 +104,12 @@ def attempts() -> Attempts:
 
 @cache
 def fleet_steps() -> FleetSteps:
-    return FleetSteps(runs(), fleet_record(), fleet_view(), leftovers(), environment.now)
+    return FleetSteps(runs(), fleet_record(), fleet_view(), stock(), environment.now)
 
 
 @cache
 def teardown() -> Teardown:
-    return Teardown(runs(), leftovers(), environment.now)
+    return Teardown(runs(), stock(), environment.now)
 
 
 @cache
@@ -116,4 +120,5 @@ def reaper() -> Reaper:
         variable(Variable.TEARDOWN_MACHINE),
         variable(Variable.FLEET_MACHINE),
     )
-    return Reaper(runs(), leftovers(), executions, environment.now)
+    switch = ReaperSwitch(client("dynamodb"), variable(Variable.STATE_TABLE))
+    return Reaper(runs(), stock(), executions, switch.is_off, environment.now)

@@ -1,4 +1,7 @@
-"""A launch template that is not there is told apart by how it was named; moto mixes the errors up."""
+"""A launch template that is not there is told apart by how it was named; it is listed with its tags of today.
+
+moto mixes the errors up, shows the tags that a template had at first, and no more than 15 templates.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,27 @@ from typing import Any
 
 from moto.ec2.exceptions import InvalidLaunchTemplateIdNotFound, InvalidLaunchTemplateNameNotFoundWithNameError
 from moto.ec2.models.launch_templates import LaunchTemplateBackend
+from moto.ec2.responses.launch_templates import LaunchTemplates
 
 from ._wrap import wrap
 
+MOST = 200
+"""On a page of EC2's."""
+
 
 def apply() -> None:
+    @wrap(LaunchTemplates, "describe_launch_templates")
+    def listed(original: Callable[..., Any], self: Any) -> Any:
+        self.params = {"MaxResults": MOST, **self.params}
+        return original(self)
+
+    @wrap(LaunchTemplateBackend, "describe_launch_templates")
+    def described(original: Callable[..., Any], self: Any, *args: Any, **given: Any) -> Any:
+        templates = original(self, *args, **given)
+        for template in templates:
+            template.tags = template.get_tags()
+        return templates
+
     @wrap(LaunchTemplateBackend, "delete_launch_template")
     def delete(original: Callable[..., Any], self: Any, name: str | None, tid: str | None) -> Any:
         if name and name not in self.launch_template_name_to_ids:

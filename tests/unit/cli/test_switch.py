@@ -28,16 +28,20 @@ FINE = FAILING | {"name": "tables", "status": "ok", "value": 5, "todo": ""}
 
 @pytest.mark.parametrize(
     ("command", "change", "told"),
-    [("leash", {"leashed": True}, "leashed"), ("halt", {"halted": True}, "halted: nothing is rolled")],
+    [
+        ("leash", {"leashed": True}, "leashed"),
+        ("halt", {"halted": True}, "halted: nothing is rolled"),
+        ("reaper off", {"reaper_off": True}, "the reaper is off"),
+    ],
 )
 def test_what_stops_chaos_asks_nobody(run: Run, api: FakeApi, command: str, change: dict[str, bool], told: str) -> None:
-    result = run(command, "--reason", "incident")
+    result = run(*command.split(), "--reason", "incident")
     assert result.exit_code == 0, result.output
     assert api.changes() == [("switch", change | {"reason": "incident"})]
     assert told in result.stdout
 
 
-RISKY = [("unleash", {"leashed": False}), ("resume", {"halted": False})]
+RISKY = [("unleash", {"leashed": False}), ("resume", {"halted": False}), ("reaper on", {"reaper_off": False})]
 
 
 @pytest.mark.parametrize(("command", "change"), RISKY)
@@ -45,7 +49,7 @@ RISKY = [("unleash", {"leashed": False}), ("resume", {"halted": False})]
 def test_what_lets_chaos_go_asks_first(
     run: Run, api: FakeApi, command: str, change: dict[str, bool], typed: str | None, words: tuple[str, ...]
 ) -> None:
-    assert run(command, *words, typed=typed).exit_code == 0
+    assert run(*command.split(), *words, typed=typed).exit_code == 0
     assert api.changes() == [("switch", change)]
 
 
@@ -54,7 +58,7 @@ def test_what_lets_chaos_go_asks_first(
 def test_without_a_yes_nothing_happens(
     run: Run, api: FakeApi, command: str, change: dict[str, bool], typed: str | None, told: str
 ) -> None:
-    result = run(command, typed=typed)
+    result = run(*command.split(), typed=typed)
     assert result.exit_code == Exit.NOT_CONFIRMED
     assert told in result.stderr
     assert api.changes() == []

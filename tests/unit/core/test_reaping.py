@@ -17,6 +17,7 @@ from troop.bench.reaping import (
     heard_of_run,
     heard_of_teardown,
     overdue,
+    settled,
     strays,
 )
 from troop.bench.record import Kind, Run, RunStatus
@@ -116,7 +117,7 @@ def _seen(age: timedelta | None, now: datetime, run: str = ID) -> Seen:
         (replace(RUN, closed_at=NOON), NOON + timedelta(hours=1), False),
         (ENDED, NOON + PATIENCE - MINUTE, False),
         (ENDED, NOON + PATIENCE, True),
-        (None, NOON + PATIENCE, True),
+        (None, NOON + PATIENCE, False),
     ],
 )
 def test_whose_things_are_left_behind(run: Run | None, now: datetime, is_stray: bool) -> None:
@@ -128,11 +129,11 @@ def test_whose_things_are_left_behind(run: Run | None, now: datetime, is_stray: 
 
 def test_what_has_no_date_is_as_old_as_its_run() -> None:
     undated = _seen(None, NOON)
-    assert strays([undated], {ID: None}, NOON + PATIENCE - MINUTE) == []
-    assert strays([undated], {ID: None}, NOON + PATIENCE) == [undated]
+    assert settled([undated], NOON + PATIENCE - MINUTE) == []
+    assert settled([undated], NOON + PATIENCE) == [undated]
     for odd in ("by-hand", "20261399-120000-00000001"):
         by_hand = _seen(None, NOON, odd)
-        assert strays([by_hand], {odd: None}, NOON) == [by_hand]
+        assert settled([by_hand], NOON) == [by_hand]
 
 
 @given(st.integers(-300, 600), st.integers(0, 600), st.integers(0, 600), st.booleans())

@@ -17,6 +17,7 @@ class TestSwitch:
         assert get("/switch") == {
             "halted": False,
             "leashed": False,
+            "reaper_off": False,
             "changed_at": None,
             "changed_by": "",
             "reason": "",
@@ -32,6 +33,7 @@ class TestSwitch:
         assert found == {
             "halted": False,
             "leashed": False,
+            "reaper_off": False,
             "changed_at": NOW,
             "changed_by": ANNA,
             "reason": "game day",
@@ -40,6 +42,23 @@ class TestSwitch:
         account.clock.forward(minutes=1)
         account.decide()
         assert account.decisions()["web"]["reason"] == "terminate"
+
+    def test_the_reaper_s_switch_is_apart_from_chaos_and_on_record(self, account: Account) -> None:
+        found = patch("/switch", {"reaper_off": True, "reason": "incident"}, BEN)
+        assert (found["reaper_off"], found["halted"], found["changed_by"]) == (True, False, BEN)
+        assert recorded(account)[0]["changes"]["reaper_off"] == {"old": None, "new": True}
+        account.group("web")
+        account.decide()
+        assert account.decisions()["web"]["reason"] == "terminate"
+        assert patch("/switch", {"halted": True})["reaper_off"] is True
+        assert patch("/switch", {"reaper_off": False})["reaper_off"] is False
+
+    @pytest.mark.parametrize("settings", [{"benchmarks": False}], indirect=True)
+    def test_without_benchmarks_there_is_no_reaper_to_switch(self, account: Account) -> None:
+        status, body = ask("PATCH", "/switch", {"reaper_off": True})
+        assert status == 403
+        assert "troop:benchmarks" in body["message"]
+        assert patch("/switch", {"halted": True})["halted"] is True
 
     def test_halting_stops_what_is_on_its_way(self, account: Account) -> None:
         account.group("web")

@@ -6,11 +6,13 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from moto import mock_aws
+from moto.ec2.models.instances import InstanceBackend
 
-from local.account.patches import moto_lookups, moto_speed
+from local.account.patches import moto_lookups, moto_speed, moto_templates
 from tests.tables import create_table
 from tests.unit.edge.account import SETTINGS
 from tests.unit.edge.dimensions import right_dimensions
@@ -22,6 +24,23 @@ from troop.tables import RUNS
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # thousands of them, for every account
 moto_lookups.apply()
 moto_speed.apply()
+moto_templates.apply()
+
+
+@pytest.fixture(autouse=True)
+def _templates_give_their_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """moto ignores the instance profile of a launch template."""
+    original = InstanceBackend.run_instances
+
+    def run_instances(self: Any, *args: Any, **given: Any) -> Any:
+        reservation = original(self, *args, **given)
+        if template := given.get("launch_template"):
+            profile = self._get_template_from_args(template).data.get("IamInstanceProfile")
+            for instance in reservation.instances:
+                instance.iam_instance_profile = profile and profile | {"Id": "AIPA1"}
+        return reservation
+
+    monkeypatch.setattr(InstanceBackend, "run_instances", run_instances)
 
 
 @pytest.fixture(autouse=True)

@@ -70,7 +70,9 @@ def test_a_cell_is_reckoned_when_nothing_of_it_is_left_and_the_run_when_it_has_e
 
 def test_nodes_that_nobody_had_recorded_are_paid_for_until_they_were_seen_to_be_gone(world: World) -> None:
     launched(world, "c001")
-    world.volume(names.of_fleet(names.tags("Troop", RUN, "c001", "2036-11-20T14:00:00.000Z"), "drivers"))
+    node = world.members(names.fleet_name(RUN, "c001", "drivers"))[0]
+    tags = names.of_fleet(names.tags("Troop", RUN, "c001", "2036-11-20T14:00:00.000Z"), "drivers")
+    world.volume_of_a_node(node, tags)
     world.step("close", {"run": RUN, "cell": "c001"})
     world.step("remove", {"run": RUN, "cell": "c001"})
     found = [one for one in world.runs.resources.of(RUN) if one.kind is Kind.INSTANCE]

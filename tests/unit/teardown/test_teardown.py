@@ -31,12 +31,6 @@ def launched(world: World) -> World:
     return world
 
 
-def _instances(world: World) -> list[str]:
-    """Of the fleet."""
-    (group,) = world.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[FLEET])["AutoScalingGroups"]
-    return sorted(i["InstanceId"] for i in group["Instances"])
-
-
 def _of_kind(world: World, kind: str) -> list[str]:
     """What is left of it."""
     return [name for of, name in world.left() if of == kind]
@@ -170,9 +164,11 @@ def test_more_than_a_page_is_found(world: World) -> None:
     """moto's pages are of 50 groups."""
     world.admit()
     tags = names.tags("Troop", RUN, "c001", moments.iso(NOON))
-    world.template(FLEET, world.security_group("x", tags), tags)
+    security = world.security_group(names.security_group_name(RUN, "c001"), tags)
+    world.template(FLEET, security, names.of_fleet(tags, "drivers"))
     for number in range(60):
-        world.group(f"{FLEET}-{number:03d}", tags, count=0, template=FLEET)
+        role = f"drivers-{number:03d}"
+        world.group(names.fleet_name(RUN, "c001", role), names.of_fleet(tags, role), count=0, template=FLEET)
     world.tear_down()
     all_gone(world)
 
@@ -317,22 +313,29 @@ def test_one_that_cannot_be_removed_holds_up_no_other_and_is_named(
     all_gone(launched)
 
 
-def test_a_detached_volume_goes_and_an_attached_one_is_waited_for(launched: World) -> None:
-    tags = names.tags("Troop", RUN, "c001", "")
-    free, held = launched.volume(tags), launched.volume(tags)
-    launched.ec2.attach_volume(Device="/dev/sdf", InstanceId=_instances(launched)[0], VolumeId=held)
-    launched.step("remove", launched.step("close", {"run": RUN}))
-    assert ("volume", free) not in launched.existing()
+def test_a_volume_of_a_node_is_recorded_and_goes_although_somebody_detaches_it(launched: World) -> None:
+    tags = names.of_fleet(names.tags("Troop", RUN, "c001", ""), "drivers")
+    nodes = launched.members(FLEET)
+    free, held = (launched.volume_of_a_node(node, tags) for node in nodes)
+    launched.step("close", {"run": RUN})
+
+    def refused(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == "DeleteAutoScalingGroup":
+            raise refusal("ResourceInUse", operation)
+        return call()
+
+    with pytest.MonkeyPatch.context() as patch, calls(patch, refused):
+        launched.step("remove", {"run": RUN})
+    assert {free, held} == {r.name for r in launched.runs.resources.of(RUN) if r.kind is Kind.VOLUME}
+    launched.ec2.detach_volume(VolumeId=free, InstanceId=nodes[0])
     launched.tear_down()
     all_gone(launched)
-    volumes = {r.name: r for r in launched.runs.resources.of(RUN) if r.kind is Kind.VOLUME}
-    assert {free, held} <= set(volumes)
 
 
 def test_an_instance_that_cannot_go_holds_up_no_other(launched: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """EC2 refuses the whole call for the sake of one id."""
     launched.autoscaling.detach_instances(
-        AutoScalingGroupName=FLEET, InstanceIds=_instances(launched), ShouldDecrementDesiredCapacity=True
+        AutoScalingGroupName=FLEET, InstanceIds=launched.members(FLEET), ShouldDecrementDesiredCapacity=True
     )
     first = sorted(_of_kind(launched, "instance"))[0]
     launched.ec2.modify_instance_attribute(InstanceId=first, DisableApiTermination={"Value": True})

@@ -20,7 +20,8 @@ from troop.aws.clients import client
 from troop.bench import names
 from troop.bench.record import Kind, Launch, Resource
 from troop.bench.standing import Standing
-from troop.tables import RUNS
+from troop.state_keys import REAPER_OFF, SWITCH
+from troop.tables import RUNS, STATE
 from troop.tags import DEPLOYMENT_TAG, RUN_TAG
 from troop.wiring import environment
 
@@ -35,7 +36,10 @@ ENVIRONMENT = {
     "TROOP_BENCHMARK_MACHINE": f"{PREFIX}:stateMachine:benchmark",
     "TROOP_TEARDOWN_MACHINE": f"{PREFIX}:stateMachine:teardown",
     "TROOP_FLEET_MACHINE": f"{PREFIX}:stateMachine:fleet",
+    "TROOP_STATE_TABLE": "State",
+    "TROOP_NODE_PROFILE": "arn:aws:iam::123456789012:instance-profile/nodes",
 }
+PROFILE = ENVIRONMENT["TROOP_NODE_PROFILE"]
 CONTEXT = SimpleNamespace(
     function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn:aws:lambda:r:1:function:f", aws_request_id="1"
 )
@@ -80,6 +84,7 @@ class World:
 
     def deploy(self) -> None:
         create_table(client("dynamodb"), RUNS)
+        create_table(client("dynamodb"), STATE)
         self.vpc = self.ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
         self.subnet = self.ec2.create_subnet(VpcId=self.vpc, CidrBlock="10.0.0.0/20")["Subnet"]["SubnetId"]
         wait = json.dumps({"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 60, "End": True}}})
@@ -156,20 +161,21 @@ class World:
 
     def security_group(self, name: str, tags: dict[str, str]) -> str:
         made = self.ec2.create_security_group(
-            GroupName=name, Description="x", VpcId=self.vpc, TagSpecifications=_tagged("security-group", tags)
+            GroupName=name, Description="x", VpcId=self.vpc, TagSpecifications=tagged("security-group", tags)
         )
         return str(made["GroupId"])
 
-    def template(self, name: str, group: str, tags: dict[str, str]) -> None:
+    def template(self, name: str, group: str, tags: dict[str, str], profile: str = PROFILE) -> None:
         self.ec2.create_launch_template(
             LaunchTemplateName=name,
             LaunchTemplateData={
                 "ImageId": "ami-12345678",
                 "InstanceType": "c7g.large",
+                **({"IamInstanceProfile": {"Arn": profile}} if profile else {}),
                 "SecurityGroupIds": [group],
-                "TagSpecifications": _tagged("instance", tags) + _tagged("volume", tags),
+                "TagSpecifications": tagged("instance", tags) + tagged("volume", tags),
             },
-            TagSpecifications=_tagged("launch-template", tags),
+            TagSpecifications=tagged("launch-template", tags),
         )
 
     def group(self, name: str, tags: dict[str, str], count: int = 2, template: str = "") -> None:
@@ -183,9 +189,26 @@ class World:
             Tags=[{"Key": k, "Value": v, "PropagateAtLaunch": True, "ResourceId": name} for k, v in tags.items()],
         )
 
+    def volume_of_a_node(self, instance: str, tags: dict[str, str]) -> str:
+        """As one that an instance is launched with: EC2 deletes it with the instance. moto attaches it without that."""
+        ident = self.volume(tags)
+        self.ec2.attach_volume(Device="/dev/sdf", InstanceId=instance, VolumeId=ident)
+        mapping = {"DeviceName": "/dev/sdf", "Ebs": {"DeleteOnTermination": True}}
+        self.ec2.modify_instance_attribute(InstanceId=instance, BlockDeviceMappings=[mapping])
+        return ident
+
+    def members(self, group: str) -> list[str]:
+        """Ids of the instances of an Auto Scaling group."""
+        (found,) = self.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[group])["AutoScalingGroups"]
+        return sorted(one["InstanceId"] for one in found["Instances"])
+
+    def switch_reaper(self, off: bool) -> None:
+        item = {"key": {"S": SWITCH}, REAPER_OFF: {"BOOL": off}}
+        client("dynamodb").put_item(TableName="State", Item=item)
+
     def volume(self, tags: dict[str, str]) -> str:
         zone = self.ec2.describe_subnets(SubnetIds=[self.subnet])["Subnets"][0]["AvailabilityZone"]
-        made = self.ec2.create_volume(AvailabilityZone=zone, Size=8, TagSpecifications=_tagged("volume", tags))
+        made = self.ec2.create_volume(AvailabilityZone=zone, Size=8, TagSpecifications=tagged("volume", tags))
         return str(made["VolumeId"])
 
     def look_alikes(self, run: str = RUN) -> None:
@@ -206,13 +229,14 @@ class World:
     def existing(self) -> list[tuple[str, str]]:
         """Everything in the account that is not gone, by kind and name or id."""
         ec2, in_vpc = self.ec2, [{"Name": "vpc-id", "Values": [self.vpc]}]
-        groups = self.autoscaling.describe_auto_scaling_groups()["AutoScalingGroups"]
-        instances = [i for r in ec2.describe_instances()["Reservations"] for i in r["Instances"]]
-        security_groups = ec2.describe_security_groups(Filters=in_vpc)["SecurityGroups"]
+        groups = _paged(self.autoscaling, "describe_auto_scaling_groups", "AutoScalingGroups")
+        instances = [i for r in _paged(ec2, "describe_instances", "Reservations") for i in r["Instances"]]
+        security_groups = _paged(ec2, "describe_security_groups", "SecurityGroups", Filters=in_vpc)
+        templates = _paged(ec2, "describe_launch_templates", "LaunchTemplates")
         found = [("group", one["AutoScalingGroupName"]) for one in groups]
         found += [("instance", one["InstanceId"]) for one in instances if one["State"]["Name"] != "terminated"]
-        found += [("volume", one["VolumeId"]) for one in ec2.describe_volumes()["Volumes"]]
-        found += [("template", one["LaunchTemplateName"]) for one in ec2.describe_launch_templates()["LaunchTemplates"]]
+        found += [("volume", one["VolumeId"]) for one in _paged(ec2, "describe_volumes", "Volumes")]
+        found += [("template", one["LaunchTemplateName"]) for one in templates]
         found += [("security group", one["GroupId"]) for one in security_groups if one["GroupName"] != "default"]
         return sorted(found)
 
@@ -250,8 +274,13 @@ class World:
         return {one["name"]: json.loads(one["input"]) for one in described}
 
 
-def _tagged(kind: str, tags: dict[str, str]) -> list[dict[str, Any]]:
-    return [{"ResourceType": kind, "Tags": [{"Key": k, "Value": v} for k, v in tags.items()]}]
+def _paged(service: Any, call: str, field: str, **given: Any) -> list[dict[str, Any]]:
+    return [one for page in service.get_paginator(call).paginate(**given) for one in page[field]]
+
+
+def tagged(kind: str, tags: dict[str, str]) -> list[dict[str, Any]]:
+    """``TagSpecifications``, which may be empty, but not have no tags."""
+    return [{"ResourceType": kind, "Tags": [{"Key": k, "Value": v} for k, v in tags.items()]}] if tags else []
 
 
 def cut_at(number: int, acted: bool) -> Intercept:
@@ -277,5 +306,6 @@ def set_up(monkeypatch: Any) -> Iterator[World]:
     monkeypatch.setattr(environment, "sleep", lambda seconds: None)
     forget()
     made.deploy()
+    monkeypatch.setenv("TROOP_NETWORK_VPC", made.vpc)
     yield made
     forget()

@@ -16,8 +16,16 @@ def purchase_of(instance: Mapping[str, Any]) -> str:
     return SPOT if instance.get("InstanceLifecycle") == "spot" else ON_DEMAND
 
 
+def volumes_of(instance: Mapping[str, Any]) -> frozenset[str]:
+    """Ids of the volumes that go with the instance: those it was launched with. EC2 keeps one that is attached later,
+    unless somebody changes that.
+    """
+    attached = (mapping["Ebs"] for mapping in instance.get("BlockDeviceMappings", []) if "Ebs" in mapping)
+    return frozenset(ebs["VolumeId"] for ebs in attached if ebs.get("DeleteOnTermination") and "VolumeId" in ebs)
+
+
 def resources_of(instance: Mapping[str, Any], run: str, cell: str, fleet: Fleet, now: datetime) -> list[Resource]:
-    """The instance and its volumes, for the record.
+    """The instance and the volumes that go with it, for the record.
 
     Args:
         instance: as DescribeInstances tells of it.
@@ -42,6 +50,7 @@ def resources_of(instance: Mapping[str, Any], run: str, cell: str, fleet: Fleet,
             started_at=instance.get("LaunchTime"),
         )
     ]
+    own = volumes_of(instance)
     found += [
         Resource(
             run,
@@ -53,6 +62,6 @@ def resources_of(instance: Mapping[str, Any], run: str, cell: str, fleet: Fleet,
             disk=disks.get(mapping.get("DeviceName", "")),
         )
         for mapping in instance.get("BlockDeviceMappings", [])
-        if "Ebs" in mapping
+        if mapping.get("Ebs", {}).get("VolumeId") in own
     ]
     return found

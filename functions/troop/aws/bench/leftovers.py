@@ -1,4 +1,4 @@
-"""Finds what runs have created, by its tags, and removes it; what does not carry this deployment's tag is not there."""
+"""Finds what carries the tags of runs, with the evidence for it, and removes what it is told to."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from troop import moments
-from troop.aws.bench.instance_facts import purchase_of
+from troop.aws.bench.instance_facts import purchase_of, volumes_of
 from troop.bench.record import Disk, Kind
-from troop.bench.teardown import Seen
-from troop.tags import CELL_TAG, DEPLOYMENT_TAG, EXPIRES_TAG, FLEET_TAG, RUN_TAG
+from troop.bench.teardown import Evidence, Seen
+from troop.tags import CELL_TAG, DEPLOYMENT_TAG, EXPIRES_TAG, FLEET_TAG, PROTECTED_TAG, RUN_TAG
+
+GROUP_TAG, TEMPLATE_TAG = "aws:autoscaling:groupName", "aws:ec2launchtemplate:id"
+"""Set on an instance by Auto Scaling and by EC2: nobody else can set a tag that begins so."""
 
 TERMINATED_AT_ONCE = 100
 """Instances in one call."""
@@ -38,7 +41,8 @@ Refusals = dict[Seen, str]
 
 @dataclass(frozen=True)
 class Leftovers:
-    """Of one deployment: what carries its tag and the tag of a run.
+    """Of one deployment: what carries its tag and the tag of a run. Whether it is the run's,
+    :mod:`troop.bench.ownership` decides.
 
     Each removal asks once and does not wait. What is gone already counts as asked.
     """
@@ -48,12 +52,12 @@ class Leftovers:
     deployment: str
 
     def find(self, run: str | None = None, cell: str | None = None) -> list[Seen]:
-        """All that exists of a run, or of one cell of it; without a run, of all runs."""
+        """All that carries the tags of a run, or of one cell of it; without a run, of any run."""
         wanted = {DEPLOYMENT_TAG: self.deployment, RUN_TAG: run, CELL_TAG: cell}
         filters = [{"Name": f"tag:{key}", "Values": [value]} for key, value in wanted.items() if value is not None]
         if run is None:
             filters.append({"Name": "tag-key", "Values": [RUN_TAG]})
-        # Held against the tags once more: all that is found here is removed.
+        # A filter takes * and ? for wildcards.
         return [one for one in self._all(filters) if run in (None, one.run) and cell in (None, one.cell)]
 
     def remove(self, these: Sequence[Seen]) -> Refusals:
@@ -74,30 +78,47 @@ class Leftovers:
             name = one["AutoScalingGroupName"]
             # A group on its way out has a status; any other has none.
             going = bool(one.get("Status"))
-            yield from self._seen(one, Kind.AUTO_SCALING_GROUP, name, name, one["CreatedTime"], going=going)
+            evidence = Evidence(members=frozenset(i["InstanceId"] for i in one.get("Instances", [])))
+            yield from self._seen(one, Kind.AUTO_SCALING_GROUP, name, name, one["CreatedTime"], evidence, going=going)
         living = {"Name": "instance-state-name", "Values": _LIVING}
         for reservation in self._pages(self.ec2, "describe_instances", "Reservations", [*filters, living]):
             for one in reservation["Instances"]:
-                going, ident = one["State"]["Name"] == "shutting-down", one["InstanceId"]
-                for seen in self._seen(one, Kind.INSTANCE, ident, ident, one["LaunchTime"], going=going):
-                    zone = one.get("Placement", {}).get("AvailabilityZone")
-                    kind, purchase = one.get("InstanceType"), purchase_of(one)
-                    yield replace(seen, instance_type=kind, zone=zone, purchase=purchase)
+                yield from self._instance(one)
         for one in self._pages(self.ec2, "describe_volumes", "Volumes", filters):
             going, ident = one["State"] in ("deleting", "deleted"), one["VolumeId"]
             held = one["State"] == "in-use" or bool(one.get("Attachments"))
             disk = Disk(one["VolumeType"], one["Size"], one.get("Iops"), one.get("Throughput"))
-            for seen in self._seen(one, Kind.VOLUME, ident, ident, one["CreateTime"], going=going, held=held):
+            attached = (to["InstanceId"] for to in one.get("Attachments", []) if to.get("InstanceId"))
+            evidence = Evidence(instances=frozenset(attached))
+            for seen in self._seen(one, Kind.VOLUME, ident, ident, one["CreateTime"], evidence, going, held):
                 yield replace(seen, disk=disk)
         for one in self._pages(self.ec2, "describe_launch_templates", "LaunchTemplates", filters):
             ident, name = one["LaunchTemplateId"], one["LaunchTemplateName"]
-            yield from self._seen(one, Kind.LAUNCH_TEMPLATE, ident, name, one["CreateTime"])
+            yield from self._seen(one, Kind.LAUNCH_TEMPLATE, ident, name, one["CreateTime"], Evidence())
         for one in self._pages(self.ec2, "describe_security_groups", "SecurityGroups", filters):
-            yield from self._seen(one, Kind.SECURITY_GROUP, one["GroupId"], one["GroupName"], None)
+            evidence = Evidence(vpc=one.get("VpcId"))
+            yield from self._seen(one, Kind.SECURITY_GROUP, one["GroupId"], one["GroupName"], None, evidence)
 
     def _pages(self, client: Any, call: str, field: str, filters: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for page in client.get_paginator(call).paginate(Filters=filters):
             yield from page[field]
+
+    def _instance(self, one: dict[str, Any]) -> Iterator[Seen]:
+        going, ident, tags = one["State"]["Name"] == "shutting-down", one["InstanceId"], _tags(one)
+        evidence = Evidence(
+            profile=(one.get("IamInstanceProfile") or {}).get("Arn"),
+            group=tags.get(GROUP_TAG),
+            template=tags.get(TEMPLATE_TAG),
+            volumes=volumes_of(one),
+            security_groups=frozenset(group["GroupId"] for group in one.get("SecurityGroups", [])),
+        )
+        for seen in self._seen(one, Kind.INSTANCE, ident, ident, one["LaunchTime"], evidence, going=going):
+            yield replace(
+                seen,
+                instance_type=one.get("InstanceType"),
+                zone=one.get("Placement", {}).get("AvailabilityZone"),
+                purchase=purchase_of(one),
+            )
 
     def _seen(
         self,
@@ -106,14 +127,26 @@ class Leftovers:
         ident: str,
         name: str,
         created_at: datetime | None,
+        evidence: Evidence,
         going: bool = False,
         held: bool = False,
     ) -> Iterator[Seen]:
-        tags = {tag["Key"]: tag.get("Value", "") for tag in raw.get("Tags", [])}
+        tags = _tags(raw)
         if tags.get(DEPLOYMENT_TAG) != self.deployment or not tags.get(RUN_TAG):
             return
-        run, cell, expires = tags[RUN_TAG], tags.get(CELL_TAG, ""), _moment(tags.get(EXPIRES_TAG, ""))
-        yield Seen(run, cell, kind, ident, name, going, held, created_at, expires, role=tags.get(FLEET_TAG))
+        yield Seen(
+            tags[RUN_TAG],
+            tags.get(CELL_TAG, ""),
+            kind,
+            ident,
+            name,
+            going,
+            held,
+            created_at,
+            _moment(tags.get(EXPIRES_TAG, "")),
+            role=tags.get(FLEET_TAG),
+            evidence=replace(evidence, protected=PROTECTED_TAG in tags),
+        )
 
     # Removing
 
@@ -152,6 +185,10 @@ class Leftovers:
 def described(these: Iterable[Seen], refused: Refusals) -> list[str]:
     """What there is, in words, each with what spoke against its removal."""
     return [f"{one.kind.value} {one.id}" + (f" ({refused[one]})" if one in refused else "") for one in these]
+
+
+def _tags(raw: dict[str, Any]) -> dict[str, str]:
+    return {tag["Key"]: tag.get("Value", "") for tag in raw.get("Tags", [])}
 
 
 def _missing(error: ClientError) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -12,10 +12,22 @@ from troop.aws.dynamo import jsonable, plain, typed
 from troop.bench import costs, spending
 from troop.bench.money import ZERO
 from troop.bench.plan import Variant, variant_document, variant_of
-from troop.bench.record import SCHEMA, Cell, CellStatus, Disk, Expected, Kind, Launch, Resource, Run, RunStatus
+from troop.bench.record import (
+    SCHEMA,
+    Cell,
+    CellStatus,
+    Disk,
+    Expected,
+    Kind,
+    Launch,
+    LeftBehind,
+    Resource,
+    Run,
+    RunStatus,
+)
 from troop.bench.spending import Terms
 from troop.bench.standing import Counts, Standing
-from troop.tables import BENCHMARK, FLEET, RUN_OPEN
+from troop.tables import BENCHMARK, FLEET, RUN_LEFT, RUN_OPEN
 
 RUN, CELL, RESOURCE, LAUNCH, TERMS = "run", "cell#", "resource#", "launch#", "terms"
 """How the sort keys begin."""
@@ -41,7 +53,10 @@ def at_of(run: Run) -> str:
 
 
 def run_item(run: Run) -> dict[str, Any]:
-    """A run as a typed item. ``open`` exists only until it has ended, so that the index over it stays small."""
+    """A run as a typed item. ``open`` exists only while it is open, or something is left behind, so that the index over
+    it stays small.
+    """
+    mark = RUN_OPEN if run.ended_at is None else RUN_LEFT if run.left_behind else None
     return typed(
         {
             "run": run.run,
@@ -49,7 +64,7 @@ def run_item(run: Run) -> dict[str, Any]:
             "schema": SCHEMA,
             "kind": FLEET if run.standing else BENCHMARK,
             "at": at_of(run),
-            "open": None if run.ended_at else RUN_OPEN,
+            "open": mark,
             "name": run.name,
             "expires_at": moments.iso(run.expires_at),
             "requested_by": run.requested_by,
@@ -66,8 +81,14 @@ def run_item(run: Run) -> dict[str, Any]:
             "cost": costs.to_document(run.cost) if run.cost else None,
             "cost_of_file": costs.to_document(run.cost_of_file) if run.cost_of_file else None,
             "counted": run.counted or None,
+            "left_behind": left_documents(run.left_behind) or None,
         }
     )
+
+
+def left_documents(left: Iterable[LeftBehind]) -> list[dict[str, str]]:
+    """What a run has left behind, as its item keeps it."""
+    return [{"kind": one.kind.value, "name": one.name, "reason": one.reason} for one in left]
 
 
 def standing_values(standing: Standing) -> dict[str, Any]:
@@ -104,6 +125,9 @@ def run_of(item: Item) -> Run:
         cost=costs.from_document(values["cost"]) if "cost" in values else None,
         cost_of_file=costs.from_document(values["cost_of_file"]) if "cost_of_file" in values else None,
         counted=values.get("counted", ZERO),
+        left_behind=tuple(
+            LeftBehind(Kind(one["kind"]), one["name"], one["reason"]) for one in values.get("left_behind", ())
+        ),
     )
 
 

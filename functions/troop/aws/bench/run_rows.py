@@ -69,7 +69,10 @@ class RunRows:
         Raises:
             ConditionFailed: the condition does not hold; nothing is changed.
         """
-        named = {"ExpressionAttributeNames": names} if names else {}  # DynamoDB takes no empty map
+        # DynamoDB takes no empty map.
+        named: dict[str, Any] = {"ExpressionAttributeNames": names} if names else {}
+        if values:
+            named["ExpressionAttributeValues"] = typed(values)
         write(
             self.client.update_item,
             self.sleep,
@@ -77,7 +80,6 @@ class RunRows:
             Key=key(run, item),
             UpdateExpression=update,
             ConditionExpression=condition,
-            ExpressionAttributeValues=typed(values),
             **named,
         )
 

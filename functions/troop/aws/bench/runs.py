@@ -23,6 +23,7 @@ from troop.aws.bench.run_items import (
     TERMS,
     cell_item,
     key,
+    left_documents,
     run_item,
     run_of,
     terms_item,
@@ -38,10 +39,10 @@ from troop.bench.costs import Cost
 from troop.bench.limits import no_room
 from troop.bench.money import ZERO, rounded
 from troop.bench.problems import BadBenchmarkError
-from troop.bench.record import Cell, Run, RunStatus
+from troop.bench.record import Cell, LeftBehind, Run, RunStatus
 from troop.bench.spending import Terms
 from troop.errors import MissingRunError
-from troop.tables import BENCHMARK, RUN_OPEN, RUNS_BY_OPEN, RUNS_BY_TIME
+from troop.tables import BENCHMARK, RUN_LEFT, RUN_OPEN, RUNS_BY_OPEN, RUNS_BY_TIME
 
 
 class BadCursor(ValueError):
@@ -95,12 +96,19 @@ class RunTable:
 
     def open_runs(self) -> list[Run]:
         """The runs that have not ended, oldest first. The index lags a moment behind: read one before acting on it."""
+        return self._marked(RUN_OPEN)
+
+    def left_runs(self) -> list[Run]:
+        """The runs that have ended and left something behind, in no order. The index lags a moment behind, too."""
+        return self._marked(RUN_LEFT)
+
+    def _marked(self, mark: str) -> list[Run]:
         pages = self.client.get_paginator("query").paginate(
             TableName=self.table,
             IndexName=RUNS_BY_OPEN.name,
-            KeyConditionExpression="#open = :open",
+            KeyConditionExpression="#open = :mark",
             ExpressionAttributeNames={"#open": RUNS_BY_OPEN.partition},
-            ExpressionAttributeValues={":open": {"S": RUN_OPEN}},
+            ExpressionAttributeValues={":mark": {"S": mark}},
         )
         return [run_of(item) for page in pages for item in page["Items"]]
 
@@ -231,6 +239,34 @@ class RunTable:
         if found.ended_at is None:
             self._end(run, now)
         return self.get(run)
+
+    def leave_behind(self, run: Run, left: Sequence[LeftBehind]) -> Run:
+        """Writes down what carries a run's tags and stays, in the place of what was on record of it. Returns the run.
+
+        Args:
+            run: as it was read; one that has ended is found by :meth:`left_runs` from now on, or no more.
+
+        Raises:
+            MissingRunError: there is no such run.
+        """
+        if tuple(left) == run.left_behind:
+            return run
+        names = {"#item": "item", "#left": "left_behind"}
+        update = "SET #left = :left" if left else "REMOVE #left"
+        condition, values = "attribute_exists(#item)", dict[str, Any]()
+        if left:
+            values[":left"] = left_documents(left)
+        if run.ended_at is not None:
+            names["#open"] = RUNS_BY_OPEN.partition
+            if left:
+                update, values[":mark"] = f"{update}, #open = :mark", RUN_LEFT
+            else:
+                update += ", #open"
+        else:
+            condition += " AND attribute_not_exists(ended_at)"
+        with suppress(ConditionFailed):  # it has ended meanwhile, and its conclusion says what it has left
+            self.rows.update(run.run, RUN, update, condition, values, names)
+        return self.get(run.run)
 
     def _end(self, run: str, now: datetime) -> None:
         end = {

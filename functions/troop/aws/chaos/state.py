@@ -9,7 +9,7 @@ from typing import Any
 
 from troop.aws.dynamo import batch_get, plain, scan
 from troop.chaos.facts import Counts, GivenUp, Switch, UnitState
-from troop.state_keys import DAY, IN_FLIGHT, SWITCH, UNIT
+from troop.state_keys import DAY, IN_FLIGHT, REAPER_OFF, SWITCH, UNIT
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,11 @@ class StateTable:
 
     def switch_of(self, item: Mapping[str, Any]) -> Switch:
         """What the switch's item, in plain values, says; empty when nobody has set it."""
-        return Switch(halted=bool(item.get("halted", False)), leashed=bool(item.get("leashed", self.leashed)))
+        return Switch(
+            halted=bool(item.get("halted", False)),
+            leashed=bool(item.get("leashed", self.leashed)),
+            reaper_off=bool(item.get(REAPER_OFF, False)),
+        )
 
     def _get(self, key: str) -> dict[str, Any]:
         return plain(self.raw(key))

@@ -10,7 +10,6 @@ from datetime import datetime
 
 from troop.aws.bench.cell_store import CellStore, newest
 from troop.aws.bench.fleet_record import FleetRecord
-from troop.aws.bench.leftovers import Leftovers
 from troop.aws.bench.runs import RunTable
 from troop.aws.bench.standing_groups import StandingGroups
 from troop.bench import names, standing, teardown, verdicts
@@ -21,6 +20,7 @@ from troop.bench.standing import GroupSeen, Standing
 from troop.bench.verdicts import State
 from troop.errors import MissingRunError, RunClosedError
 from troop.flows.bench.launch import LONGEST
+from troop.flows.bench.stocktaking import Stocktaking
 
 CELL = names.cell_id(1)
 """The one that a fleet has."""
@@ -73,7 +73,7 @@ class FleetSteps:
     runs: RunTable
     record: FleetRecord
     view: FleetView
-    leftovers: Leftovers
+    stock: Stocktaking
     clock: Callable[[], datetime]
 
     def open(self, run: str, execution: str) -> None:
@@ -141,9 +141,11 @@ class FleetSteps:
         Raises:
             RunClosedError: the fleet was closed in the meantime; nothing is launched for it.
         """
-        seen = [one for one in self.leftovers.find(run, CELL) if one.kind in _COME_AND_GO]
-        recorded = [one for one in self.runs.resources.of(run) if one.kind in _COME_AND_GO]
-        new: list[Resource] = teardown.unrecorded(seen, recorded, now)
+        inventory, of_run = self.stock.of(run, CELL)
+        seen = [one for one in inventory.every if one.kind in _COME_AND_GO]
+        recorded = [one for one in of_run if one.kind in _COME_AND_GO]
+        ours = [one for one in inventory.ours if one.kind in _COME_AND_GO]
+        new: list[Resource] = teardown.unrecorded(ours, recorded, now)
         # What is wanted is read last: two looks may be under way at once, and the later word is to hold.
         resizes = standing.resizes(groups, standing_of(self.runs.get(run)).desired)
         if resizes or new:

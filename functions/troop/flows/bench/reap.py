@@ -12,17 +12,17 @@ from functools import partial
 from typing import Any
 
 from troop.aws.bench.executions import Executions
-from troop.aws.bench.leftovers import Leftovers, described
+from troop.aws.bench.leftovers import described
 from troop.aws.bench.runs import RunTable
 from troop.bench import reaping, teardown
 from troop.bench.money import ZERO
-from troop.bench.names import RUN
+from troop.bench.ownership import Inventory, left_behind
 from troop.bench.reaping import Start
 from troop.bench.record import Kind, Run, RunStatus
 from troop.bench.teardown import Seen
-from troop.errors import MissingRunError
-from troop.flows.bench.reckoning import count
+from troop.flows.bench.reckoning import Increment, count, count_ended, reckon
 from troop.flows.bench.reservations import mend_reservations
+from troop.flows.bench.stocktaking import Stocktaking
 from troop.flows.bench.teardown import remove_all
 from troop.metrics import OF_A_BENCHMARK, OF_A_FLEET
 
@@ -36,13 +36,19 @@ class Reaped:
     Attributes:
         started: names of the teardowns that were started.
         removed: what was left behind, in words; each was asked to go.
+        off: the reaper is switched off: nothing was started or removed.
+        withheld: what would have been started or removed, in words, if it were on.
+        left_behind: what carries the tags of runs and stays, in words, with the reason.
         failed: what could not be looked at or done; the rest was.
         runs_open, nodes_alive: how many there are, by kind; of a sweep alone.
-        cost: what open runs have cost since the sweep before, by currency.
+        cost: what open runs, and what stays of ended ones, have cost since the sweep before, by currency.
     """
 
     started: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
+    off: bool = False
+    withheld: list[str] = field(default_factory=list)
+    left_behind: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     runs_open: Counter[str] = field(default_factory=Counter)
     nodes_alive: Counter[str] = field(default_factory=Counter)
@@ -51,11 +57,16 @@ class Reaped:
 
 @dataclass(frozen=True)
 class Reaper:
-    """Looks after the runs of one deployment."""
+    """Looks after the runs of one deployment.
+
+    Attributes:
+        is_off: reads whether somebody has switched the reaper off. Then it only looks, and reports.
+    """
 
     runs: RunTable
-    leftovers: Leftovers
+    stock: Stocktaking
     executions: Executions
+    is_off: Callable[[], bool]
     clock: Callable[[], datetime]
 
     def hear(self, detail: Mapping[str, Any]) -> Reaped:
@@ -67,18 +78,23 @@ class Reaper:
         machine, name, status = detail["stateMachineArn"], detail["name"], detail["status"]
         start = None
         if machine in (self.executions.benchmark, self.executions.fleet):
-            start = reaping.heard_of_run(name, status, self._run(name))
+            start = reaping.heard_of_run(name, status, self.stock.run(name))
         elif machine == self.executions.teardown:
             work = _input(detail)
-            start = reaping.heard_of_teardown(name, work, status, self._run(str(work.get("run", ""))))
+            start = reaping.heard_of_teardown(name, work, status, self.stock.run(str(work.get("run", ""))))
         reaped = Reaped()
         if start:
+            reaped.off = self.is_off()
             self._start(start, reaped)
         return reaped
 
     def sweep(self) -> Reaped:
-        """Looks at everything: all runs that have not ended, and all that exists. What fails stops nothing else."""
-        reaped, now = Reaped(), self.clock()
+        """Looks at everything: all runs that have not ended, and all that exists. What fails stops nothing else.
+
+        Raises:
+            ClientError: whether it is switched off cannot be read; nothing was done.
+        """
+        reaped, now = Reaped(off=self.is_off()), self.clock()
         self._attempt(reaped, "the open runs", lambda: self._look_at_runs(now, reaped))
         self._attempt(reaped, "what is left", lambda: self._look_at_all(now, reaped))
         return reaped
@@ -92,21 +108,59 @@ class Reaper:
             self._attempt(reaped, run.run, partial(self._overdue, run.run, teardowns, now, reaped))
 
     def _look_at_all(self, now: datetime, reaped: Reaped) -> None:
-        seen = self.leftovers.find()
-        runs = {run: self._run(run) for run in sorted({one.run for one in seen})}
-        nodes = [one for one in seen if one.kind is Kind.INSTANCE and not one.going]
+        inventory, runs = self.stock.of_all()
+        nodes = [one for one in inventory.ours if one.kind is Kind.INSTANCE and not one.going]
         reaped.nodes_alive.update(_kind(runs[one.run]) for one in nodes)
         # What has been asked to go, though by whom does not matter, was not left behind.
-        stray = [one for one in reaping.strays(seen, runs, now) if not one.going]
+        stray = [one for one in reaping.strays(inventory.removable, runs, now) if not one.going]
         if stray:
-            self._remove(stray, seen, runs, now, reaped)
+            self._remove(stray, inventory, now, reaped)
         for open_run in self.runs.open_runs():
-            of_run = [one for one in seen if one.run == open_run.run]
+            of_run = [one for one in inventory.ours if one.run == open_run.run]
             self._attempt(reaped, open_run.run, partial(self._count_cost, open_run.run, of_run, now, reaped))
+        left = self._left(inventory, runs, now)
+        reaped.left_behind += [f"{one.kind.value} {one.id} of {one.run}: {why}" for one, why in left.items()]
+        self._attempt(reaped, "what stays", lambda: self._record_left(left, inventory, now, reaped))
         for run in runs.values():
             if run is not None and run.cells > 1 and run.closed_at is None and now < run.expires_at:
-                of_run = [one for one in seen if one.run == run.run]
+                of_run = [one for one in inventory.removable if one.run == run.run]
                 self._attempt(reaped, run.run, partial(self._left_cells, run.run, of_run, now, reaped))
+
+    def _left(self, inventory: Inventory, runs: Mapping[str, Run | None], now: datetime) -> dict[Seen, str]:
+        """What stays, with the reason: all of a run that has ended; of others what is protected and would be removed
+        otherwise, and what is not theirs and is old enough for its evidence to be visible.
+        """
+        due = set(reaping.strays(inventory.kept, runs, now)) | set(reaping.settled(inventory.unverified, now))
+
+        def is_over(run: Run | None) -> bool:
+            return run is not None and run.ended_at is not None
+
+        return {one: why for one, why in inventory.left.items() if one in due or is_over(runs[one.run])}
+
+    def _record_left(self, left: Mapping[Seen, str], inventory: Inventory, now: datetime, reaped: Reaped) -> None:
+        """Puts on record of each run what stays of it. A run that has ended goes on to cost what its own resources
+        cost; when one of these is gone, a teardown writes that down.
+        """
+        ended = {run.run for run in self.runs.left_runs()}
+        named = ended | {run.run for run in self.runs.open_runs() if run.left_behind} | {one.run for one in left}
+        for run in sorted(named):
+            its = {one: why for one, why in left.items() if one.run == run}
+            self._attempt(reaped, run, partial(self._record_left_of, run, its, inventory, now, reaped))
+
+    def _record_left_of(
+        self, run: str, left: Mapping[Seen, str], inventory: Inventory, now: datetime, reaped: Reaped
+    ) -> None:
+        record = self.stock.run(run)
+        if record is None:
+            return
+        if record.ended_at is not None:
+            resources = self.runs.resources.of(run)
+            reckon(self.runs, run, None, resources, now)
+            _add(count_ended(self.runs, self.runs.get(run)), reaped)
+            if teardown.vanished(resources, inventory.every, []):
+                self._start(Start(run, f"{run}-{now:%Y%m%dT%H%M}", RunStatus.FAILED, LEFT_BEHIND), reaped)
+                return
+        self.runs.leave_behind(record, left_behind(left))
 
     def _overdue(self, run: str, teardowns: list[str], now: datetime, reaped: Reaped) -> None:
         tearing_down = any(name.startswith(run) for name in teardowns)
@@ -118,11 +172,11 @@ class Reaper:
     def _count_cost(self, run: str, seen: list[Seen], now: datetime, reaped: Reaped) -> None:
         """Counts what an open run has cost by now, and stops one that has cost more than it may."""
         increment, reason = count(self.runs, run, seen, now)
-        if increment:
-            reaped.cost[increment.currency] = reaped.cost.get(increment.currency, ZERO) + increment.amount
+        _add(increment, reaped)
         record = self.runs.get(run)
         if reason and record.closed_at is None:
-            self.runs.close(run, RunStatus.FAILED, reason, now)
+            if not reaped.off:
+                self.runs.close(run, RunStatus.FAILED, reason, now)
             self._start(Start(run, f"{run}-{now:%Y%m%dT%H%M}", RunStatus.FAILED, reason, stop=True), reaped)
 
     def _left_cells(self, run: str, seen: list[Seen], now: datetime, reaped: Reaped) -> None:
@@ -131,49 +185,50 @@ class Reaper:
             name = f"{run}-{cell}-"
             if any(one.startswith(name) for one in self.executions.teardowns()):
                 continue
-            if self.executions.tear_down(f"{name}{now:%Y%m%dT%H%M}", {"run": run, "cell": cell}):
-                reaped.started.append(f"{name}{now:%Y%m%dT%H%M}")
+            self._tear_down(f"{name}{now:%Y%m%dT%H%M}", {"run": run, "cell": cell}, reaped)
 
     def _remove(
         self,
         stray: list[Seen],
-        seen: list[Seen],
-        runs: Mapping[str, Run | None],
+        inventory: Inventory,
         now: datetime,
         reaped: Reaped,
     ) -> None:
-        known = [one for one in stray if runs[one.run] is not None]
-        self._attempt(reaped, "the record", lambda: self.runs.resources.found(teardown.unrecorded(known, [], now), now))
+        if reaped.off:
+            reaped.withheld += described(stray, {})
+            return
+        self._attempt(reaped, "the record", lambda: self.runs.resources.found(teardown.unrecorded(stray, [], now), now))
         # What is going already still holds back what it works with; what is nobody's business here is not touched.
         runs_of_strays = {one.run for one in stray}
-        around = [one for one in seen if one.run in runs_of_strays and (one in stray or one.going)]
-        refused = remove_all(self.leftovers, around)
+        around = [one for one in inventory.removable if one.run in runs_of_strays and (one in stray or one.going)]
+        refused = remove_all(self.stock.leftovers, around)
         reaped.removed += described(stray, refused)
-        for run in sorted({one.run for one in known}):
+        for run in sorted(runs_of_strays):
             # It looks until all of it is gone, and says so in the record.
             start = Start(run, f"{run}-{now:%Y%m%dT%H%M}", RunStatus.FAILED, LEFT_BEHIND)
             self._attempt(reaped, run, partial(self._start, start, reaped))
 
     def _start(self, start: Start, reaped: Reaped) -> None:
-        if start.stop:
+        if start.stop and not reaped.off:
             self.executions.stop(self.runs.get(start.run), start.reason)
-        work = {"run": start.run, "status": start.status.value, "reason": start.reason}
-        if self.executions.tear_down(start.name, work):
-            reaped.started.append(start.name)
+        self._tear_down(start.name, {"run": start.run, "status": start.status.value, "reason": start.reason}, reaped)
 
-    def _run(self, run: str) -> Run | None:
-        if not RUN.fullmatch(run):
-            return None
-        try:
-            return self.runs.get(run)
-        except MissingRunError:
-            return None
+    def _tear_down(self, name: str, work: dict[str, str], reaped: Reaped) -> None:
+        if reaped.off:
+            reaped.withheld.append(f"the teardown {name}")
+        elif self.executions.tear_down(name, work):
+            reaped.started.append(name)
 
     def _attempt(self, reaped: Reaped, what: str, do: Callable[[], None]) -> None:
         try:
             do()
         except Exception as error:  # noqa: BLE001 - whatever it is, the others must be looked at
             reaped.failed.append(f"{what}: {type(error).__name__}: {error}")
+
+
+def _add(increment: Increment | None, reaped: Reaped) -> None:
+    if increment:
+        reaped.cost[increment.currency] = reaped.cost.get(increment.currency, ZERO) + increment.amount
 
 
 def _kind(run: Run | None) -> str:

@@ -10,9 +10,11 @@ from typing import Any
 from troop.aws.bench.leftovers import Leftovers, Refusals, described
 from troop.aws.bench.runs import RunTable
 from troop.bench import names, teardown
-from troop.bench.record import FINAL, CellStatus, Run, RunStatus
+from troop.bench.ownership import left_behind
+from troop.bench.record import FINAL, CellStatus, LeftBehind, Run, RunStatus
 from troop.bench.teardown import Look, Seen, TeardownIncompleteError, removable
 from troop.flows.bench.reckoning import Increment, count_ended, reckon
+from troop.flows.bench.stocktaking import Stocktaking
 
 _OF_RUN = {RunStatus.STOPPED: CellStatus.STOPPED}
 """What becomes of a cell that has come to no end of its own, by what becomes of the run; else it has FAILED."""
@@ -60,11 +62,13 @@ class Concluded:
         ended: the run, if it has ended by this; None when it had ended before.
         report: whether a report is to be made: of a benchmark's run, and not of a standing fleet.
         cost: what the metric has to count of the run's cost; None for nothing.
+        left_behind: what stays; of a cell, too.
     """
 
     ended: Run | None = None
     report: bool = False
     cost: Increment | None = None
+    left_behind: tuple[LeftBehind, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ class Teardown:
     """Tears down runs and cells of this deployment."""
 
     runs: RunTable
-    leftovers: Leftovers
+    stock: Stocktaking
     clock: Callable[[], datetime]
 
     def close(self, work: Work) -> None:
@@ -90,7 +94,8 @@ class Teardown:
             self.runs.cells.change(work.run, cell, phase=names.TEARDOWN, at=now)
 
     def remove(self, work: Work) -> Look:
-        """Asks all that is left to go, and keeps with the record what was seen and what is gone.
+        """Asks all that may go to go, and keeps with the record what was seen and what is gone. What is not the run's
+        own, or is protected, is not waited for.
 
         Raises:
             TeardownIncompleteError: it has taken too long.
@@ -99,30 +104,36 @@ class Teardown:
         # The launches come first: what one that has ended since has made is seen by the look that follows.
         now = self.clock()
         launching = teardown.current(self.runs.launches.of(work.run), work.cell, now)
-        seen = self.leftovers.find(work.run, work.cell)
-        recorded = [r for r in self.runs.resources.of(work.run) if work.cell in (None, r.cell)]
-        self.runs.resources.found(teardown.unrecorded(seen, recorded, now), now)
-        self.runs.resources.gone(teardown.vanished(recorded, seen, launching), now)
-        refused = remove_all(self.leftovers, seen)
-        remaining = described(seen, refused) + [f"the launch of cell {launch.cell}" for launch in launching]
+        inventory, of_run = self.stock.of(work.run, work.cell)
+        recorded = [r for r in of_run if work.cell in (None, r.cell)]
+        self.runs.resources.found(teardown.unrecorded(inventory.ours, recorded, now), now)
+        self.runs.resources.gone(teardown.vanished(recorded, inventory.every, launching), now)
+        refused = remove_all(self.stock.leftovers, inventory.removable)
+        remaining = described(inventory.removable, refused) + [
+            f"the launch of cell {launch.cell}" for launch in launching
+        ]
         return teardown.after(work.looks, work.quiet, remaining)
 
     def conclude(self, work: Work) -> Concluded:
-        """Nothing is left: says so of the cell, or of the run and all its cells.
+        """Nothing is left that may be removed: says so of the cell, or of the run and all its cells, and names what
+        stays.
 
         Raises:
-            TeardownIncompleteError: something on record is not known to be gone.
+            TeardownIncompleteError: something on record is not known to be gone, and has no reason to stay.
         """
         now = self.clock()
-        resources = self.runs.resources.of(work.run)
-        left = [r for r in resources if work.cell in (None, r.cell) and not r.gone_at]
-        if left:
-            words = ", ".join(f"{r.kind.value} {r.name}" for r in left[: teardown.NAMED])
+        inventory, resources = self.stock.of(work.run, work.cell)
+        stays = {one.key for one in inventory.left}
+        unsure = [
+            r for r in resources if work.cell in (None, r.cell) and not r.gone_at and teardown.key_of(r) not in stays
+        ]
+        if unsure:
+            words = ", ".join(f"{r.kind.value} {r.name}" for r in unsure[: teardown.NAMED])
             raise TeardownIncompleteError(f"not known to be gone: {words}; start the teardown of {work.run} again")
         if work.cell is not None:
             self.runs.cells.change(work.run, work.cell, phase=names.OVER, at=now)
             reckon(self.runs, work.run, work.cell, resources, now)
-            return Concluded()
+            return Concluded(left_behind=left_behind(inventory.left))
         run = self.runs.get(work.run)
         for cell in self.runs.cells.of(work.run):
             if cell.status not in FINAL:
@@ -134,7 +145,10 @@ class Teardown:
         reckon(self.runs, work.run, None, resources, now)
         ended = self.runs.conclude(work.run, now)
         cost = count_ended(self.runs, ended)
-        return Concluded(ended if run.ended_at is None else None, report=run.standing is None, cost=cost)
+        ended = self.runs.leave_behind(ended, left_behind(inventory.left))
+        return Concluded(
+            ended if run.ended_at is None else None, run.standing is None, cost, left_behind=ended.left_behind
+        )
 
 
 def remove_all(leftovers: Leftovers, seen: Iterable[Seen]) -> Refusals:

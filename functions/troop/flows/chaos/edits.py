@@ -83,7 +83,8 @@ class Editor:
         """Changes the switch.
 
         Args:
-            wanted: ``halted`` and ``leashed``, each only if it is to change, and ``reason``; None removes a reason.
+            wanted: ``halted``, ``leashed`` and ``reaper_off``, each only if it is to change, and ``reason``; None
+                removes a reason.
 
         Raises:
             ConflictError: others keep changing the switch.

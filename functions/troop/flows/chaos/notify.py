@@ -22,7 +22,7 @@ from troop.chaos.changes import Change, request_of
 from troop.chaos.events import Event, Status
 from troop.chaos.notifications import Notification, edited_by_hand, of_change, of_event
 from troop.chaos.slowness import LATEST, usual
-from troop.state_keys import SWITCH, UNIT
+from troop.state_keys import REAPER_OFF, SWITCH, UNIT
 
 
 class UnreadableRecord(Exception):
@@ -123,7 +123,7 @@ class Notifier:
 
     @property
     def _defaults(self) -> Mapping[str, bool]:
-        return {"halted": False, "leashed": self.leashed}
+        return {"halted": False, "leashed": self.leashed, REAPER_OFF: False}
 
 
 def _plain(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,352 @@
+"""Resources of other owners survive whatever their tags, and are reported; what is protected stays until released."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import chain, combinations
+from typing import Any
+
+import pytest
+from moto.backends import get_backend
+
+from tests.unit.teardown.tables import NOON, OTHER, RUN
+from tests.unit.teardown.test_costs import launched, nodes
+from tests.unit.teardown.test_teardown import all_gone
+from tests.unit.teardown.world import PROFILE, World, tagged
+from troop import moments
+from troop.bench import names
+from troop.bench.ownership import PROTECTED
+from troop.bench.record import Kind, Resource, RunStatus
+from troop.flows.bench.reap import Reaped
+from troop.tags import FLEET_TAG, PROTECTED_TAG
+from troop.wiring import bench
+
+FLEET = names.fleet_name(RUN, "c001", "drivers")
+OURS = names.tags("Troop", RUN, "c001", moments.iso(NOON)) | {FLEET_TAG: "drivers"}
+"""All tags by which Troop knows something."""
+
+
+def subsets(tags: dict[str, str]) -> Iterator[dict[str, str]]:
+    keys = sorted(tags)
+    for some in chain.from_iterable(combinations(keys, size) for size in range(len(keys) + 1)):
+        yield {key: tags[key] for key in some}
+
+
+def every_tagging() -> Iterator[dict[str, str]]:
+    for tags in subsets(OURS):
+        yield tags
+        yield tags | {PROTECTED_TAG: "yes"}
+
+
+def make(world: World, kind: Kind, number: int, tags: dict[str, str], foreign: dict[str, str]) -> str:
+    """A resource of another owner, with what it needs; its name or id."""
+    name = f"payments-{number}"
+    if kind is Kind.SECURITY_GROUP:
+        return world.security_group(name, tags)
+    if kind is Kind.LAUNCH_TEMPLATE:
+        world.template(name, foreign["security group"], tags, profile="")
+        return name
+    if kind is Kind.AUTO_SCALING_GROUP:
+        world.group(name, tags, count=1, template="theirs")
+        return name
+    if kind is Kind.VOLUME:
+        return world.volume(tags)
+    started = world.ec2.run_instances(
+        LaunchTemplate={"LaunchTemplateName": "theirs"},
+        MinCount=1,
+        MaxCount=1,
+        SubnetId=world.subnet,
+        TagSpecifications=tagged("instance", tags),
+    )
+    return str(started["Instances"][0]["InstanceId"])
+
+
+@pytest.fixture(params=["unknown", "open", "closed", "ended"])
+def run(world: World, request: pytest.FixtureRequest) -> str:
+    """The run that the tags name, by what is on record of it."""
+    if request.param == "unknown":
+        return str(request.param)
+    world.admit()
+    if request.param == "open":
+        world.start_workflow()
+    if request.param == "closed":
+        world.runs.close(RUN, RunStatus.STOPPED, None, NOON)
+    if request.param == "ended":
+        world.tear_down()
+    return str(request.param)
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("profile", ["", "arn:aws:iam::123456789012:instance-profile/payments"])
+def test_no_combination_of_tags_removes_another_owner_s(world: World, run: str, kind: Kind, profile: str) -> None:
+    if profile and kind is not Kind.INSTANCE:
+        pytest.skip("only an instance has one")
+    foreign = {"security group": world.security_group("theirs", {})}
+    world.template("theirs", foreign["security group"], {}, profile)
+    for number, tags in enumerate(every_tagging()):
+        make(world, kind, number, tags, foreign)
+    theirs = world.existing()
+    assert len(theirs) >= 2 * 2 ** len(OURS)
+    for hours in (1, 3, 3):
+        world.forward(hours=hours)
+        reaped = bench.reaper().sweep()
+        assert reaped.removed == []
+        assert reaped.left_behind, "those with both of our tags"
+        if run != "unknown":
+            assert world.tear_down() <= 4, "they do not hold it up"
+            assert world.runs.get(RUN).ended_at
+    assert world.existing() == theirs
+    if run != "unknown":
+        named = {one.name for one in world.runs.get(RUN).left_behind}
+        assert named, "the run's status names them"
+        tagged_ours = 2 * 2 ** (len(OURS) - 2) * (2 if kind is Kind.AUTO_SCALING_GROUP else 1)
+        assert len(reaped.left_behind) == len(named) == tagged_ours, "each with both tags, and a group's instance"
+
+
+def test_a_stranger_that_is_attached_to_a_node_or_stands_in_its_group_s_name_stays(world: World) -> None:
+    """Attached by hand: EC2 does not delete it with the node, so the run has not created it."""
+    world.admit()
+    world.launch_by_the_rules()
+    attached = world.volume(OURS)
+    world.ec2.attach_volume(Device="/dev/sdf", InstanceId=world.members(FLEET)[0], VolumeId=attached)
+    world.tear_down()
+    assert [one for one in world.existing() if one[0] != "volume"] == []
+    assert ("volume", attached) in world.existing()
+    assert [one.name for one in world.runs.get(RUN).left_behind] == [attached]
+
+
+def test_a_detached_node_is_removed(world: World) -> None:
+    """Auto Scaling takes its tag away; EC2's own of the launch template stays, and the record knows it afterwards."""
+    world.admit()
+    world.launch_by_the_rules()
+    nodes = world.members(FLEET)
+    world.autoscaling.detach_instances(
+        AutoScalingGroupName=FLEET, InstanceIds=nodes, ShouldDecrementDesiredCapacity=True
+    )
+    world.ec2.delete_tags(Resources=nodes, Tags=[{"Key": "aws:autoscaling:groupName"}])
+    world.tear_down()
+    all_gone(world)
+
+
+def test_a_node_that_has_lost_its_profile_is_named_and_stays_on_record(world: World) -> None:
+    world.admit()
+    world.launch_by_the_rules()
+    (node, _) = world.members(FLEET)
+    world.runs.resources.found([Resource(RUN, "c001", Kind.INSTANCE, node, NOON)], NOON)
+    world.autoscaling.detach_instances(
+        AutoScalingGroupName=FLEET, InstanceIds=[node], ShouldDecrementDesiredCapacity=True
+    )
+    _profile(node, None)
+    world.tear_down()
+    record = world.runs.get(RUN)
+    assert record.ended_at
+    assert ("instance", node) in world.existing()
+    assert "profile" in {one.name: one.reason for one in record.left_behind}[node]
+    _profile(node, PROFILE)
+    world.forward(minutes=16)
+    bench.reaper().sweep()
+    world.tear_down()
+    all_gone(world)
+    assert world.runs.get(RUN).left_behind == ()
+
+
+def _profile(instance: str, arn: str | None) -> None:
+    """moto does not show what was associated later."""
+    backend = get_backend("ec2")["123456789012"]["eu-central-1"]
+    backend.get_instance(instance).iam_instance_profile = arn and {"Arn": arn, "Id": "AIPA1"}
+
+
+# What is protected
+
+
+def protect(world: World, kind: str, name: str) -> None:
+    if kind == "group":
+        tag = {"Key": PROTECTED_TAG, "Value": "", "ResourceId": name, "ResourceType": "auto-scaling-group"}
+        world.autoscaling.create_or_update_tags(Tags=[tag | {"PropagateAtLaunch": False}])
+    else:
+        world.ec2.create_tags(Resources=[name], Tags=[{"Key": PROTECTED_TAG, "Value": ""}])
+
+
+def release(world: World, kind: str, name: str) -> None:
+    if kind == "group":
+        tag = {"Key": PROTECTED_TAG, "ResourceId": name, "ResourceType": "auto-scaling-group"}
+        world.autoscaling.delete_tags(Tags=[tag])
+    else:
+        world.ec2.delete_tags(Resources=[name], Tags=[{"Key": PROTECTED_TAG}])
+
+
+@pytest.mark.parametrize("kind", ["group", "instance", "volume", "template", "security group"])
+def test_what_is_protected_stays_until_it_is_released(
+    world: World, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.look_alikes()
+    world.admit()
+    world.launch_by_the_rules()
+    volume = world.volume_of_a_node(world.members(FLEET)[0], OURS)
+    template = world.ec2.describe_launch_templates(LaunchTemplateNames=[FLEET])["LaunchTemplates"][0]
+    ids = {
+        "group": FLEET,
+        "instance": world.members(FLEET)[0],
+        "volume": volume,
+        "template": template["LaunchTemplateId"],
+        "security group": next(i for k, i in world.left() if k == "security group"),
+    }
+    protect(world, kind, ids[kind])
+    shown = FLEET if kind == "template" else ids[kind]
+    takes_all = kind in ("group", "instance", "volume")
+    before = world.left()
+
+    assert world.tear_down(status="SUCCEEDED") <= 5, "it is not waited for"
+    record = world.runs.get(RUN)
+    assert (record.status, bool(record.ended_at)) == (RunStatus.SUCCEEDED, True)
+    assert world.left() == (before if takes_all else [(kind, shown)])
+    named = {"template": FLEET, "security group": names.security_group_name(RUN, "c001")}.get(kind, ids[kind])
+    reasons = {one.name: one.reason for one in record.left_behind if one.reason == PROTECTED}
+    assert reasons == {named: PROTECTED}
+    world.tear_down()
+    capsys.readouterr()
+    for _ in range(3):
+        world.forward(minutes=15)
+        assert world.reap() == {"started": [], "removed": []}
+    assert _metric(capsys, "LeftBehind") == [len(record.left_behind)] * 3
+    assert world.runs.get(RUN).left_behind == record.left_behind
+
+    release(world, kind, ids[kind])
+    world.forward(minutes=15)
+    reaped = world.reap()
+    assert reaped["removed"]
+    world.tear_down(**world.teardowns()[reaped["started"][0]])
+    all_gone(world)
+    assert world.runs.get(RUN).left_behind == ()
+    assert _metric(capsys, "LeftBehind") == [], "its alarm ends by that"
+    world.forward(minutes=15)
+    assert world.reap() == {"started": [], "removed": []}
+
+
+def test_what_its_owner_removes_is_written_down(world: World) -> None:
+    world.admit()
+    world.launch_by_the_rules()
+    protect(world, "group", FLEET)
+    world.tear_down()
+    world.autoscaling.delete_auto_scaling_group(AutoScalingGroupName=FLEET, ForceDelete=True)
+    protect_none = [i for k, i in world.existing() if k in ("template", "security group")]
+    assert protect_none, "they had to stay with it"
+    world.forward(minutes=16)
+    started = world.reap()["started"]
+    world.tear_down(**world.teardowns()[started[0]])
+    all_gone(world)
+
+
+def test_a_volume_that_its_owner_removes_is_written_down(world: World) -> None:
+    world.admit()
+    world.launch_by_the_rules()
+    volume = world.volume(OURS)
+    world.runs.resources.found([Resource(RUN, "c001", Kind.VOLUME, volume, NOON)], NOON)
+    protect(world, "volume", volume)
+    world.tear_down()
+    assert [one.name for one in world.runs.get(RUN).left_behind] == [volume]
+    world.ec2.delete_volume(VolumeId=volume)
+    world.forward(minutes=16)
+    (name,) = world.reap()["started"]
+    world.tear_down(**world.teardowns()[name])
+    all_gone(world)
+    world.states.stop_execution(executionArn=f"arn:aws:states:eu-central-1:123456789012:execution:teardown:{name}")
+    world.forward(minutes=15)
+    assert world.reap()["started"] == []
+
+
+def test_an_open_run_s_strangers_are_on_its_record_while_they_are_there(world: World) -> None:
+    world.admit()
+    world.start_workflow()
+    volume = world.volume(OURS)
+    world.forward(minutes=20)
+    bench.reaper().sweep()
+    assert [one.name for one in world.runs.get(RUN).left_behind] == [volume]
+    assert RUN in [one.run for one in world.runs.open_runs()]
+    world.ec2.delete_tags(Resources=[volume], Tags=[{"Key": "troop:run"}])
+    bench.reaper().sweep()
+    assert world.runs.get(RUN).left_behind == ()
+
+
+# The reaper's switch
+
+
+def test_while_it_is_off_the_reaper_only_reports(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.admit()
+    world.launch_by_the_rules()
+    execution = world.start_workflow()
+    world.admit(OTHER)
+    world.tear_down(OTHER)
+    world.launch(OTHER)
+    world.volume(OURS)
+    before = world.existing()
+    world.forward(hours=3)
+    world.switch_reaper(off=True)
+    capsys.readouterr()
+    reaped: Reaped = bench.reaper().sweep()
+    assert (reaped.started, reaped.removed, reaped.off) == ([], [], True)
+    assert any(one.startswith(f"the teardown {RUN}") for one in reaped.withheld)
+    assert any("auto-scaling-group" in one for one in reaped.withheld)
+    assert len(reaped.left_behind) == 1, "it still reports"
+    heard = {
+        "source": "aws.states",
+        "id": "1",
+        "detail": {
+            "stateMachineArn": "arn:aws:states:eu-central-1:123456789012:stateMachine:benchmark",
+            "name": RUN,
+            "status": "FAILED",
+        },
+    }
+    assert world.reap(heard) == world.reap() == {"started": [], "removed": []}
+    assert world.existing() == before
+    assert world.teardowns() == {}
+    assert world.states.describe_execution(executionArn=execution)["status"] == "RUNNING"
+    assert _metric(capsys, "ReaperOff") == [1]
+    assert world.runs.get(RUN).closed_at is None
+    world.tear_down(RUN, status="SUCCEEDED")
+    assert world.runs.get(RUN).ended_at, "a run that ends removes its own"
+    assert len(world.existing()) < len(before)
+    world.switch_reaper(off=False)
+    assert bench.reaper().sweep().removed
+    world.reap()
+    assert _metric(capsys, "ReaperOff") == []
+
+
+def test_a_reaper_that_cannot_read_its_switch_does_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.admit()
+    world.launch_by_the_rules()
+    world.forward(hours=3)
+    before = world.existing()
+    monkeypatch.setenv("TROOP_STATE_TABLE", "gone")
+    bench.reaper.cache_clear()
+    with pytest.raises(world.runs.client.exceptions.ResourceNotFoundException):
+        world.reap()
+    assert world.existing() == before
+    assert world.teardowns() == {}
+
+
+def test_the_cost_of_what_is_left_behind_goes_on(world: World) -> None:
+    launched(world, "c001")
+    fleet = names.fleet_name(RUN, "c001", "drivers")
+    world.now = NOON + timedelta(minutes=1)
+    protect(world, "group", fleet)
+    world.tear_down(RUN)
+    first: Any = nodes(world, "c001")
+    world.forward(hours=5)
+    world.reap()
+    assert nodes(world, "c001") > first
+    release(world, "group", fleet)
+    world.forward(minutes=15)
+    (name, *_) = world.reap()["started"]
+    world.tear_down(**world.teardowns()[name])
+    last = nodes(world, "c001")
+    world.forward(hours=5)
+    world.reap()
+    assert nodes(world, "c001") == last
+
+
+def _metric(capsys: pytest.CaptureFixture[str], name: str) -> list[float]:
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"_aws"' in line]
+    return [line[name][0] for line in lines if name in line]

@@ -48,9 +48,12 @@ def cell_store() -> CellStore:
     return CellStore(many_client("s3"), variable(Variable.RESULTS_BUCKET))
 
 
+def leftovers() -> Leftovers:
+    return Leftovers(client("ec2"), client("autoscaling"), settings().deployment)
+
+
 def stock() -> Stocktaking:
-    leftovers = Leftovers(client("ec2"), client("autoscaling"), settings().deployment)
-    return Stocktaking(runs(), leftovers, Site(variable(Variable.NETWORK_VPC), variable(Variable.NODE_PROFILE)))
+    return Stocktaking(runs(), leftovers(), Site(variable(Variable.NETWORK_VPC), variable(Variable.NODE_PROFILE)))
 
 
 def fleet_record() -> FleetRecord:

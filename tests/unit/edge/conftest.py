@@ -23,6 +23,7 @@ from tests.unit.edge.benches import Bench, deploy_benchmarks
 from tests.unit.edge.deployed import Deployed, deploy
 from tests.unit.edge.dimensions import right_dimensions
 from tests.unit.edge.market import Market
+from tests.unit.profiles import give_profiles
 from tests.unit.wired import forget
 from troop.wiring import environment
 
@@ -73,6 +74,11 @@ def settings(request: pytest.FixtureRequest) -> dict[str, Any]:
 def market() -> Market:
     """What the account is told of prices and quotas."""
     return Market()
+
+
+@pytest.fixture(autouse=True)
+def _templates_give_their_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    give_profiles(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

@@ -6,16 +6,15 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from moto import mock_aws
-from moto.ec2.models.instances import InstanceBackend
 
 from local.account.patches import moto_lookups, moto_speed, moto_templates
 from tests.tables import create_table
 from tests.unit.edge.account import SETTINGS
 from tests.unit.edge.dimensions import right_dimensions
+from tests.unit.profiles import give_profiles
 from tests.unit.teardown.world import ENVIRONMENT, World, set_up
 from troop.aws.bench.runs import RunTable
 from troop.aws.clients import client
@@ -29,18 +28,7 @@ moto_templates.apply()
 
 @pytest.fixture(autouse=True)
 def _templates_give_their_profile(monkeypatch: pytest.MonkeyPatch) -> None:
-    """moto ignores the instance profile of a launch template."""
-    original = InstanceBackend.run_instances
-
-    def run_instances(self: Any, *args: Any, **given: Any) -> Any:
-        reservation = original(self, *args, **given)
-        if template := given.get("launch_template"):
-            profile = self._get_template_from_args(template).data.get("IamInstanceProfile")
-            for instance in reservation.instances:
-                instance.iam_instance_profile = profile and profile | {"Id": "AIPA1"}
-        return reservation
-
-    monkeypatch.setattr(InstanceBackend, "run_instances", run_instances)
+    give_profiles(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

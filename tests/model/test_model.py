@@ -28,8 +28,8 @@ def test_no_history_breaks_a_rule(part: int) -> None:
     for seed in range(part, HISTORIES, PARTS):
         told += run(seed).seen
     # What histories are made of: a model in which nothing happens would prove nothing.
-    often = ("CLAIMED", "TERMINATED", "RECOVERED", "LEASHED")
-    often += ("terminated by crash", "terminated by drain", "terminated by shutdown")
+    methods = ("crash", "drain", "shutdown")
+    often = ("CLAIMED", "TERMINATED", "RECOVERED", "LEASHED", *(f"terminated by {method}" for method in methods))
     sometimes = ("UNRECOVERED", "ABANDONED", "GROUP_DELETED", "refused: switched", "refused: stale", "already-today")
     assert all(told[what] >= 50 for what in often), told
     assert all(told[what] for what in sometimes), told

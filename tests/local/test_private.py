@@ -7,8 +7,10 @@ import json
 import os
 import ssl
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +195,21 @@ def test_roots_presigned_addresses_work_as_they_were_signed(account: LocalAccoun
     assert ask(account, url)[:2] == (200, b"one")
     status, text, _ = ask(account, url.replace("/one?", "/two?"))
     assert (status, b"SignatureDoesNotMatch" in text) == (403, True)
+
+
+def test_a_forged_presigned_address_opens_no_route_that_ministack_leaves_open(account: LocalAccount) -> None:
+    now = datetime.now(UTC)
+    query = {
+        "X-Amz-Algorithm": "AWS4-HMAC-SHA256",
+        "X-Amz-Credential": f"test/{now:%Y%m%d}/us-east-1/s3/aws4_request",
+        "X-Amz-Date": f"{now:%Y%m%dT%H%M%SZ}",
+        "X-Amz-Expires": "60",
+        "X-Amz-SignedHeaders": "host",
+        "X-Amz-Signature": "0" * 64,
+    }
+    url = f"{account.exports['AWS_ENDPOINT_URL']}/oauth2/userInfo?{urllib.parse.urlencode(query)}"
+    status, text, _ = ask(account, url)
+    assert (status, b"InvalidAccessKeyId" in text) == (403, True)
 
 
 @pytest.mark.parametrize(

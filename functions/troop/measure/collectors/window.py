@@ -12,6 +12,9 @@ from troop.measure.collectors.common import a_name
 from troop.measure.operations import LONGEST_SECONDS, MOST_NAMES, OTHER, Operation, Operations, PerSecond
 from troop.measure.windows import Windows, step_for
 
+_MOST_LABELS = 10_000
+"""Whose operations are remembered; a label may be the address of a single request."""
+
 
 @dataclass(frozen=True)
 class Window:
@@ -81,6 +84,7 @@ class Counted:
     def __post_init__(self) -> None:
         window = self.window
         self._begin, self._start, self._end, self._first = window.begin, window.start, window.end, window.first
+        self._by_label: dict[str, Operation] = {}
 
     def ok(self, name: str, ended: float, microseconds: int, moved: int = 0) -> None:
         """One has succeeded: it ended then, and took so long.
@@ -91,7 +95,7 @@ class Counted:
         if not self._begin <= ended < self._end:
             self.outside += 1
             return
-        operation = self.operations.get(name) or self._operation(name)
+        operation = self._by_label.get(name) or self._operation(name)
         if operation.over_time is not None:
             operation.over_time.record(ended, microseconds)
         operation.per_second.count[int(ended) - self._first] += 1
@@ -106,7 +110,7 @@ class Counted:
         if not self._begin <= ended < self._end:
             self.outside += 1
             return
-        operation = self._operation(name)
+        operation = self._by_label.get(name) or self._operation(name)
         operation.per_second.errors[int(ended) - self._first] += 1
         if ended < self._start:
             self.outside += 1
@@ -116,11 +120,14 @@ class Counted:
             kind = OTHER
         operation.errors[kind] = operation.errors.get(kind, 0) + 1
 
-    def _operation(self, name: str) -> Operation:
-        found = self.operations.get(name)
+    def _operation(self, label: str) -> Operation:
+        """Finds or makes the operation of a label, and remembers it, for a name takes as long to make as to count."""
+        found = self.operations.get(label)
         if found is None:
-            name = a_name(name)
+            name = a_name(label)
             if name not in self.operations and len(self.operations) >= MOST_NAMES - 1:
                 name = OTHER
             found = self.operations.setdefault(name, self.window.empty())
+        if len(self._by_label) < _MOST_LABELS:
+            self._by_label[label] = found
         return found

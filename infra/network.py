@@ -67,14 +67,10 @@ class Network(Construct):
 
 
 def _zones(zones: int | tuple[str, ...]) -> list[str]:
-    """Gives a zone for each subnet, in their order.
+    """A zone for each subnet, in their order.
 
-    `make deploy` gives names. Without them CloudFormation takes the first zones of whichever account and region it
-    deploys into, for synth looks nothing up. Where there are too few, it begins again with the first: two subnets share
-    a zone then, and the template can be deployed all the same. CloudFormation chooses again at every update; it refuses
-    one that would move a subnet.
+    `make deploy` gives names. Without them CloudFormation takes the first ones of whichever account and region it is
+    deployed into, for synth looks nothing up. It does so anew at every update: where its answer has changed in between,
+    a subnet would have to move to another zone with its addresses, and every update is refused.
     """
-    if not isinstance(zones, int):
-        return list(zones)
-    once = cdk.Fn.join(",", cdk.Fn.get_azs())
-    return [cdk.Fn.select(zone, cdk.Fn.split(",", cdk.Fn.join(",", [once] * (zone + 1)))) for zone in range(zones)]
+    return [cdk.Fn.select(zone, cdk.Fn.get_azs()) for zone in range(zones)] if isinstance(zones, int) else list(zones)

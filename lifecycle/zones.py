@@ -50,9 +50,6 @@ def choose_zones(
                 f"{', '.join(unknown)} is not: it has {', '.join(has)}",
             )
         return tuple(wanted)
-    zones = [there[place] for place in sorted(there)]
-    # A plain `cdk deploy` puts two subnets into one zone where there are too few: the second one is of no use.
-    wanted = min([wanted, *(place for at, place in enumerate(sorted(there)) if zones[at] in zones[:at])])
     further = iter([zone for zone in has if zone not in there.values()])
     chosen = (there.get(place) or next(further, "") for place in range(wanted))
     found = tuple(zone for zone in chosen if zone)

@@ -35,13 +35,6 @@ def test_a_subnet_that_is_gone_leaves_the_others_where_they_are() -> None:
     assert choose_zones(3, {0: ZONES[0], 2: ZONES[1]}, ZONES[:3], "eu-west-1") == (ZONES[0], ZONES[2], ZONES[1])
 
 
-def test_of_two_subnets_in_one_zone_the_second_goes() -> None:
-    """A plain `cdk deploy` makes them where the region has fewer zones than wanted; neither can move."""
-    a, b, c = ZONES[:3]
-    assert choose_zones(3, {0: a, 1: b, 2: a}, [a, b], "eu-west-1") == (a, b)
-    assert choose_zones(4, {0: a, 1: b, 2: a, 3: b}, [a, b, c], "eu-west-1") == (a, b)
-
-
 def test_only_zones_that_take_subnets_count_and_first_those_that_have_one(monkeypatch: pytest.MonkeyPatch) -> None:
     def zone(name: str, **other: str) -> dict[str, str]:
         return {"ZoneName": name, "State": "available", "OptInStatus": "opt-in-not-required"} | other

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Callable
 
 from agent.clock import ClockWatch
+from agent.errors import UNREADABLE
 from agent.log import say
 from agent.store import Store
 from agent.web import ERRORS, Answer, Web
@@ -115,7 +116,7 @@ def read(body: bytes | None) -> Release | str:
         if document["format"] != FORMAT or document["state"] not in (HOLD, RELEASE, END):
             raise ValueError(f"format {document['format']!r}, state {document['state']!r}")
         return _release(document) if document["state"] == RELEASE else str(document["state"])
-    except (ValueError, TypeError, KeyError) as error:
+    except UNREADABLE as error:
         say(f"a barrier that cannot be read: {error!r}")
         return HOLD
 

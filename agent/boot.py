@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.errors import AgentError
+from agent.errors import UNREADABLE, AgentError
 
 FORMAT = "troop.boot/1"
 _TEXTS = ("bucket", "region", "run", "cell", "role", "agent_sha256")
@@ -42,5 +42,5 @@ def read(path: Path) -> Boot:
             raise ValueError(f"its format is {document['format']!r}: must be {FORMAT}")
         bucket, region, run, cell, role, sha256 = (str(document[name]) for name in _TEXTS)
         return Boot(bucket, region, run, cell, role, sha256, float(document["expires_at"]))
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, *UNREADABLE) as error:
         raise AgentError(f"{path} cannot be read: {error!r}") from None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from agent.errors import AgentError
+from agent.errors import UNREADABLE, AgentError
 
 FORMAT = "troop.benchmark/1"
 
@@ -63,7 +63,7 @@ def read(path: Path, role: str) -> Definition:
             files=tuple(_inside(name) for name in document.get("files") or ()),
             artifacts={_inside(one["name"]): str(one["sha256"]) for one in document.get("artifacts") or ()},
         )
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, *UNREADABLE) as error:
         raise AgentError(f"the benchmark's definition cannot be read: {error!r}") from None
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+"""What reading a document raises that is damaged or of another kind, whichever way it is wrong."""
+
 
 class AgentError(Exception):
     """A node cannot go on; the message says why, as a sentence."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from agent.errors import AgentError
+from agent.errors import UNREADABLE, AgentError
 
 FORMAT = "troop.roster/1"
 
@@ -20,7 +20,7 @@ def rank_in(body: bytes, node: str) -> int:
         if document["format"] != FORMAT:
             raise ValueError(f"its format is {document['format']!r}: must be {FORMAT}")
         ranks = {str(entry["id"]): int(entry["rank"]) for entry in document["nodes"]}
-    except (ValueError, TypeError, KeyError) as error:
+    except UNREADABLE as error:
         raise AgentError(f"the roster cannot be read: {error!r}") from None
     if node not in ranks:
         raise AgentError(f"{node} is not on the roster")

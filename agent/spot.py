@@ -137,6 +137,6 @@ def _parsed(text: str) -> dict[str, Any]:
     """What the service says; {} for what cannot be read, which is as good a notice as any."""
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from agent.collect import MOST_FILES
 from troop.measure.operations import OperationsError
 from troop.measure.summary import Samples, SummaryError, parse_samples
 from troop.measure.told_samples import FORMAT, over
@@ -18,7 +19,10 @@ def samples_with(results: Path, sampled: Samples | None, problems: list[str]) ->
     Args:
         problems: gets a sentence for each file that cannot be read; all others are taken.
     """
-    for path in sorted(results.glob("samples-*.json")):
+    files = sorted(results.glob("samples-*.json"))
+    if len(files) > MOST_FILES:
+        problems.append(f"the script left {len(files)} files of samples: {MOST_FILES} are read")
+    for path in files[:MOST_FILES]:
         try:
             if path.stat().st_size > LARGEST:
                 raise ValueError(f"is larger than {LARGEST} bytes")
@@ -26,7 +30,7 @@ def samples_with(results: Path, sampled: Samples | None, problems: list[str]) ->
             if not isinstance(document, dict) or document.get("format") != FORMAT:
                 raise ValueError(f"must have format {FORMAT}")
             told = parse_samples(document.get("samples"))
-        except (OSError, ValueError, OperationsError, SummaryError) as error:
+        except (OSError, ValueError, RecursionError, OperationsError, SummaryError) as error:
             problems.append(f"{path.name} of the script's results cannot be read: {error}")
             continue
         if sampled is not None and told is not None:

@@ -36,6 +36,8 @@ SLACK = 2.0
 """Seconds of load beyond the measured time."""
 LATER_MS = 3000
 """How much longer than a server's own time-out a driver waits for its answer."""
+MOST_PROBLEMS = 5
+"""Damaged lines of a log that a message names one by one."""
 A_THREAD = 64
 """Writes under way that one thread of latte looks after."""
 
@@ -57,12 +59,20 @@ def main() -> None:
             subprocess.run([str(phase.artifacts / "latte"), "hdr", f"{phase.name}.json"], stdout=file, check=True)
     problems: list[str] = []
     intervals = list(hdr_log.chosen([log], TAGS[phase.parameters["driver"]], problems))
-    if problems:
-        sys.exit("; ".join(problems))
+    if not intervals:
+        sys.exit(damage(problems))
     failures = failed(phase, intervals, output)
     keep_totals(phase, sum(one.count for one in intervals), sum(failures))
     if phase.measured_seconds:
         record(phase, intervals, failures)
+    if problems:  # what is whole counts, but a node that lacks something has not succeeded
+        sys.exit(damage(problems))
+
+
+def damage(problems: Sequence[str]) -> str:
+    """Says what of a log cannot be read."""
+    more = len(problems) - MOST_PROBLEMS
+    return "; ".join(problems[:MOST_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
 
 
 def schema_line(phase: Phase) -> list[str]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import base64
-import binascii
 import itertools
 import math
 import os
@@ -127,7 +126,12 @@ def _interval(line: str, start_time: float, base_time: float) -> Interval:
         start += base_time
     elif start < start_time - _LONG_AGO:
         start += start_time
-    return Interval(tag, start, seconds, tuple(decode(columns[3])))
+    if not math.isfinite(start):
+        raise HdrLogError("its start, counted from the log's own, is no number")
+    interval = Interval(tag or None, start, seconds, tuple(decode(columns[3])))
+    if interval.count > HIGHEST:
+        raise HdrLogError("its histogram has more than 2^53 values")
+    return interval
 
 
 def decode(text: str) -> Iterator[Bucket]:
@@ -138,6 +142,9 @@ def decode(text: str) -> Iterator[Bucket]:
     """
     try:
         packed = base64.b64decode(text, validate=True)
+    except ValueError as error:  # binascii.Error is one; text that is not ASCII raises a plain ValueError
+        raise HdrLogError(f"its histogram is damaged: {error}") from None
+    try:
         cookie, length = struct.unpack_from(">ii", packed)
         if cookie & ~0xF0 != _COMPRESSED & ~0xF0 or length != len(packed) - 8:
             raise HdrLogError("its histogram is none that is deflated in HdrHistogram's encoding V2, or not whole")
@@ -146,7 +153,7 @@ def decode(text: str) -> Iterator[Bucket]:
         if not inflater.eof:
             raise HdrLogError("its histogram is not whole, or too large")
         cookie, length, offset, digits, lowest, highest, ratio = _HEADER.unpack_from(body)
-    except (binascii.Error, zlib.error, struct.error) as error:
+    except (zlib.error, struct.error) as error:
         raise HdrLogError(f"its histogram is damaged: {error}") from None
     if cookie & ~0xF0 != _PLAIN & ~0xF0 or length != len(body) - _HEADER.size:
         raise HdrLogError("its histogram is none in HdrHistogram's encoding V2, or not whole")
@@ -285,7 +292,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python3 -m troop.measure.hdr_log", description="Logs, for the agent.")
     parser.add_argument("logs", nargs="+", help="HdrHistogram interval logs of this node")
     parser.add_argument("--operation", required=True, help="what to call it")
-    parser.add_argument("--tag", help="of which intervals; must be told where a log has several")
+    parser.add_argument(
+        "--tag", help="of which intervals; required where a log has several; '' for those without a tag"
+    )
     given = parser.parse_args(arguments)
     if not NAME.fullmatch(given.operation):
         parser.error(f"--operation is {given.operation!r}: must match {NAME.pattern}")
@@ -304,6 +313,7 @@ def chosen(logs: Iterable[str | os.PathLike[str]], tag: str | None, problems: li
     """The intervals of a tag in some logs; without one all, where a log has no more than one.
 
     Args:
+        tag: "" stands for the intervals without a tag.
         problems: as for :func:`intervals`; a log without any interval of the tag is one, too.
 
     Raises:
@@ -311,20 +321,22 @@ def chosen(logs: Iterable[str | os.PathLike[str]], tag: str | None, problems: li
         HdrLogError: a tag must be chosen.
     """
     for log in logs:
-        tags = set()
+        tags: set[str] = set()
         for one in read(log, problems):
-            tags.add(one.tag)
+            tags.add(one.tag or "")
             if tag is None and len(tags) > 1:
-                names = ", ".join(sorted(str(name) for name in tags))
-                raise HdrLogError(f"{log}: it has intervals of several tags ({names}): choose one, or they count twice")
-            if tag in (None, one.tag):
+                raise HdrLogError(
+                    f"{log}: it has intervals of several tags ({_names(tags)}): choose one, or they count twice"
+                )
+            if tag in (None, one.tag or ""):
                 yield one
         if tag not in tags and (tag is not None or not tags):
-            others = ", ".join(sorted(str(name) for name in tags))
-            problems.append(
-                f"{log}: no interval of it {f'has the tag {tag}' if tag else 'can be read'}"
-                + (f", but of {others}" if others else "")
-            )
+            lacks = "can be read" if tag is None else f"has the tag {tag}" if tag else "is without a tag"
+            problems.append(f"{log}: no interval of it {lacks}" + (f", but of {_names(tags)}" if tags else ""))
+
+
+def _names(tags: Iterable[str]) -> str:
+    return ", ".join(sorted(tag or "'' for none" for tag in tags))
 
 
 def _refused(problems: Iterable[str]) -> int:

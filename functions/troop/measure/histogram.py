@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from troop.measure.buckets import buckets
@@ -22,6 +23,9 @@ index_of, lowest_in, highest_in = buckets(10)
 
 HIGHEST = 2**53 - 1
 """The largest value: what JSON's numbers hold exactly, everywhere; in microseconds, 285 years."""
+
+MOST = 2**63 - 1
+"""The largest count. No tool counts further, and rates and means of such counts are finite floats."""
 
 _BUCKETS = index_of(HIGHEST) + 1
 
@@ -50,8 +54,10 @@ class Histogram:
         Raises:
             ValueError: the value or the count is out of range.
         """
-        if not 0 <= value <= HIGHEST or count < 1:
-            raise ValueError(f"cannot record {value} {count} times: values are from 0 to {HIGHEST}, counts from 1")
+        if not 0 <= value <= HIGHEST or not 1 <= count <= MOST:
+            raise ValueError(
+                f"cannot record {value} {count} times: values are from 0 to {HIGHEST}, counts from 1 to {MOST}"
+            )
         index = index_of(value)
         self._counts[index] = self._counts.get(index, 0) + count
         self._widen(value, value)
@@ -142,26 +148,49 @@ def from_document(document: Any) -> Histogram:
     indices, counts = _columns(document.get("counts"))
     if sum(counts) != result.count:
         raise HistogramError(f"count is {result.count}: must be the sum of counts, {sum(counts)}")
+    if result.min > result.max:
+        raise HistogramError(f"min is {result.min}: must be at most max, {result.max}")
     ends = (index_of(result.min), index_of(result.max)) if result.max <= HIGHEST else (0, _BUCKETS)
     if indices and ends != (indices[0], indices[-1]):
         raise HistogramError(f"min and max are {result.min} and {result.max}: must lie in the first and last bucket")
     if not indices and (result.min or result.max or result.sum):
         raise HistogramError("without counts, min, max and sum must be 0")
+    low, high = _sums(indices, counts, result.min, result.max) if indices else (0, 0)
+    if not low <= result.sum <= high:
+        raise HistogramError(f"sum is {result.sum}: must be from {low} to {high}, as counts, min and max say")
     result._counts = dict(zip(indices, counts))
     return result
 
 
+def _sums(indices: list[int], counts: list[int], smallest: int, largest: int) -> tuple[int, int]:
+    """Answers the bounds of the sum of values in these buckets, one of which is the smallest and one the largest."""
+    lowest = _lowest()
+    lows = [lowest[index] for index in indices]
+    low = sum(map(operator.mul, lows, counts)) + (smallest - lows[0]) * counts[0]
+    least = max(lows[-1], smallest)  # of a value in the last bucket
+    highs = [lowest[index + 1] for index in indices]
+    high = sum(map(operator.mul, highs, counts)) - sum(counts) - (highs[-1] - 1 - largest) * counts[-1]
+    most = min(highs[0] - 1, largest)  # of a value in the first bucket
+    return low + largest - least, high - (most - smallest)
+
+
+@lru_cache(maxsize=1)
+def _lowest() -> list[int]:
+    """The smallest value of each bucket, and of the one behind the last."""
+    return list(map(lowest_in, range(_BUCKETS + 1)))
+
+
 def _whole(document: Mapping[str, Any], key: str) -> int:
     value = document.get(key)
-    if type(value) is not int or value < 0:  # True is none
-        raise HistogramError(f"{key} must be a whole number from 0")
+    if type(value) is not int or not 0 <= value <= (MOST * HIGHEST if key == "sum" else MOST):  # True is none
+        raise HistogramError(f"{key} must be a whole number from 0, below {'2^116' if key == 'sum' else '2^63'}")
     return value
 
 
 def _columns(pairs: Any) -> tuple[list[int], list[int]]:
     """Buckets and their counts. There may be millions of pairs in one merge, so no loop here is Python's own."""
     problem = HistogramError(
-        f"counts must be pairs of a bucket, from 0 below {_BUCKETS} and ascending, and a count from 1"
+        f"counts must be pairs of a bucket, from 0 below {_BUCKETS} and ascending, and a count from 1 below 2^63"
     )
     if not isinstance(pairs, list) or not set(map(type, pairs)) <= {list} or not set(map(len, pairs)) <= {2}:
         raise problem
@@ -169,7 +198,7 @@ def _columns(pairs: Any) -> tuple[list[int], list[int]]:
     counts = [pair[1] for pair in pairs]
     if not set(map(type, indices)) | set(map(type, counts)) <= {int}:
         raise problem
-    if indices and (indices[0] < 0 or indices[-1] >= _BUCKETS or min(counts) < 1):
+    if indices and (indices[0] < 0 or indices[-1] >= _BUCKETS or min(counts) < 1 or max(counts) > MOST):
         raise problem
     if not all(map(operator.lt, indices, indices[1:])):
         raise problem

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from troop.measure import histogram
-from troop.measure.histogram import Histogram
+from troop.measure.histogram import MOST, Histogram
 from troop.measure.windows import Windows, WindowsError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
@@ -266,8 +266,8 @@ def _per_second(document: Any, where: str) -> PerSecond:
 def _counts(values: Any, where: str) -> list[int]:
     if not isinstance(values, list) or len(values) > LONGEST_SECONDS:
         raise OperationsError(f"{where} must be a list of at most {LONGEST_SECONDS} counts")
-    if not set(map(type, values)) <= {int} or min(values, default=0) < 0:
-        raise OperationsError(f"{where} must hold whole numbers from 0")
+    if not set(map(type, values)) <= {int} or min(values, default=0) < 0 or max(values, default=0) > MOST:
+        raise OperationsError(f"{where} must hold whole numbers from 0, below 2^63")
     return values
 
 
@@ -286,11 +286,11 @@ def named(document: Any, where: str) -> Mapping[str, Any]:
 
 
 def whole(value: Any, where: str) -> int:
-    """``value`` when it is a whole number from 0; true is none.
+    """``value`` when it is a whole number from 0 to :data:`~troop.measure.histogram.MOST`; true is none.
 
     Raises:
         OperationsError: it is not.
     """
-    if type(value) is not int or value < 0:
-        raise OperationsError(f"{where} must be a whole number from 0")
+    if type(value) is not int or not 0 <= value <= MOST:
+        raise OperationsError(f"{where} must be a whole number from 0, below 2^63")
     return value

@@ -92,6 +92,15 @@ def parse(rows: Any, where: str) -> tuple[Separate, ...]:
     return tuple(_row(row, f"{where}[{number}]") for number, row in enumerate(rows))
 
 
+def checked(row: Separate) -> Separate:
+    """Answers the row, when a summary can hold it.
+
+    Raises:
+        OperationsError: a number of it is out of range, or not finite.
+    """
+    return _row(row.document(), row.operation)
+
+
 def _row(row: Any, where: str) -> Separate:
     if not isinstance(row, Mapping):
         raise OperationsError(f"{where} must be an object")

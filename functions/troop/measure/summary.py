@@ -5,13 +5,12 @@ Clocks are seconds since 1970 as floats; everything that is added up in a merge 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from troop.measure import histogram, separate
 from troop.measure import operations as ops
-from troop.measure import separate
 from troop.measure.operations import Operation, whole
 from troop.measure.separate import Separate
 
@@ -36,6 +35,13 @@ AMOUNTS = (
 """In one interval; of several nodes, their sum."""
 SERIES = (*LEVELS, *AMOUNTS)
 MOST_SAMPLES = 20_000
+LONGEST_INTERVAL = 24 * 3600
+"""Seconds of a sample."""
+
+LATEST = 253_402_300_800
+"""Seconds since 1970: the end of the year 9999. No moment is later, and no time longer."""
+SHORTEST = 0.001
+"""Seconds that can be measured: rates of what is shorter may be infinite."""
 
 MOST_BYTES = 16 << 20
 """Of a summary as JSON: a larger one is not read."""
@@ -187,8 +193,8 @@ def parse(document: Any) -> Summary:
 
 def _parse(document: Mapping[str, Any]) -> Summary:
     exit_code = document.get("exit_code")
-    if exit_code is not None and type(exit_code) is not int:
-        raise SummaryError("exit_code must be a whole number or null")
+    if exit_code is not None and (type(exit_code) is not int or abs(exit_code) > histogram.MOST):
+        raise SummaryError("exit_code must be a whole number below 2^63, or null")
     if document.get("outcome") not in OUTCOMES:
         raise SummaryError(f"outcome must be one of {', '.join(OUTCOMES)}")
     reason, recommended = document.get("reason"), "rebalance_recommended_at"
@@ -204,7 +210,7 @@ def _parse(document: Mapping[str, Any]) -> Summary:
         exit_code=exit_code,
         clock=_clock(document.get("clock")),
         measured_from=None if document.get("measured_from") is None else _seconds(document, "measured_from"),
-        measured_seconds=_seconds(document, "measured_seconds"),
+        measured_seconds=_measured_seconds(document),
         warm_up_seconds=_seconds({"warm_up_seconds": 0, **document}, "warm_up_seconds"),  # older ones tell of none
         operations=ops.parse(document.get("operations")),
         separate=separate.parse(document.get("separate", []), "separate"),
@@ -228,7 +234,7 @@ def _clock(document: Any) -> Clock | None:
     if not isinstance(document, Mapping):
         raise SummaryError("clock must be an object or null")
     return Clock(
-        _seconds(document, "offset_seconds", "clock.", lowest=-math.inf),
+        _seconds(document, "offset_seconds", "clock.", lowest=-LATEST),
         _seconds(document, "uncertainty_seconds", "clock."),
     )
 
@@ -239,8 +245,10 @@ def _samples(document: Any) -> Samples | None:
     if not isinstance(document, Mapping):
         raise SummaryError("samples must be an object or null")
     start, interval = (whole(document.get(key), f"samples.{key}") for key in ("from", "interval_seconds"))
-    if interval < 1 or start % interval:
-        raise SummaryError("samples.from must be a multiple of samples.interval_seconds, and that at least 1")
+    if not 1 <= interval <= LONGEST_INTERVAL or start % interval:
+        raise SummaryError(
+            f"samples.from must be a multiple of samples.interval_seconds, and that from 1 to {LONGEST_INTERVAL}"
+        )
     series = {name: _series(document.get(name), f"samples.{name}") for name in SERIES}
     if len({len(values) for values in series.values()}) > 1:
         raise SummaryError("all lists of samples must be of one length")
@@ -250,8 +258,10 @@ def _samples(document: Any) -> Samples | None:
 def _series(values: Any, where: str) -> list[int | None]:
     if not isinstance(values, list) or len(values) > MOST_SAMPLES:
         raise SummaryError(f"{where} must be a list of at most {MOST_SAMPLES} samples")
-    if not set(map(type, values)) <= {int, type(None)} or min(filter(None, values), default=0) < 0:
+    if not set(map(type, values)) <= {int, type(None)}:
         raise SummaryError(f"{where} must hold whole numbers from 0, or null")
+    if min(filter(None, values), default=0) < 0 or max(filter(None, values), default=0) > histogram.MOST:
+        raise SummaryError(f"{where} must hold whole numbers from 0, below 2^63, or null")
     return values
 
 
@@ -263,7 +273,14 @@ def _text(document: Mapping[str, Any], key: str) -> str:
 
 
 def _seconds(document: Mapping[str, Any], key: str, prefix: str = "", lowest: float = 0) -> float:
-    value = document.get(key)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < lowest:
-        raise SummaryError(f"{prefix}{key} must be a number" + (" from 0" if lowest == 0 else ""))
+    value: Any = document.get(key)
+    if type(value) not in (int, float) or not lowest <= value < LATEST:  # True is none, nor is NaN
+        raise SummaryError(f"{prefix}{key} must be a number from {lowest}, below {LATEST}")
     return float(value)
+
+
+def _measured_seconds(document: Mapping[str, Any]) -> float:
+    seconds = _seconds(document, "measured_seconds")
+    if 0 < seconds < SHORTEST:
+        raise SummaryError(f"measured_seconds must be 0, or a number from {SHORTEST}")
+    return seconds

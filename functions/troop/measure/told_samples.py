@@ -19,8 +19,12 @@ def over(sampled: Samples, told: Samples) -> Samples:
     series: dict[str, list[int | None]] = {}
     for name in SERIES:
         values = list(sampled.series[name])
-        seconds = _by_second(told.series[name], told.interval_seconds, level=name in LEVELS)
-        begin = sampled.start - told.start
+        # Only what covers the sampled time is split into seconds: the file can be of any other time, and much longer.
+        skipped = max(0, (sampled.start - told.start) // told.interval_seconds)
+        end = max(0, sampled.start + len(values) * sampled.interval_seconds - told.start)
+        near = told.series[name][skipped : -(-end // told.interval_seconds)]
+        seconds = _by_second(near, told.interval_seconds, level=name in LEVELS)
+        begin = sampled.start - told.start - skipped * told.interval_seconds
         for at in range(len(values)):
             first = begin + at * sampled.interval_seconds
             part = seconds[max(first, 0) : max(first + sampled.interval_seconds, 0)]

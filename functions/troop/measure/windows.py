@@ -12,7 +12,7 @@ from typing import Any
 
 from troop.measure import histogram
 from troop.measure.buckets import buckets
-from troop.measure.histogram import HIGHEST, Histogram, buckets_at
+from troop.measure.histogram import HIGHEST, MOST, Histogram, buckets_at
 
 MOST_STEPS = 2 * 24 * 3600
 """Of several nodes together: as many as counts by second may have, for where a clock is hours off these are apart, too.
@@ -80,8 +80,10 @@ class Windows:
         Raises:
             ValueError: the time or the count is out of range, or the second too early or too late.
         """
-        if not 0 <= micros <= HIGHEST or count < 1:
-            raise ValueError(f"cannot record {micros} {count} times: times are from 0 to {HIGHEST}, counts from 1")
+        if not 0 <= micros <= HIGHEST or not 1 <= count <= MOST:
+            raise ValueError(
+                f"cannot record {micros} {count} times: times are from 0 to {HIGHEST}, counts from 1 to {MOST}"
+            )
         counts, index = self._of(second), index_of(micros)
         counts[index] = counts.get(index, 0) + count
 
@@ -193,6 +195,8 @@ class Windows:
         start, step, counts = (document.get(key) for key in ("from", "step_seconds", "counts"))
         if type(start) is not int or type(step) is not int or step < 1 or start < 0 or start % step:  # True is none
             raise WindowsError("from must be a multiple of step_seconds, and that a whole number from 1")
+        if start > MOST or step > MOST_STEPS:
+            raise WindowsError(f"from must be below 2^63, and step_seconds at most {MOST_STEPS}")
         if not isinstance(counts, list) or len(counts) > MOST_STEPS:
             raise WindowsError(f"counts must be a list of at most {MOST_STEPS} steps")
         result = cls(start, step)
@@ -211,7 +215,7 @@ class Windows:
 def _step(pairs: Any, number: int) -> dict[int, int]:
     """One step's counts by bucket. There may be millions of pairs in one merge, so no loop here is Python's own."""
     problem = WindowsError(
-        f"counts[{number}] must be pairs of a bucket, from 0 below {BUCKETS} and ascending, and a count from 1"
+        f"counts[{number}] must be pairs of a bucket, ascending from 0 below {BUCKETS}, and a count from 1 below 2^63"
     )
     if not isinstance(pairs, list):
         raise problem
@@ -224,6 +228,8 @@ def _step(pairs: Any, number: int) -> dict[int, int]:
     indices = list(counts)
     if indices != sorted(indices):
         raise problem
-    if indices and (indices[0] < 0 or indices[-1] >= BUCKETS or min(counts.values()) < 1):
+    if indices and (
+        indices[0] < 0 or indices[-1] >= BUCKETS or not 1 <= min(counts.values()) <= max(counts.values()) <= MOST
+    ):
         raise problem
     return counts

@@ -119,6 +119,8 @@ def test_one_connection_serves_all_looks(account: FakeAccount) -> None:
         json.dumps(document(state="go")).encode(),
         json.dumps(document(timeout_seconds="soon")).encode(),
         json.dumps({"format": "troop.barrier/1", "state": "release"}).encode(),
+        json.dumps(document(timeout_seconds=10**400)).encode(),
+        b"[" * 100_000,
     ],
 )
 def test_what_cannot_be_read_releases_nobody(body: bytes | None) -> None:

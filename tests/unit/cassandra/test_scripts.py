@@ -11,14 +11,14 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
 from infra import ROOT
 from tests.unit.agent.pythons import python39
 from tests.unit.cassandra.scripts import FOLDER, MODULES, NAMES
-from troop.measure import operations
+from troop.measure import hdr_log, operations
 from troop.measure.hdr_log import Interval
 from troop.measure.operations import Operation, PerSecond
 
@@ -207,6 +207,34 @@ def test_failures_of_stress_are_one_number(tmp_path: Path) -> None:
     drive.add_failures(found, INTERVALS, failures, AT, AT + 10)
     assert found.per_second.errors == [0] * 9 + [1234]
     assert sum(drive.failed(given, INTERVALS, "")) == 0
+
+
+LATTE_LOG = ROOT / "tests" / "unit" / "measure" / "logs" / "latte-0.29.0.hlog"
+
+
+def test_a_damaged_line_of_its_log_costs_no_other_and_fails_the_phase(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = LATTE_LOG.read_bytes()
+    at = content.rindex(b"HISTF", 0, content.rindex(b"Tag=requests")) + 40
+    (tmp_path / "measure.json").write_text(json.dumps({"result": {"log": [{"req_error_count": 1}] * 50}}))
+    began = next(iter(hdr_log.read(LATTE_LOG, []))).start
+    measuring = dataclasses.replace(
+        phase(tmp_path, {"load_seconds": 9}), measured_from=began + 1, measured_seconds=1, warm_up_seconds=0
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TROOP_RESULTS", str(tmp_path))
+    monkeypatch.setattr(drive, "this_phase", lambda: measuring)
+    monkeypatch.setattr(drive, "run", lambda *_: "")
+
+    def latte(*_: object, stdout: BinaryIO, **__: object) -> None:
+        stdout.write(content[:at] + b"\xe4" + content[at + 1 :])
+
+    monkeypatch.setattr(subprocess, "run", latte)
+    with pytest.raises(SystemExit, match=r"measure\.hlog:[0-9]+: its histogram is damaged"):
+        drive.main()
+    (file,) = tmp_path.glob("operations-*.json")
+    assert operations.parse(json.loads(file.read_text())["operations"])["write"].times.count > 0
 
 
 def test_load_that_was_not_there_all_the_time_is_told() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import struct
 import zlib
@@ -210,6 +211,9 @@ DAMAGED = {
     "1.0,1.0,2.0,AAAAAAAAAAA=": "none that is deflated",
     f"1.0,1.0,2.0,{written({9: 9})[:-8]}": "not whole",
     f"1.0,1.0,2.0,{written({9: 9}, digits=6)}": "another layout",
+    f"1.0,1.0,2.0,{written({9: 9})[:-9]}\N{REPLACEMENT CHARACTER}{written({9: 9})[-8:]}": "damaged",
+    f"1.0,1.0,2.0,{written({9: 2**62, 10: 1})}": "more than 2^53 values",
+    f"1e999,1.0,2.0,{written({9: 9})}": "must be numbers",
     f"1.0,1.0,2.0,{written({70 << 10: 1})}": "too large",
     f"1.0,1.0,2.0,{written({bucket_of(2**63 - 1, 10): 1})}": "are too large: from 2^53 microseconds on",
 }
@@ -224,6 +228,24 @@ def test_a_damaged_line_is_told_by_file_and_line_and_takes_no_other_with_it(line
     (problem,) = problems
     assert problem.startswith("run.hlog:4: ")
     assert said in problem
+
+
+@given(st.data())
+def test_one_damaged_byte_costs_at_most_its_own_line(data: st.DataObject) -> None:
+    content = LOG.read_bytes()
+    at = data.draw(st.integers(content.index(b"Tag="), len(content) - 1).filter(lambda n: content[n] != ord("\n")))
+    byte = data.draw(st.integers(0, 255).filter(lambda n: chr(n) not in "\n\r"))
+    damaged = content[:at] + bytes([byte]) + content[at + 1 :]
+    problems: list[str] = []
+    lines = io.StringIO(damaged.decode(errors="replace"))
+    assert len(list(hdr_log.intervals(lines, "a", problems))) >= len(read(LOG)) - 1
+    assert len(problems) <= 1
+
+
+def test_an_infinite_base_time_is_told() -> None:
+    head, problems = f"#[BaseTime: {'9' * 400} (seconds since epoch)]", list[str]()
+    assert list(hdr_log.intervals(log_of(f"1.0,1.0,2.0,{written({9: 9})}", head=head), "a", problems)) == []
+    assert "counted from the log's own, is no number" in problems[0]
 
 
 def test_a_log_that_was_cut_off_says_so() -> None:
@@ -266,6 +288,32 @@ def test_the_command_asks_for_a_tag_where_there_are_several(phase: Path, capsys:
 def test_the_command_tells_of_a_tag_that_is_nowhere(phase: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert hdr_log.main([str(LOG), "--tag", "reads", "--operation", "write"]) == 1
     assert "no interval of it has the tag reads, but of cycles, requests" in capsys.readouterr().err
+
+
+def test_intervals_without_a_tag_can_be_chosen(phase: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = phase / "mixed.hlog"
+    start = read(LOG)[0].start + 1
+    log.write_text(f"Tag=A,{start},1.0,2.0,{written({9: 5})}\n{start},1.0,2.0,{written({9: 7})}\n")
+    assert hdr_log.main([str(log), "--operation", "write"]) == 1
+    assert "several tags ('' for none, A): choose one" in capsys.readouterr().err
+    assert hdr_log.main([str(log), "--operation", "write", "--tag", ""]) == 0
+    (file,) = phase.glob("operations-*.json")
+    assert json.loads(file.read_text())["operations"]["write"]["histogram"]["count"] == 7
+    log.write_text(f"Tag=A,{start},1.0,2.0,{written({9: 5})}\n")
+    assert hdr_log.main([str(log), "--operation", "write", "--tag", ""]) == 1
+    assert "no interval of it is without a tag, but of A" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("byte", [0xE4, 0x80, 0x00, ord("*")])
+def test_one_damaged_byte_loses_no_other_interval(phase: Path, byte: int, capsys: pytest.CaptureFixture[str]) -> None:
+    content = LOG.read_bytes()
+    at = content.index(b"HISTF", content.index(b"Tag=requests")) + 40
+    damaged = phase / "damaged.hlog"
+    damaged.write_bytes(content[:at] + bytes([byte]) + content[at + 1 :])
+    assert hdr_log.main([str(damaged), "--tag", "requests", "--operation", "write"]) == 1
+    assert f"{damaged}:" in capsys.readouterr().err
+    (file,) = phase.glob("operations-*.json")
+    assert json.loads(file.read_text())["operations"]["write"]["histogram"]["count"] > 0
 
 
 def test_the_command_keeps_what_is_whole_and_ends_badly(phase: Path, capsys: pytest.CaptureFixture[str]) -> None:

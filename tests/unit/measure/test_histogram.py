@@ -76,7 +76,19 @@ def test_nothing_recorded_has_no_percentiles() -> None:
     assert (nothing.percentile(50), nothing.mean(), nothing.count, nothing.max) == (None, None, 0, 0)
 
 
-@pytest.mark.parametrize(("value", "count"), [(-1, 1), (HIGHEST + 1, 1), (5, 0), (5, -1)])
+@given(times.filter(bool), st.integers(-3000, 3000).filter(bool))
+def test_a_sum_is_within_what_counts_minimum_and_maximum_allow(values: list[int], more: int) -> None:
+    known = histogram_of(values).document()
+    low = sum(max(lowest_in(index), known["min"]) * count for index, count in known["counts"])
+    high = sum(min(highest_in(index), known["max"]) * count for index, count in known["counts"])
+    moved = known | {"sum": known["sum"] + more}
+    if low <= moved["sum"] <= high:
+        return  # such values can exist, but for the one minimum and the one maximum
+    with pytest.raises(HistogramError, match="sum"):
+        from_document(moved)
+
+
+@pytest.mark.parametrize(("value", "count"), [(-1, 1), (HIGHEST + 1, 1), (5, 0), (5, -1), (5, 2**63)])
 def test_what_cannot_be_counted_is_refused(value: int, count: int) -> None:
     with pytest.raises(ValueError, match="cannot record"):
         Histogram().record(value, count)
@@ -146,6 +158,11 @@ def document(**changes: Any) -> dict[str, Any]:
         (document(counts=[5, 2]), "pairs"),
         (document(counts={}), "pairs"),
         (document(counts=[], count=0), "must be 0"),
+        (document(sum=0), "sum is 0: must be from 3010 to 3010"),
+        (document(sum=10**40), "sum must be a whole number from 0, below"),
+        (document(count=10**400, counts=[[5, 10**400 - 1], [2524, 1]]), "count must be a whole number"),
+        (document(counts=[[5, 2**63], [2524, 1]], count=2**62), "count from 1 below 2"),
+        (histogram_of([2048, 2049]).document() | {"min": 2049, "max": 2048}, "must be at most max"),
     ],
 )
 def test_a_document_that_contradicts_itself_is_refused(bad: Any, message: str) -> None:

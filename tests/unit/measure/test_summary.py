@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 
 from tests.unit.measure.build import START, sampled, summaries, summary, windows
+from troop.measure.histogram import HIGHEST, MOST, Histogram
+from troop.measure.merge import Merger
 from troop.measure.operations import LONGEST_SECONDS, Operation, PerSecond, bound_over_time
-from troop.measure.summary import MOST_SAMPLES, Summary, SummaryError, parse
+from troop.measure.summary import MOST_SAMPLES, SHORTEST, Summary, SummaryError, parse
 
 
 @given(summaries(most=2))
@@ -65,6 +67,20 @@ def per_second(**changes: Any) -> dict[str, Any]:
     return of_read(per_second={"from": START, "count": [1], "errors": [0], **changes})
 
 
+def test_the_largest_numbers_of_a_summary_merge_into_finite_ones() -> None:
+    largest = {"histogram": largest_histogram(), "bytes": MOST, "errors": {"timeout": MOST}}
+    merger = Merger()
+    for node in ("i-1", "i-2"):
+        merger.add(parse(document(node=node, operations=of_read(**largest), measured_seconds=SHORTEST)))
+    json.dumps(merger.document(), allow_nan=False)
+
+
+def largest_histogram() -> dict[str, Any]:
+    one = Histogram()
+    one.record(HIGHEST, MOST)
+    return one.document()
+
+
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
@@ -101,6 +117,20 @@ def per_second(**changes: Any) -> dict[str, Any]:
         (document(samples=of_samples(disk_reads=None)), "samples.disk_reads must be a list"),
         (document(samples=of_samples(disk_reads=[0] * (MOST_SAMPLES + 1))), "at most"),
         (document(samples=of_samples(interval_seconds=0)), "multiple"),
+        (document(samples={**of_samples(interval_seconds=10**6), "from": 0}), "from 1 to 86400"),
+        (document(samples=of_samples(cpu_user=[1, 10**400])), "samples.cpu_user must hold"),
+        *((document(**{key: 10**400}), key) for key in ("started_at", "ended_at", "measured_from", "measured_seconds")),
+        *((document(**{key: float("inf")}), key) for key in ("started_at", "measured_from", "warm_up_seconds")),
+        (document(measured_seconds=1e-300), "measured_seconds must be 0, or a number from"),
+        (document(clock={"offset_seconds": -(10**400), "uncertainty_seconds": 1}), r"clock\.offset_seconds"),
+        (document(exit_code=10**400), "exit_code"),
+        (document(rank=10**400), "rank must be"),
+        (document(operations=of_read(bytes=10**400)), r"operations\.read\.bytes"),
+        (document(operations=of_read(errors={"timeout": 10**400})), r"errors\.timeout"),
+        (document(operations=per_second(count=[10**400])), "per_second.count must hold"),
+        (document(operations=per_second(**{"from": 10**400})), "per_second.from"),
+        (document(operations=of_read(over_time={"from": 0, "step_seconds": 10**400, "counts": []})), "step_seconds"),
+        (document(operations=of_read(over_time={"from": 0, "step_seconds": 1, "counts": [[[1, 10**400]]]})), "pairs"),
         (document(samples={**of_samples(interval_seconds=7), "from": START + 1}), "multiple"),
     ],
 )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from troop.measure import told_samples
 from troop.measure.summary import SERIES, Samples
 from troop.measure.told_samples import over
 
@@ -34,6 +37,20 @@ def test_shorter_intervals_are_put_together_where_all_of_them_are_told() -> None
     found = over(sampled, samples(1001, 1, cpu_user=[10, 20, 40], disk_reads=[1, 1, 1]))
     assert found.series["cpu_user"] == [1, 30]
     assert found.series["disk_reads"] == [3, 2]
+
+
+def test_of_very_much_only_what_covers_the_sampled_time_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    split: list[int] = []
+    by_second = told_samples._by_second
+
+    def counting(values: list[int | None], interval: int, *, level: bool) -> list[int | None]:
+        split.append(len(values) * interval)
+        return by_second(values, interval, level=level)
+
+    monkeypatch.setattr(told_samples, "_by_second", counting)
+    days = samples(0, 3600, cpu_user=[7] * 100)
+    assert over(SAMPLED, days).series["cpu_user"] == [7, 7, 7, 7]
+    assert max(split) == 3600
 
 
 def test_another_time_changes_nothing() -> None:

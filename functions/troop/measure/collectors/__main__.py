@@ -97,7 +97,7 @@ def _iozone(_: argparse.Namespace, path: Path, results: Path, problems: Problems
 def _cassandra_stress(given: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
     runs = cassandra_stress.read(path, problems)
     if given.hdr is None:
-        _rows(cassandra_stress.TOOL, cassandra_stress.rows(runs), results)
+        _rows(cassandra_stress.TOOL, cassandra_stress.rows(runs, str(path), problems), results)
     else:
         found = cassandra_stress.operations([given.hdr], runs, Window.of_this_phase(), problems)
         _operations(cassandra_stress.TOOL, found, results)

@@ -17,8 +17,9 @@ from pathlib import Path
 from troop.measure import hdr_log
 from troop.measure.collectors.common import CollectorError, Problems, a_name
 from troop.measure.collectors.window import Window
+from troop.measure.histogram import HIGHEST
 from troop.measure.operations import Operation, Operations, add_bounded
-from troop.measure.separate import Separate
+from troop.measure.separate import Separate, checked
 
 TOOL = "cassandra-stress"
 TOTAL = "total"
@@ -34,6 +35,8 @@ _SUMMARY = re.compile(r"([A-Za-z][\w .]*?(?:\(\w+\))?)\s*:\s*([0-9][0-9,.]*|NaN)
 _OF_TYPE = re.compile(r"([A-Za-z][\w.-]*):\s*([0-9](?:[0-9.]|,(?=[0-9]))*|NaN)")
 _VALUE = re.compile(r"(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?")
 """With or without commas between thousands."""
+_MOST_DIGITS = 18
+"""Of a number of threads; Python itself reads no whole number of thousands of digits."""
 _DURATION = re.compile(r"Total operation time\s*:\s*([0-9]+):([0-9]{2}):([0-9]{2})$")
 
 _PERCENTILES = {
@@ -163,7 +166,7 @@ def runs(text: str, name: str, problems: Problems) -> list[Run]:
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
         if match := _RUNNING.match(line):
-            threads = int(match[1])
+            threads = int(match[1]) if len(match[1]) <= _MOST_DIGITS else None
         elif _HEAD.match(line):
             found.append(Run(number, threads))
         elif found:
@@ -195,7 +198,10 @@ def _take(run: Run, line: str) -> None:
                     continue
                 if not _VALUE.fullmatch(value):
                     raise ValueError(f"{value!r} is no number with a decimal point: let Java print in English")
-                run.summary.setdefault(kind, {})[key] = float(value.replace(",", ""))
+                number = float(value.replace(",", ""))
+                if number > HIGHEST:
+                    raise ValueError(f"{key} is {value}: must be at most {HIGHEST}")
+                run.summary.setdefault(kind, {})[key] = number
     elif line.startswith(f"{TOTAL},"):
         raise ValueError(f"this is no line of an interval: {line[:80]!r}")
 
@@ -206,18 +212,28 @@ def _interval(line: str) -> Interval:
         raise ValueError(f"an interval has {len(values)} columns: must have at least {len(_COLUMNS)}")
     told = dict(zip(_COLUMNS, values))
     mean, largest, until = (float(told[key]) for key in ("mean", "max", "time"))
-    if not all(map(math.isfinite, (mean, largest, until))):
+    total, errors = int(told["total ops"]), int(told["errors"])
+    if not all(0 <= number <= HIGHEST for number in (mean, largest, until, total, errors)):  # NaN is between nothing
         raise ValueError(f"this is no interval: {line[:80]!r}")
-    return Interval(int(told["total ops"]), mean, largest, until, int(told["errors"]))
+    return Interval(total, mean, largest, until, errors)
 
 
-def rows(found: list[Run]) -> list[Separate]:
-    """One for each type of operation; of several runs with the number of threads before it."""
-    return [
-        run.row(kind, a_name(f"{run.threads}-threads:{kind}" if len(found) > 1 else kind))
-        for run in found
-        for kind in run.types
-    ]
+def rows(found: list[Run], name: str, problems: Problems) -> list[Separate]:
+    """Makes a row of each type of operation; of several runs with the number of threads before it.
+
+    Args:
+        name: what problems call the output.
+        problems: gets a sentence for each type whose numbers do not make a row.
+    """
+    table = []
+    for run in found:
+        for kind in run.types:
+            try:
+                label = a_name(f"{run.threads}-threads:{kind}" if len(found) > 1 else kind)
+                table.append(checked(run.row(kind, label)))
+            except (ValueError, ArithmeticError) as error:
+                problems.add(f"{name}:{run.line}: what is printed of {kind} is damaged: {error}")
+    return table
 
 
 def operations(logs: Iterable[Path], found: list[Run], window: Window, problems: Problems) -> Operations:

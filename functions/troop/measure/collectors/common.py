@@ -13,6 +13,8 @@ LONGEST_NAME = 64
 
 MOST_PROBLEMS = 20
 """That are told one by one; the rest is counted."""
+LONGEST_PROBLEM = 500
+"""Characters: a sentence can quote what the file holds."""
 
 
 class CollectorError(ValueError):
@@ -29,7 +31,7 @@ class Problems:
     def add(self, sentence: str) -> None:
         self.count += 1
         if len(self.told) < MOST_PROBLEMS:
-            self.told.append(sentence)
+            self.told.append(sentence if len(sentence) <= LONGEST_PROBLEM else f"{sentence[:LONGEST_PROBLEM]}...")
 
     def again(self) -> None:
         """One more of a kind that was told: it is only counted."""

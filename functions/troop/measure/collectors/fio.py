@@ -8,13 +8,14 @@ single seconds: what it counts is taken for what happened in the measured time, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from troop.measure.collectors.common import CollectorError, Problems, a_name
 from troop.measure.collectors.pieces import elements
-from troop.measure.histogram import Histogram
+from troop.measure.histogram import HIGHEST, Histogram
 from troop.measure.operations import Operation, Operations, add_bounded
 
 DIRECTIONS = ("read", "write", "trim")
@@ -88,7 +89,7 @@ def _of_job(job: Job, where: str, label: str, measured: float, problems: Problem
     unread = f"{where}the job {label} cannot be read: "
     errors, done, damaged = 0, False, False
     try:
-        errors = int(job.get("total_err") or 0)
+        errors = _count(job.get("total_err") or 0, "total_err")
         directions = [direction for direction in DIRECTIONS if _did(job, direction)]
         if not directions and _did(job, MIXED):
             directions = [MIXED]
@@ -144,7 +145,17 @@ def _of_direction(told: Mapping[str, Any], direction: str) -> tuple[Operation, f
     times = next((told[kind] for kind in ("lat_ns", "clat_ns") if told.get(kind, {}).get("bins")), None)
     if times is None:
         raise ValueError(f"its {direction}s have no bins: run fio with --output-format=json+, without disable_clat")
-    return Operation(times=_histogram(times), bytes=int(told["io_bytes"])), told["runtime"] / 1000
+    seconds = told["runtime"] / 1000
+    if not math.isfinite(seconds):
+        raise ValueError(f"its {direction}s have the runtime {told['runtime']}")
+    return Operation(times=_histogram(times), bytes=_count(told["io_bytes"], "io_bytes")), seconds
+
+
+def _count(number: Any, key: str) -> int:
+    count = int(number)
+    if not 0 <= count <= HIGHEST:
+        raise ValueError(f"{key} is {number}: must be from 0 to {HIGHEST}")
+    return count
 
 
 def _histogram(times: Mapping[str, Any]) -> Histogram:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from troop.measure.collectors.common import CollectorError, Problems, a_name
-from troop.measure.separate import Separate
+from troop.measure.separate import Separate, checked
 
 TOOL = "iozone"
 KIB = 1024
@@ -27,6 +27,8 @@ _CHILD = re.compile(r"Child\[[0-9]+\] xfer count =\s*([0-9]+(?:\.[0-9]+)?) (\w+)
 _RECORD = re.compile(r"(?:Each process writes a .* in|Record Size) ([0-9]+) (?:kByte|Kbyte|kB|KB)( records)?\s*$")
 _COMPLETE = "iozone test complete."
 _UNITS = ("kB", "KB", "ops")
+_MOST_DIGITS = 18
+"""Of a number of processes, or of KiB; Python itself reads no whole number of thousands of digits."""
 
 
 @dataclass
@@ -80,7 +82,16 @@ def rows(text: str, name: str, problems: Problems) -> list[Separate]:
     if _COMPLETE not in text:
         problems.add(f"{name}:{_length(text)}: iozone has not completed: {_COMPLETE!r} must be its last line")
     several = len({test.processes for test in tests}) > 1
-    return [test.row(several) for test in tests if test.whole]
+    whole = []
+    for test in tests:
+        if test.whole:
+            try:
+                whole.append(checked(test.row(several)))
+            except (ValueError, ArithmeticError) as error:
+                problems.add(
+                    f"{name}:{test.line}: what iozone tells of {test.processes} {test.label} is damaged: {error}"
+                )
+    return whole
 
 
 def _length(text: str) -> int:
@@ -93,13 +104,13 @@ def _tests(text: str, name: str, problems: Problems) -> Iterator[_Test]:
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
         if found := _RECORD.search(line):
-            record = int(found[1])
+            record = int(found[1]) if len(found[1]) <= _MOST_DIGITS else 0
         elif line.startswith(_BEGIN):
             found = _TEST.match(line)
             if test is not None:
                 yield test
                 test = None
-            if found is None or found[4] not in _UNITS or "nan" in found[3]:
+            if found is None or found[4] not in _UNITS or "nan" in found[3] or len(found[1]) > _MOST_DIGITS:
                 problems.add(f"{name}:{number}: this is no throughput: {line[:80]!r}")
             else:
                 test = _Test(number, int(found[1]), found[2], float(found[3]), found[4], record)

@@ -28,7 +28,7 @@ def elements(text: str, key: str, name: str, problems: Problems) -> Iterator[tup
         while not text.startswith("]", position):
             try:
                 element, end = decoder.raw_decode(text, position)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 problems.add(f"{name}:{_line(text, error, position)}: its JSON is cut off or damaged: {error}")
                 return
             line += text.count("\n", counted, position)
@@ -42,5 +42,5 @@ def _past(text: str, position: int) -> int:
     return found.end() if found else position
 
 
-def _line(text: str, error: ValueError, position: int) -> int:
+def _line(text: str, error: Exception, position: int) -> int:
     return int(getattr(error, "lineno", text.count("\n", 0, position) + 1))

@@ -17,11 +17,9 @@ from troop.measure.collectors.common import CollectorError, Problems
 from troop.measure.collectors.pieces import elements
 from troop.measure.devices import INTERFACE, WHOLE_DISK
 from troop.measure.histogram import HIGHEST
-from troop.measure.summary import MOST_SAMPLES, SERIES, Samples
+from troop.measure.summary import LONGEST_INTERVAL, MOST_SAMPLES, SERIES, Samples
 
 KIB, MIB = 1024, 1024**2
-LONGEST = 24 * 3600
-"""Seconds of an interval."""
 BLOCK = 512
 """Bytes, in sysstat's ``bread`` and ``bwrtn``."""
 
@@ -80,7 +78,7 @@ def samples(text: str, name: str, problems: Problems, *, without_boot: bool = Fa
 
 
 def _checked(ended: int, seconds: int, rates: Rates) -> tuple[int, int, Rates]:
-    if not 1 <= seconds <= LONGEST or ended < seconds:
+    if not 1 <= seconds <= LONGEST_INTERVAL or ended < seconds:
         raise ValueError(f"it took {seconds} s")
     for name, rate in rates.items():
         if not 0 <= rate * seconds <= HIGHEST:  # not a number is neither

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from troop.measure.collectors.common import CollectorError, Problems
-from troop.measure.separate import Separate
+from troop.measure.separate import Separate, checked
 
 TOOL = "wrk"
 
@@ -75,7 +75,7 @@ def _finish(run: _Run | None, found: list[Separate], name: str, line: int, opera
         return
     if run.whole:
         try:
-            found.append(run.row(operation))
+            found.append(checked(run.row(operation)))
         except (ValueError, ArithmeticError) as error:
             problems.add(f"{name}:{line}: wrk's output is damaged: {error}")
     else:

@@ -40,7 +40,7 @@ READS, WRITES = [200, 210, 220, 230], [300, 310, 320, 330]
 )
 def test_a_summary_is_a_row_for_its_type(name: str, row: dict[str, object]) -> None:
     problems = Problems()
-    (found,) = cassandra_stress.rows(cassandra_stress.read(DATA / name, problems))
+    (found,) = cassandra_stress.rows(cassandra_stress.read(DATA / name, problems), name, problems)
     assert problems.lines() == []
     assert found.document() == {
         "tool": "cassandra-stress",
@@ -53,7 +53,9 @@ def test_a_summary_is_a_row_for_its_type(name: str, row: dict[str, object]) -> N
 
 def test_several_types_are_rows_of_their_own_with_their_own_errors() -> None:
     problems = Problems()
-    rows = cassandra_stress.rows(cassandra_stress.read(DATA / "cassandra-stress-mixed.txt", problems))
+    rows = cassandra_stress.rows(
+        cassandra_stress.read(DATA / "cassandra-stress-mixed.txt", problems), "a.txt", problems
+    )
     assert problems.lines() == []
     reads, writes = rows
     assert (reads.operation, reads.count, reads.per_second, reads.errors) == ("READ", 860, 215.0, {})
@@ -67,7 +69,7 @@ def test_without_its_summary_the_lines_of_intervals_are_kept() -> None:
     problems = Problems()
     found = cassandra_stress.runs(text[: text.index("total,", text.index("    930,"))], "a.txt", problems)
     assert problems.lines() == ["a.txt:22: the output ends before its summary is whole: rows are of interval lines"]
-    reads, writes = cassandra_stress.rows(found)
+    reads, writes = cassandra_stress.rows(found, "a.txt", Problems())
     assert (reads.count, reads.per_second, reads.mean_ms, reads.max_ms) == (630, 210.0, 1.0, 5.2)
     assert (writes.count, writes.errors, writes.percentiles) == (930 - 2, {"failed": 2}, {})
 
@@ -75,7 +77,7 @@ def test_without_its_summary_the_lines_of_intervals_are_kept() -> None:
 def test_a_damaged_line_is_told_and_those_around_it_are_kept() -> None:
     text = (DATA / "cassandra-stress-newer.txt").read_text().replace("    3495,     1.1,", "    3495,     ?.1,")
     problems = Problems()
-    (row,) = cassandra_stress.rows(cassandra_stress.runs(text, "a.txt", problems))
+    (row,) = cassandra_stress.rows(cassandra_stress.runs(text, "a.txt", problems), "a.txt", problems)
     assert problems.lines() == ["a.txt:12: could not convert string to float: '?.1'"]
     assert row.count == 10_000
 
@@ -92,7 +94,7 @@ def test_a_decimal_comma_is_no_thousands_separator() -> None:
 
 def test_runs_with_several_numbers_of_threads_are_told_apart() -> None:
     first, second = ((DATA / f"cassandra-stress-{version}.txt").read_text() for version in ("older", "newer"))
-    rows = cassandra_stress.rows(cassandra_stress.runs(first + second, "a.txt", Problems()))
+    rows = cassandra_stress.rows(cassandra_stress.runs(first + second, "a.txt", Problems()), "a.txt", Problems())
     assert [(row.operation, row.count) for row in rows] == [("10-threads:WRITE", 10_000), ("4-threads:WRITE", 10_000)]
 
 

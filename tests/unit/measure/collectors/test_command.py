@@ -107,8 +107,19 @@ def test_samples_that_cannot_be_read_are_told_by_their_file(results: Path) -> No
     problems: list[str] = []
     found = samples_with(results, SAMPLED, problems)
     assert problems == [
-        "samples-a.json of the script's results cannot be read: samples.interval_seconds must be a whole number from 0"
+        "samples-a.json of the script's results cannot be read: "
+        "samples.interval_seconds must be a whole number from 0, below 2^63"
     ]
+    assert found is not None
+    assert found.series["disk_reads"][-1] == 0
+
+
+def test_nested_samples_cost_no_others(results: Path) -> None:
+    (results / "samples-a.json").write_text("[" * 100_000)
+    assert run("sysstat", DATA / "iostat-12.6.json") == 0
+    problems: list[str] = []
+    found = samples_with(results, SAMPLED, problems)
+    assert [problem.partition(" ")[0] for problem in problems] == ["samples-a.json"]
     assert found is not None
     assert found.series["disk_reads"][-1] == 0
 

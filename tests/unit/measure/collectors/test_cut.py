@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from troop.measure import operations, separate, summary
 from troop.measure.collectors import cassandra_stress, fio, iozone, jtl, sysstat, wrk
 from troop.measure.collectors.common import MOST_PROBLEMS, CollectorError, Problems
 from troop.measure.collectors.window import Window
@@ -24,7 +26,7 @@ def of_jtl(text: str, problems: Problems) -> Any:
 
 
 def of_cassandra_stress(text: str, problems: Problems) -> Any:
-    return cassandra_stress.rows(cassandra_stress.runs(text, "a", problems))
+    return cassandra_stress.rows(cassandra_stress.runs(text, "a", problems), "a", problems)
 
 
 COLLECTORS: dict[str, Callable[[str, Problems], Any]] = {
@@ -74,10 +76,31 @@ def test_damage_of_any_kind_ends_in_sentences(name: str, data: st.DataObject) ->
     until = data.draw(st.integers(at, min(at + 40, len(text))))
     instead = data.draw(
         st.text(st.sampled_from('\0\n",:{}[]-.0123456789abcnulKMs %='), max_size=8)
-        | st.sampled_from(["NaN", "-", "9" * 400, "1e308"])
+        | st.sampled_from(["NaN", "-", "9" * 400, "9" * 5000, "1e308", "Infinity", "[" * 100_000])
     )
     for sentence in told(name, text[:at] + instead + text[until:]):
         assert sentence.startswith(("a:", "and "))
+
+
+@pytest.mark.parametrize("name", COLLECTORS)
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_numbers_of_any_length_leave_what_the_agent_takes(name: str, data: st.DataObject) -> None:
+    text = (DATA / name).read_text()
+    number = data.draw(st.sampled_from(list(re.finditer("[0-9]+", text))))
+    digits = data.draw(st.sampled_from([20, 310, 400, 5000]))
+    problems = Problems()
+    try:
+        made = COLLECTORS[name](text[: number.start()] + "9" * digits + text[number.end() :], problems)
+    except CollectorError:
+        return
+    assert max(map(len, problems.lines()), default=0) < 1000
+    if isinstance(made, dict):
+        operations.parse(operations.document_of(made))
+    elif isinstance(made, list):
+        separate.parse_file(separate.file_of("a", made))
+    else:
+        summary.parse_samples(summary.samples_document(made))
 
 
 @pytest.mark.parametrize("name", COLLECTORS)

@@ -111,6 +111,33 @@ def test_a_job_without_bins_is_told_and_the_rest_is_kept() -> None:
     assert any("the job writes ended with the error 5" in line for line in problems.lines())
 
 
+@pytest.mark.parametrize(
+    ("key", "number"),
+    [
+        ("io_bytes", 10**400),
+        ("io_bytes", -1),
+        ("runtime", float("nan")),
+        ("runtime", float("inf")),
+        ("runtime", 10**400),
+    ],
+)
+def test_a_number_out_of_range_costs_its_direction_alone(key: str, number: float) -> None:
+    damaged = document()
+    damaged["jobs"][0]["read"][key] = number
+    whole, _ = told(document())
+    rest, problems = told(damaged)
+    assert "the job reads cannot be read" in problems[0]
+    assert rest["reads:read"].times.count == damaged["jobs"][1]["read"]["total_ios"] < whole["reads:read"].times.count
+
+
+def test_errors_without_number_cost_their_job_alone() -> None:
+    damaged = document()
+    damaged["jobs"][0]["total_err"] = 10**400
+    rest, problems = told(damaged)
+    assert "the job reads cannot be read" in problems[0]
+    assert rest["reads:read"].errors == {}
+
+
 def document() -> dict[str, Any]:
     found: dict[str, Any] = json.loads((DATA / "fio-3.33.json").read_text())
     return found

@@ -28,3 +28,10 @@ def test_lines_of_many_elements_are_counted_once() -> None:
     assert [line for line, _ in found[:3]] == [3, 6, 9]
     assert found[-1][0] == text[: text.rindex("7")].count("\n") + 1
     assert Counted.looked <= len(text)
+
+
+def test_a_deeply_nested_element_is_told_and_those_before_it_are_kept() -> None:
+    problems = Problems()
+    assert list(elements('{"a": [1, ' + "[" * 100_000, "a", "x", problems)) == [(1, 1)]
+    (sentence,) = problems.lines()
+    assert sentence.startswith("x:1: its JSON is cut off or damaged")

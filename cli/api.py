@@ -117,7 +117,7 @@ class SignedApi:
             raise UnreachableError(str(error)) from error
         try:
             decoded = json.loads(answer.content)
-        except ValueError:
+        except (ValueError, RecursionError):
             decoded = None
         told = {name: str(answer.headers[name]) for name in TOLD if name in answer.headers}
         return Answer(answer.status_code, decoded, answer.headers.get("x-amzn-errortype", ""), told)

@@ -52,11 +52,22 @@ class Told:
 
 
 class WrongFileError(CliError):
-    """A file that cannot be run as it is written; a line for each problem."""
+    """A file that cannot be run as it is written; a line for each problem.
+
+    Attributes:
+        told: the first problems, at most :data:`MOST_PROBLEMS`.
+        more: how many others there are.
+    """
 
     def __init__(self, told: Iterable[Told], code: Exit = Exit.USAGE) -> None:
-        self.told = list(told)
-        super().__init__(code, "\n".join(map(str, self.told)))
+        problems = list(told)
+        self.told, self.more = problems[:MOST_PROBLEMS], max(0, len(problems) - MOST_PROBLEMS)
+        more = [f"and {self.more:,} more"] if self.more else []
+        super().__init__(code, "\n".join([*map(str, self.told), *more]))
+
+
+MOST_PROBLEMS = 50
+"""Of a file, that are reported one by one."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,7 @@ class Source:
     """A benchmark as people have written it.
 
     Attributes:
+        written: the file, for its lines.
         document: of the file, as the API takes it.
         files: contents of what lies beside it, by name.
         benchmark: what it comes to, with size and changes.
@@ -71,7 +83,7 @@ class Source:
     """
 
     path: Path
-    text: str
+    written: yaml_files.Document
     document: Mapping[str, Any]
     files: Mapping[str, bytes]
     benchmark: Benchmark
@@ -88,7 +100,7 @@ class Source:
 
     def refused(self, problems: Iterable[Problem]) -> WrongFileError:
         """What the deployment has found in it."""
-        return WrongFileError(_told(self.path, self.text, problems), Exit.REFUSED)
+        return WrongFileError(_told(self.path, self.written, problems), Exit.REFUSED)
 
 
 def load(path: Path, size: str | None = None, changes: Mapping[str, Any] | None = None) -> Source:
@@ -120,17 +132,17 @@ def load_fleet(path: Path, changes: Mapping[str, Any] | None = None) -> Source:
 
 def _load(path: Path, name: str, read: Callable[[Any, list[str]], Asked]) -> Source:
     path = _file(path, name)
-    text = yaml_files.read(path)
-    document = yaml_files.parse(text, str(path))
+    written = yaml_files.Document(yaml_files.read(path), str(path))
+    document = written.values
     try:
         asked = read(document, [file.name for file in _beside(path)])
     except BadBenchmarkError as bad:
-        raise WrongFileError(_told(path, text, bad.problems)) from None
+        raise WrongFileError(_told(path, written, bad.problems)) from None
     files = _contents(path, asked.plan)
     copied = tuple(sorted(files))
     cells = tuple(replace(one, benchmark=replace(one.benchmark, files=copied)) for one in asked.plan.cells)
     benchmark, plan = replace(asked.benchmark, files=copied), replace(asked.plan, cells=cells)
-    return Source(path, text, document, files, benchmark, plan)
+    return Source(path, written, document, files, benchmark, plan)
 
 
 def _file(path: Path, name: str) -> Path:
@@ -215,7 +227,7 @@ def _contents(path: Path, plan: Plan) -> dict[str, bytes]:
         raise CliError(Exit.USAGE, f"{error.filename} cannot be read: {error.strerror}") from None
 
 
-def _told(path: Path, text: str, problems: Iterable[Problem]) -> Iterator[Told]:
+def _told(path: Path, written: yaml_files.Document, problems: Iterable[Problem]) -> Iterator[Told]:
     for problem in problems:
         given = bool(problem.place) and problem.place[0] in _GIVEN
-        yield Told(str(path), None if given else yaml_files.line_of(text, problem.place), problem)
+        yield Told(str(path), None if given else written.line_of(problem.place), problem)

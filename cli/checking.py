@@ -34,7 +34,8 @@ def told_as(document: bool) -> Iterator[None]:
         yield
     except CliError as error:
         if document:
-            show.document({"valid": False, "problems": _problems(error)})
+            more = {"more": error.more} if isinstance(error, WrongFileError) and error.more else {}
+            show.document({"valid": False, "problems": _problems(error), **more})
         raise
 
 

@@ -185,7 +185,7 @@ class _Reader:
     ) -> dict[str, Any]:
         """What can be read of an entry; the rest goes to the problems."""
         if not isinstance(entry, dict):
-            self.problems.append(f"{where} is {_shown(entry)}: must be a mapping with {', '.join(known)}")
+            self.problems.append(f"{where} is {values.shown(entry)}: must be a mapping with {', '.join(known)}")
             return {}
         read = {}
         for key, value in entry.items():
@@ -195,11 +195,6 @@ class _Reader:
             try:
                 read[key] = known[key](value)
             except values.BadValue as error:
-                self.problems.append(f"{where}: {key} is {_shown(value)}: must be {error}")
+                self.problems.append(f"{where}: {key} is {values.shown(value)}: must be {error}")
         self.problems += [f"{where}: {key} is missing" for key in needed if key not in entry]
         return read
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:80] + "..."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import ssl
 import time
 import urllib.error
@@ -27,6 +26,7 @@ from troop.bench.names import RUN
 from troop.report.build import build
 from troop.report.document import FORMAT, Report
 from troop.report.kept import ReportError
+from troop.values import json_in
 from troop.version import VERSION
 
 LARGEST = 256 * 1024 * 1024
@@ -88,8 +88,8 @@ def parsed(body: bytes, where: str) -> Report:
         CliError: it is none, or one that only a newer version can read.
     """
     try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
+        found = json_in(body.decode("utf-8-sig"))
+    except ValueError:
         raise CliError(Exit.FAILED, f"{where} is no JSON document: give a run's report.json") from None
     told = found.get("format") if isinstance(found, dict) else None
     kind, _, version = str(told).partition("/")

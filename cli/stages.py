@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,9 +15,13 @@ from cli.errors import CliError, Exit, why
 from cli.policy_export import exported
 from troop import settings, stages
 from troop.errors import SettingsError
+from troop.values import is_deeper, json_in
 
 PREFIX = "troop:"
 SETTINGS = Path(__file__).parents[1] / "cdk.json"
+
+_DEEPEST = 32
+"""Levels of settings: several times what the deepest of them has."""
 
 DIFFERENT = 1
 """The exit code that --exit-code asks for when there is a difference, as `git diff` has it."""
@@ -53,10 +56,10 @@ def diff(
 ) -> None:
     """Show in what two stages differ. Needs no AWS, unless --deployed asks for what people have set."""
     raw = load(file or SETTINGS)
-    values = [effective(raw, stage) for stage in (left, right)]
-    found = list(_differences("", *(flat(value) for value in values)))
+    settled = [effective(raw, stage) for stage in (left, right)]
+    found = list(_differences("", *(flat(one) for one in settled)))
     if deployed:
-        found += _units(ctx.obj, [str(value["deployment"]) for value in values])
+        found += _units(ctx.obj, [str(one["deployment"]) for one in settled])
     if as_json:
         rows = [{"unit": d.where or None, "key": d.key, "left": d.left, "right": d.right} for d in found]
         show.document({"stages": [left, right], "differences": rows})
@@ -78,7 +81,9 @@ def load(file: Path) -> dict[str, Any]:
         CliError: USAGE, when it is no such file.
     """
     try:
-        written = json.loads(file.read_text(encoding="utf-8"))["context"]
+        written = json_in(file.read_text(encoding="utf-8"))["context"]
+        if is_deeper(written, _DEEPEST):
+            raise ValueError
         return {key.removeprefix(PREFIX): value for key, value in written.items() if key.startswith(PREFIX)}
     except (OSError, UnicodeDecodeError) as error:
         raise CliError(Exit.USAGE, f"{file} cannot be read: {why(error)}") from None
@@ -98,6 +103,9 @@ def effective(raw: Mapping[str, Any], stage: str) -> dict[str, Any]:
         raise CliError(Exit.USAGE, f"settings: {', '.join(missing)} {verb} missing: give a whole cdk.json")
     try:
         found = stages.stages_of(raw, known, PREFIX)
+        if not stage:
+            allowed = f"one of {', '.join(found)}" if found else "the name of one, and the settings have none"
+            raise CliError(Exit.USAGE, f"settings: a stage is '': must be {allowed}")
         stages.chosen({stages.STAGE: stage}, found, PREFIX)
         merged = stages.in_stage(raw, stage, found[stage])
         deciding = {key: value for key, value in merged.items() if key in settings.KEYS}
@@ -121,7 +129,7 @@ def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def _meant(value: Any) -> Any:
     """A setting's value, however it is spelled: numbers, truth and objects may be text, as ``cdk -c`` gives them."""
     try:
-        return json.loads(value) if isinstance(value, str) else value
+        return json_in(value) if isinstance(value, str) else value
     except ValueError:
         return value
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 import yaml
 
 from cli.errors import CliError, Exit, why
+from troop.values import is_deeper, json_in, shown
 
 
 class NoYamlError(CliError):
@@ -25,6 +27,21 @@ class NoYamlError(CliError):
         self.line = line
         super().__init__(Exit.USAGE, message)
 
+
+class _TooMuchError(Exception):
+    """YAML that stands for more than any file of Troop's needs."""
+
+    def __init__(self, event: yaml.Event, problem: str) -> None:
+        self.line = event.start_mark.line + 1 if event.start_mark else 1
+        super().__init__(problem)
+
+
+MOST_NODES = 1_000_000
+"""Keys and values that a file may write out in YAML. JSON is read much faster, and has no such bound."""
+MOST_REPEATED = 100_000
+"""Keys, values and characters of text for which a file's aliases may stand, all aliases and merges together."""
+DEEPEST = 64
+"""Levels of a document."""
 
 _LARGEST = 20_000_000
 
@@ -41,22 +58,87 @@ def read(file: Path) -> str:
         raise CliError(Exit.USAGE, f"{file} cannot be read: {why(error)}") from None
 
 
-def parse(text: str, name: str) -> Any:
-    """The values of a document; no key may be given twice.
+class Document:
+    """A document's values, and the lines that they stand in.
 
     Args:
         name: what messages call it.
 
+    Attributes:
+        values: JSON-like values. No key is there twice, and aliases stand for at most :data:`MOST_REPEATED` values.
+
     Raises:
         CliError: USAGE.
     """
-    if len(text) > _LARGEST:
-        raise CliError(Exit.USAGE, f"{name} is longer than {_LARGEST:,} characters")
-    value = _parsed(text, name)
-    # Only an escape can have brought one in, or stdin: files are read as UTF-8.
-    if _SUSPECT.search(text) and (half := next(_halves(value), None)) is not None:
-        raise CliError(Exit.USAGE, f"{name}: {half[:80]!r} has half of a surrogate pair, which is no character")
-    return value
+
+    def __init__(self, text: str, name: str) -> None:
+        if len(text) > _LARGEST:
+            raise CliError(Exit.USAGE, f"{name} is longer than {_LARGEST:,} characters")
+        self._text, self._places = text, dict[int, dict[str, _Pair]]()
+        self._root: yaml.Node | None = None
+        self.values = self._parsed(name)
+        # Only an escape can have brought one in, or stdin: files are read as UTF-8.
+        if _SUSPECT.search(text) and (half := next(_halves(self.values), None)) is not None:
+            raise CliError(Exit.USAGE, f"{name}: {half[:80]!r} has half of a surrogate pair, which is no character")
+
+    def _parsed(self, name: str) -> Any:
+        try:
+            if self._text.lstrip()[:1] in ("[", "{"):
+                try:
+                    values = json_in(self._text, _once)  # much faster, where it will do
+                except json.JSONDecodeError:
+                    pass
+                else:
+                    if is_deeper(values, DEEPEST):
+                        raise ValueError(f"it is nested deeper than {DEEPEST} levels")
+                    return values
+            loader = _Strict(self._text)
+            self._root = loader.get_single_node()
+            return None if self._root is None else loader.construct_document(self._root)
+        except _TooMuchError as error:
+            raise NoYamlError(f"{name}:{error.line}: {error}", error.line) from None
+        except (yaml.YAMLError, RecursionError, ValueError) as error:
+            said = " ".join(str(error).split()).replace(' in "<unicode string>",', " in")
+            mark = getattr(error, "problem_mark", None)
+            raise NoYamlError(f"{name} is no YAML: {said}", mark.line + 1 if mark else None) from None
+
+    def line_of(self, place: Sequence[str | int]) -> int | None:
+        """Answers the line (the first is 1) of a value, or of what is nearest around it; None when it has none.
+
+        Args:
+            place: keys of mappings and positions in lists, from the top.
+        """
+        if self._root is None:  # it was read as JSON
+            try:
+                self._root = _Strict(self._text).get_single_node()
+            except (yaml.YAMLError, _TooMuchError, RecursionError, ValueError):
+                return None
+        line, node = None, self._root
+        for step in place:
+            pair = self._inner(node, step)
+            if pair is None:
+                break
+            line, node = pair[0].start_mark.line + 1, pair[1]
+        return line if line is not None or node is None else int(node.start_mark.line) + 1
+
+    def _inner(self, node: Any, step: str | int) -> _Pair | None:
+        """Answers the nodes of a key and its value, or twice that of a list's entry."""
+        if isinstance(node, yaml.MappingNode):
+            if id(node) not in self._places:
+                pairs = (pair for pair in node.value if isinstance(pair[0], yaml.ScalarNode))
+                self._places[id(node)] = {pair[0].value: pair for pair in pairs}
+            return self._places[id(node)].get(str(step))
+        if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            return node.value[step], node.value[step]
+        return None
+
+
+_Pair = tuple[yaml.Node, yaml.Node]
+
+
+def parse(text: str, name: str) -> Any:
+    """Answers the values of a document; as :class:`Document`."""
+    return Document(text, name).values
 
 
 _SUSPECT = re.compile("[\ud800-\udfff]|\\\\[uU]")
@@ -75,48 +157,11 @@ def _halves(document: Any) -> Iterator[str]:
             rest += [*value.keys(), *value.values()] if isinstance(value, dict) else value
 
 
-def _parsed(text: str, name: str) -> Any:
-    try:
-        if text.lstrip()[:1] in ("[", "{"):
-            try:
-                return json.loads(text, object_pairs_hook=_once)  # much faster, where it will do
-            except json.JSONDecodeError:
-                pass
-        return yaml.load(text, Loader=_Strict)  # a SafeLoader
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        said = " ".join(str(error).split()).replace(' in "<unicode string>",', " in")
-        mark = getattr(error, "problem_mark", None)
-        raise NoYamlError(f"{name} is no YAML: {said}", mark.line + 1 if mark else None) from None
-
-
-def line_of(text: str, place: Sequence[str | int]) -> int | None:
-    """The line (the first is 1) of a value of a document, or of what is nearest around it; None when it has none.
-
-    Args:
-        place: keys of mappings and positions in lists, from the top.
-    """
-    try:
-        node: Any = yaml.compose(text, Loader=_Strict)
-    except (yaml.YAMLError, RecursionError, ValueError):
-        return None
-    line = None
-    for step in place:
-        found = None
-        if isinstance(node, yaml.MappingNode):
-            found = next((pair for pair in node.value if getattr(pair[0], "value", None) == str(step)), None)
-        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-            found = (node.value[step], node.value[step])
-        if found is None:
-            break
-        line, node = found[0].start_mark.line + 1, found[1]
-    return line if line is not None or node is None else int(node.start_mark.line) + 1
-
-
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f"{key!r} is given twice")
+            raise ValueError(f"{shown(key)} is given twice")
         found[key] = value
     return found
 
@@ -126,18 +171,57 @@ class _Strict(yaml.SafeLoader):
 
     Refuses a key that is given twice: YAML would let the later one win without a word. Of the tags that can be written
     out only those of such values are known: nothing reads dates, bytes or sets.
+
+    Counts, while it composes, how much aliases stand for: a few lines of aliases of aliases can stand for more than any
+    memory holds, and to merge them takes as long.
     """
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            if isinstance(key_node, yaml.ScalarNode):
-                if key_node.value in seen:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"{key_node.value!r} is given twice", key_node.start_mark
-                    )
-                seen.add(key_node.value)
-        return super().construct_mapping(node, deep)
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._weights: dict[str, int] = {}
+        """By anchor: of how many keys, values and characters it is."""
+        self._weight = self._nodes = self._repeated = self._depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor in self.anchors:  # else the base class refuses it
+                self._repeat(event)
+            return super().compose_node(parent, index)
+        self._nodes, self._depth = self._nodes + 1, self._depth + 1
+        if self._nodes > MOST_NODES:
+            raise _TooMuchError(event, f"has more than {MOST_NODES:,} keys and values: write it as JSON")
+        if self._depth > DEEPEST:
+            raise _TooMuchError(event, f"is nested deeper than {DEEPEST} levels")
+        outer, self._weight = self._weight, 1
+        node = super().compose_node(parent, index)
+        if isinstance(node, yaml.ScalarNode):
+            self._weight += len(node.value)
+        elif isinstance(node, yaml.MappingNode):
+            _refuse_twice(node)
+        if event.anchor is not None:
+            self._weights[event.anchor] = self._weight
+        self._weight, self._depth = self._weight + outer, self._depth - 1
+        return node
+
+    def _repeat(self, alias: yaml.AliasEvent) -> None:
+        if alias.anchor not in self._weights:
+            raise _TooMuchError(alias, f"the alias *{alias.anchor} stands for what it is part of")
+        weight = self._weights[alias.anchor]
+        self._repeated, self._weight = self._repeated + weight, self._weight + weight
+        if self._repeated > MOST_REPEATED:
+            raise _TooMuchError(alias, f"its aliases stand for more than {MOST_REPEATED:,} keys, values and characters")
+
+
+def _refuse_twice(node: yaml.MappingNode) -> None:
+    seen = set()
+    for key_node, _ in node.value:
+        if isinstance(key_node, yaml.ScalarNode):
+            if key_node.value in seen:
+                raise yaml.composer.ComposerError(
+                    None, None, f"{shown(key_node.value)} is given twice", key_node.start_mark
+                )
+            seen.add(key_node.value)
 
 
 def _unknown(_: _Strict, node: yaml.Node) -> Any:
@@ -152,9 +236,15 @@ def _value(loader: _Strict, node: yaml.Node) -> Any:
     kind = str(node.tag).rpartition(":")[2]
     text = loader.construct_scalar(node) if isinstance(node, yaml.ScalarNode) else None
     if text is None or not any(_VALUES[one][0].match(text) for one in {kind, "int" if kind == "float" else kind}):
-        told = "what is here" if text is None else repr(text)
+        told = "what is here" if text is None else shown(text)
         raise yaml.constructor.ConstructorError(None, None, f"{told} is no {kind}", node.start_mark)
+    if kind != "bool" and (len(text) > _LONGEST_NUMBER or not math.isfinite(float(text))):
+        raise yaml.constructor.ConstructorError(None, None, f"{shown(text)} is too large for a number", node.start_mark)
     return yaml.SafeLoader.yaml_constructors[node.tag](loader, node)
+
+
+_LONGEST_NUMBER = 310
+"""Characters: whole numbers of more digits are beyond every float."""
 
 
 _Strict.yaml_implicit_resolvers = {

@@ -79,8 +79,8 @@ def _zones(value: Any) -> int | tuple[str, ...]:
     given = value
     if isinstance(given, str) and given.lstrip().startswith("["):
         try:
-            given = json.loads(given)
-        except json.JSONDecodeError:
+            given = values.json_in(given)
+        except ValueError:
             raise values.BadValue(_ZONES) from None
     parts = given.split(",") if isinstance(given, str) else given
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):

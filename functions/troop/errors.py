@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from troop.values import shown
+
 
 class TroopError(Exception):
     """Base of every error Troop raises on purpose."""
@@ -18,8 +20,7 @@ class SettingsError(TroopError):
 
     def __init__(self, key: str, value: object, allowed: str) -> None:
         self.key, self.value, self.allowed = key, value, allowed
-        shown = repr(value)
-        super().__init__(f"{key} is {shown if len(shown) <= 200 else shown[:200] + '...'}: must be {allowed}")
+        super().__init__(f"{key} is {shown(value, 200)}: must be {allowed}")
 
 
 class MissingGroupError(TroopError):

@@ -96,8 +96,8 @@ def _buckets(value: Any) -> tuple[str, ...]:
     """Names of buckets; as text they are a JSON list, or parted by commas."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
-            value = json.loads(value)
-        except json.JSONDecodeError:
+            value = values.json_in(value)
+        except ValueError:
             raise values.BadValue(_BUCKETS) from None
     try:
         found = () if value in ("", [], ()) else values.names(value)
@@ -221,8 +221,8 @@ def json_object(value: Any) -> dict[str, Any]:
     """A JSON object, given as one or as its text."""
     if isinstance(value, str):
         try:
-            value = json.loads(value)
-        except json.JSONDecodeError:
+            value = values.json_in(value)
+        except ValueError:
             raise values.BadValue("a JSON object") from None
     if not isinstance(value, Mapping):
         raise values.BadValue("a JSON object")

@@ -6,8 +6,10 @@ The same value can arrive as a JSON number, as a string (tags and ``cdk deploy -
 
 from __future__ import annotations
 
+import json
+import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from difflib import get_close_matches
@@ -19,6 +21,103 @@ BUCKET_NAME = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 
 class BadValue(ValueError):
     """A value that cannot be used; the message says what is allowed."""
+
+
+def shown(value: Any, longest: int = 80) -> str:
+    """Writes a value for a message, as ``repr`` does; at most about ``longest`` characters of it.
+
+    Visits no more of the value than it writes: what a file holds can stand for much more than the file has bytes.
+    """
+    text = ""
+    for piece in _pieces(value, longest):
+        text += piece
+        if len(text) > longest:
+            return text[:longest] + "..."
+    return text
+
+
+_MOST_BITS = 12_000
+"""Of a whole number that is written out: Python refuses to write out one of more than 4,300 digits."""
+
+
+def _pieces(value: Any, longest: int) -> Iterator[str]:
+    """Yields the parts of ``repr(value)``, one by one."""
+    if isinstance(value, str | bytes):
+        yield repr(value[: longest + 1])
+    elif isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        yield "a number of thousands of digits"
+    elif isinstance(value, Mapping):
+        yield "{"
+        for place, (key, inner) in enumerate(value.items()):
+            yield ", " if place else ""
+            yield from _pieces(key, longest)
+            yield ": "
+            yield from _pieces(inner, longest)
+        yield "}"
+    elif isinstance(value, list | tuple):
+        begin, end = "[]" if isinstance(value, list) else ("(", ",)" if len(value) == 1 else ")")
+        yield begin
+        for place, inner in enumerate(value):
+            yield ", " if place else ""
+            yield from _pieces(inner, longest)
+        yield end
+    else:
+        yield repr(value)
+
+
+def is_deeper(document: Any, levels: int) -> bool:
+    """Whether mappings and lists are nested in more than so many levels."""
+    level = [document] if isinstance(document, Mapping | list) else []
+    for _ in range(levels):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, Mapping) else outer)
+            if isinstance(inner, Mapping | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def json_in(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """Reads JSON from outside: no NaN, no infinite number, and none of more than 308 digits.
+
+    Args:
+        pairs: makes an object of its keys and values; without it the last one of a key counts.
+
+    Raises:
+        ValueError: the text is no such JSON, or is nested too deeply; the message says why.
+    """
+    try:
+        # Python's functions cost as much as all else together, so they read only what may have such a number.
+        own: dict[str, Any] = {"parse_int": _int, "parse_float": _finite} if _EXTREME.search(text) else {}
+        return json.loads(text, parse_constant=_no_number, object_pairs_hook=pairs, **own)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _no_number(constant: str) -> Any:
+    """Refuses NaN and the infinities, which Python reads and writes, and nobody else."""
+    raise ValueError(f"{constant} is no number")
+
+
+def _int(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"a number has more than {_MOST_DIGITS} digits")
+    return int(text)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]} is too large for a number")
+    return number
+
+
+_EXTREME = re.compile(r"[0-9]{200}|[eE]\+?[0-9]{3}")
+_MOST_DIGITS = 308
+"""A whole number of more digits is beyond every float."""
 
 
 def spelling(key: str, known: Iterable[str], prefix: str = "") -> str:

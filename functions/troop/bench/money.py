@@ -24,6 +24,8 @@ OTHERS = (*STORAGE, CROSS_ZONE)
 """What can have a price by hand besides instance types: a GiB-month of storage, a GB that goes from zone to zone."""
 
 _PLACES = Decimal("0.000001")
+_IN_FULL = Decimal("1e15")
+"""An amount from here on is written as a power of ten; decimals do not round one of 10^26 to cents."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,8 @@ def shown(amount: Decimal | float, currency: str = USD, *, up: bool = False) -> 
     """
     value = Decimal(str(amount))
     sign = "$" if currency == USD else f"{currency} "
+    if not value.is_finite() or abs(value) >= _IN_FULL:
+        return f"{sign}{value:.3e}"
     if ZERO < value < Decimal("0.01"):
         return f"less than {sign}0.01"
     return f"{sign}{value.quantize(Decimal('0.01'), ROUND_UP if up else ROUND_HALF_EVEN):,}"

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from troop import values
 from troop.errors import TroopError
 
 Place = tuple[str | int, ...]
 """The way to a value: keys of mappings, positions in lists."""
-
-_LONGEST = 80
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,5 @@ class BadBenchmarkError(TroopError):
 
 
 def shown(value: Any) -> str:
-    """A value as messages give it, in words that YAML knows, too; not all of a long one."""
-    text = json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+    """Writes a value for a message, in words that YAML knows, too; not all of a long one."""
+    return json.dumps(value) if value is None or isinstance(value, bool) else values.shown(value)

@@ -153,7 +153,7 @@ def of_error(error: str, cause: str) -> str:
     """
     try:
         said = json.loads(cause)["errorMessage"]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         said = cause
     return f"{error}: {said}"[:LONGEST_REASON] if said else error
 

@@ -13,6 +13,7 @@ from troop.bench_file import cells
 from troop.bench_file.changes import apply
 from troop.bench_file.checks import brought, checked
 from troop.bench_file.models import BenchmarkIn
+from troop.values import is_deeper
 
 _DEEPEST = 12
 """Levels of a document; twice what the deepest key needs."""
@@ -106,20 +107,5 @@ def somewhere(problem: Problem, at: Place) -> Problem:
 
 def refuse_deep(document: Any) -> None:
     """Raises BadBenchmarkError for a document that has more levels than anything that could be right."""
-    if _is_deep(document):
+    if is_deeper(document, _DEEPEST):
         raise BadBenchmarkError([Problem((), f"is nested deeper than {_DEEPEST} levels", "what the schema describes")])
-
-
-def _is_deep(document: Any) -> bool:
-    level = [document]
-    for _ in range(_DEEPEST):
-        inner: list[Any] = []
-        for value in level:
-            if isinstance(value, Mapping):
-                inner += value.values()
-            elif isinstance(value, list):
-                inner += value
-        if not inner:
-            return False
-        level = inner
-    return True

@@ -13,6 +13,9 @@ from troop.values import spelling
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
+IN_FULL = 100
+"""Problems for which the nearest known key is looked up: more than anybody reports, and the look-up takes its time."""
+
 _KINDS = {
     "model_type": "a mapping of keys to values",
     "dict_type": "a mapping of keys to values",
@@ -29,10 +32,11 @@ def parsed(document: Any, model: type[_Model]) -> tuple[_Model | None, list[Prob
     try:
         return model.model_validate(document), []
     except ValidationError as refused:
-        return None, [_problem(dict(error), model) for error in refused.errors(include_url=False)]
+        errors = refused.errors(include_url=False)
+        return None, [_problem(dict(error), model, in_full=n < IN_FULL) for n, error in enumerate(errors)]
 
 
-def _problem(error: Mapping[str, Any], model: type[BaseModel]) -> Problem:
+def _problem(error: Mapping[str, Any], model: type[BaseModel], *, in_full: bool) -> Problem:
     # pydantic puts "[key]" behind the key of a mapping that is not allowed as a key.
     place: Place = tuple(part for part in error["loc"] if part != "[key]")
     found = f"is {shown(error['input'])}"
@@ -40,7 +44,8 @@ def _problem(error: Mapping[str, Any], model: type[BaseModel]) -> Problem:
         case "missing":
             return Problem(place, "is missing", f"given ({_description(place, model)})")
         case "extra_forbidden":
-            return Problem(place, "is not known", spelling(str(place[-1]), _inner(place[:-1], model).model_fields))
+            known = _inner(place[:-1], model).model_fields if in_full else ()
+            return Problem(place, "is not known", spelling(str(place[-1]), known) if known else "left out")
         case kind if kind in _KINDS:
             return Problem(place, found, _KINDS[kind])
         case kind if kind == NOT_ALLOWED:

@@ -88,6 +88,6 @@ def batch_of(letter: Letter) -> Batch:
             info["streamArn"], info["shardId"], str(info["startSequenceNumber"]), str(info["endSequenceNumber"])
         )
         batch.has(batch.first)
-    except (ValueError, LookupError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise UnreadableLetter(f"{type(error).__name__}: {error}") from error
     return batch

@@ -22,7 +22,7 @@ from troop.chaos.groups import Instance
 def fraction(salt: bytes, label: str, day: date, name: str) -> float:
     """A number in [0, 1), uniform and independent for every label, day and name."""
     keyed = _keyed(salt, label, day).copy()
-    keyed.update(name.encode())
+    keyed.update(name.encode(errors="surrogatepass"))  # whatever a tag holds, it does not end the tick
     return (int.from_bytes(keyed.digest()[:8], "big") >> 11) / (1 << 53)
 
 

@@ -23,8 +23,8 @@ LONGEST_GROUP_NAME = 255
 LONGEST_UNIT_BYTES = 800
 """In UTF-8. A sort key of DynamoDB has at most 1,024 bytes, and those of the indices hold a moment and more besides."""
 
-_UNUSABLE = re.compile("[\x00-\x1f\ufffe\uffff]")
-"""What neither the name of a group nor a tag can hold: Auto Scaling refuses to look for it."""
+_UNUSABLE = re.compile("[\x00-\x1f\ud800-\udfff\ufffe\uffff]")
+"""What neither the name of a group nor a tag can hold: Auto Scaling refuses to look for it, or it has no UTF-8."""
 
 
 def is_unit(name: str) -> bool:
@@ -33,7 +33,7 @@ def is_unit(name: str) -> bool:
 
 
 def _fits(name: str) -> bool:
-    return len(name.encode(errors="replace")) <= LONGEST_UNIT_BYTES
+    return len(name.encode()) <= LONGEST_UNIT_BYTES
 
 
 def unit_of(name: str, tags: Mapping[str, str], patterns: Sequence[tuple[str, str]]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from troop.errors import TroopError
+from troop.values import is_deeper, json_in
 
 DEFINITION, PLAN, ESTIMATE, RECORD = "definition.json", "plan.json", "estimate.json", "record.json"
 """Of the run."""
@@ -23,7 +24,7 @@ MOST_BYTES = 16 * 1024 * 1024
 """Of a file that a node has written."""
 
 _DEEPEST = 64
-"""Levels of a document: several times what ours have."""
+"""Levels of a document: several times what ours have. What is deeper pydantic cannot write."""
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -72,35 +73,16 @@ def document(kept: Kept, name: str) -> dict[str, Any] | None:
         return None
     try:
         text = body.decode("utf-8-sig")
-        found = json.loads(text, parse_constant=_refuse)
-        _refuse_deep(found)
+        found = json_in(text)
+        if is_deeper(found, _DEEPEST):
+            raise ValueError(f"it is nested deeper than {_DEEPEST} levels")
         if _SURROGATE.search(text):
             _refuse_halves(found)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise DamagedError(f"{name} is no JSON ({error})") from None
     if not isinstance(found, dict):
         raise DamagedError(f"{name} must be a JSON object")
     return found
-
-
-def _refuse(constant: str) -> Any:
-    """NaN and the infinities, which Python reads and writes, and nobody else."""
-    raise ValueError(f"{constant} is no number")
-
-
-def _refuse_deep(found: Any) -> None:
-    """What is nested deeper than any of our documents: Python reads it, and pydantic cannot write it."""
-    level = [found] if isinstance(found, dict | list) else []
-    for _ in range(_DEEPEST):
-        level = [
-            one
-            for outer in level
-            for one in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(one, dict | list)
-        ]
-        if not level:
-            return
-    raise ValueError(f"it is nested deeper than {_DEEPEST} levels")
 
 
 def _refuse_halves(found: Any) -> None:

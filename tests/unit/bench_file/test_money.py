@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.bench_file.documents import changed, problems
-from troop.bench.money import HOURLY, Money, Price
+from troop.bench.money import HOURLY, Money, Price, shown
 from troop.bench_file.read import read
 
 D = Decimal
@@ -78,3 +78,18 @@ def test_a_size_and_a_single_change_can_say_it_too() -> None:
     found = read(document, size="smoke", changes={"accept_unknown_prices": True})
     assert (found.money.budget, found.money.accept_unknown_prices) == (1, True)
     assert found.phase("prepare").expected == 30
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (0, "$0.00"),
+        (0.001, "less than $0.01"),
+        (999999999999999, "$999,999,999,999,999.00"),
+        (1e26, "$1.000e+26"),
+        (1.7e308, "$1.700e+308"),
+        (float("inf"), "$inf"),
+    ],
+)
+def test_any_amount_can_be_shown(amount: float, text: str) -> None:
+    assert shown(amount).lower().replace("infinity", "inf") == text.lower()

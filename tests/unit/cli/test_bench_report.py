@@ -311,6 +311,8 @@ def test_a_report_is_loaded_from_its_file_a_folder_or_the_api(
         ("{", "is no JSON document"),
         (json.dumps(DOCUMENT | {"format": "troop.report/2"}), "cannot read: update Troop"),
         (json.dumps(DOCUMENT | {"run": {"run": ID}}), "is damaged at run.name"),
+        *((json.dumps(DOCUMENT)[:-1] + f', "hourly": {n}}}', "no JSON document") for n in ("Infinity", "NaN", "1e999")),
+        (json.dumps(DOCUMENT)[:-1] + ', "hourly": ' + "9" * 5000 + "}", "no JSON document"),
     ],
 )
 def test_what_is_no_report_is_refused(ctx: Any, here: Path, content: str, said: str) -> None:

@@ -161,3 +161,38 @@ def test_what_people_have_set_in_both_deployments(
         ("web", "reason", "x", None),
     ]
     assert {options.region for options in asked} == {"eu-west-1"}
+
+
+@pytest.mark.parametrize("words", [("", "prod"), ("prod", "")])
+def test_an_empty_name_is_no_stage(run: Run, file: Callable[..., str], words: tuple[str, str]) -> None:
+    settings = file(prod={"max_per_day": 9}, review={})
+    result = run("policy", "diff", *words, "--settings", settings)
+    assert result.exit_code == Exit.USAGE
+    assert "a stage is '': must be one of prod, review" in result.stderr
+    result = run("policy", "diff", "", "", "--settings", file())
+    assert result.exit_code == Exit.USAGE
+    assert "the settings have none" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"context": ' * 100_000,
+        '{"context": {"troop:network": ' + "[" * 900 + "]" * 900 + "}}",
+        '{"context": {"troop:probability": Infinity}}',
+        '{"context": {"troop:max_per_day": ' + "9" * 5000 + "}}",
+    ],
+    ids=["endless", "nested", "infinite", "digits"],
+)
+def test_settings_that_cannot_be_read_are_told(run: Run, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "cdk.json"
+    path.write_text(text)
+    result = run("policy", "diff", "prod", "review", "--settings", str(path))
+    assert result.exit_code == Exit.USAGE
+    assert "has no settings: must be JSON" in result.stderr
+
+
+def test_text_that_is_nested_is_compared_as_text(run: Run, file: Callable[..., str]) -> None:
+    one, other = "[" * 100_000, "[" * 99_999
+    found = diff(run, "one", "other", "--settings", file(one={"runbook_url": one}, other={"runbook_url": other}))
+    assert (None, "runbook_url", one, other) in found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,26 @@ def test_a_refusal_names_key_value_and_what_is_allowed(key: str, value: Any, all
         parse_settings(raw_settings(**{key: value}))
     assert str(caught.value).startswith(f"troop:{key} is {value!r}: must be {allowed}")
     assert (caught.value.key, caught.value.value) == (f"troop:{key}", value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(
+            (key, text)
+            for key in ("calendars", "units", "allowed_buckets")
+            for text in ("[" * 100_000, "[" + "9" * 5000)
+        ),
+        *(("calendars", '{"default": ' + number + "}") for number in ("9" * 5000, "NaN", "1e999")),
+        *((key, number) for key in ("max_per_day", "probability") for number in (10**4000, "9" * 5000, math.inf)),
+    ],
+    ids=lambda one: str(one)[:20],
+)
+def test_a_value_that_is_too_much_for_python_is_refused_in_short(key: str, value: Any) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse_settings(raw_settings(**{key: value}))
+    assert str(caught.value).startswith(f"troop:{key}")
+    assert len(str(caught.value)) < 500
 
 
 CALENDAR_REFUSED: list[tuple[dict[str, Any], str, str]] = [

@@ -13,7 +13,7 @@ from tests.unit.core.build import LAST_TICK, SALT, account, at, facts, group, se
 from troop.chaos.decisions import decide_all, facts_of_units
 from troop.chaos.facts import UnitState
 from troop.chaos.roll import due_at, roll
-from troop.chaos.units import by_unit, unit_from_url, unit_of, unit_to_url
+from troop.chaos.units import by_unit, is_unit, unit_from_url, unit_of, unit_to_url
 
 FLEET = {"troop:fleet": "servers"}
 PATTERNS = (("web-v*", "web"), ("web-*", "web-rest"), ("db-[0-9]", "db"))
@@ -145,3 +145,12 @@ def test_every_unit_has_one_address(unit: str) -> None:
 @pytest.mark.parametrize("segment", ["web%2Fapi", "web/api", "~2f", "~FF", "~", "~7", "a~2Db", ".", "ü"])
 def test_other_spellings_are_no_address(segment: str) -> None:
     assert unit_from_url(segment) is None
+
+
+def test_half_of_a_surrogate_pair_is_no_unit_and_ends_no_tick() -> None:
+    half = "web-\ud800"
+    assert not is_unit(half)
+    groups = [group("a", tags={"troop:unit": half}), group("b")]
+    found = list(facts_of_units(account(*groups), settings(), SALT, LAST_TICK))
+    assert {one.unit for one in found} == {half, "b"}
+    assert 0 <= roll(SALT, date(2026, 11, 20), half) < 1

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from boto3.dynamodb.types import Binary
+from hypothesis import given
+from hypothesis import strategies as st
 
 from troop import values
 from troop.values import BadValue
@@ -146,3 +148,33 @@ def test_an_unknown_key_is_answered_with_the_nearest_one() -> None:
     assert values.spelling("probabilty", known, "troop:") == "spelled troop:probability"
     assert values.spelling("Min-Healthy", known) == "spelled min_healthy"
     assert values.spelling("xyz", known, "troop:") == "one of troop:probability, troop:min_healthy"
+
+
+def test_what_is_shown_of_a_value_is_short_however_much_it_stands_for() -> None:
+    levels: Any = "x"
+    for _ in range(100):
+        levels = [levels] * 9
+    shown = values.shown({"levels": levels})
+    assert shown.startswith("{'levels': [[[[")
+    assert len(shown) <= 83
+    assert values.shown(10**5000) == "a number of thousands of digits"
+    assert values.shown("x" * 10**6, 20) == "'" + "x" * 19 + "..."
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers(), lambda inner: st.lists(inner) | st.tuples(inner)))
+def test_a_short_value_is_shown_as_it_is(value: Any) -> None:
+    whole = repr(value)
+    assert values.shown(value) == (whole if len(whole) <= 80 else whole[:80] + "...")
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "NaN", "-Infinity", "1e999", "9" * 309, "9" * 5000, "1" + "0" * 250 + "e99", '{"a":']
+)
+def test_json_that_no_other_program_would_read_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r".") as refused:
+        values.json_in(text)
+    assert len(str(refused.value)) < 200
+
+
+def test_json_of_the_largest_numbers_is_read() -> None:
+    assert values.json_in("[1e308, " + "9" * 308 + ", 1e-999]") == [1e308, int("9" * 308), 0.0]

@@ -239,6 +239,6 @@ def _input(detail: Mapping[str, Any]) -> dict[str, Any]:
     """An execution's input, which is left out of the event when it is long; empty then."""
     try:
         work = json.loads(detail.get("input") or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return work if isinstance(work, dict) else {}

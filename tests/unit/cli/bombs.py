@@ -1,0 +1,48 @@
+"""Files of a few lines that stand for more than any memory holds, or take for ever to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+LEVELS, TIMES = 30, 9
+
+
+def aliases(key: str = "a") -> str:
+    """Lists of lists: 9^30 entries."""
+    return _levels(key, lambda before: f"[{', '.join([before] * TIMES)}]")
+
+
+def merges(key: str = "a") -> str:
+    """Mappings that merge mappings: one key, merged 9^30 times."""
+    return _levels(key, lambda before: f"{{<<: [{', '.join([before] * TIMES)}]}}", first="{x: 1}")
+
+
+def _levels(key: str, level: Callable[[str], str], first: str = "[1]") -> str:
+    lines = [f"{key}0: &{key}0 {first}"]
+    lines += [f"{key}{n}: &{key}{n} {level(f'*{key}{n - 1}')}" for n in range(1, LEVELS)]
+    return "\n".join(lines) + "\n"
+
+
+def long_texts() -> str:
+    """A thousand times one text of a thousand characters, a hundred times."""
+    many = ", ".join(["*b"] * 100)
+    return f"a: &a {'x' * 1000}\nb: &b [{', '.join(['*a'] * 1000)}]\nc: [{many}]\n"
+
+
+def circle() -> str:
+    """A list that is its own entry."""
+    return "a: &a [*a]\n"
+
+
+def nested() -> str:
+    return "a: " + "[" * 100_000 + "\n"
+
+
+SAID = {
+    aliases(): "aliases stand for more than 100,000 keys, values and characters",
+    merges(): "aliases stand for more than 100,000 keys, values and characters",
+    long_texts(): "aliases stand for more than 100,000 keys, values and characters",
+    circle(): "the alias *a stands for what it is part of",
+    nested(): "is nested deeper than 64 levels",
+}
+"""What is said of each."""

@@ -86,11 +86,20 @@ def validate(file: File, size: Size = None, changes: Set = None, as_json: Json =
     if as_json:
         cells = {"parallel": source.plan.parallel, "cells": bench_cells.planned(source.plan)}
         found = {"benchmark": to_document(source.benchmark), **cells}
-        show.document({"valid": True, "problems": [], "warnings": [*warnings, *beyond], **found})
+        show.document(
+            {
+                "valid": True,
+                "problems": [],
+                "warnings": [*warnings, *beyond],
+                "copied": source.sizes(),
+                **found,
+            }
+        )
         return
     show.say(f"{source.path}: {checking.verdict(warnings)}; {_what(source)}")
     if len(source.plan.cells) > 1:
         show.table(bench_cells.PLANNED_COLUMNS, bench_cells.planned_rows(source.plan))
+    show.say(source.copied())
     for said in (*warnings, *beyond):
         show.note(said)
 
@@ -128,6 +137,7 @@ def run(
     source = bench_files.load(file, size, values)
     found = connection(ctx)
     tell: Callable[[str], None] = show.note if as_json else show.say
+    tell(source.copied())
     checking.expect(lambda: _estimate(found.client.benchmarks, source, size, values), source, key, tell)
     staging = Staging(found.client.benchmarks, source.path.parent, lambda: _session(ctx), tell)
     for artifact in source.artifacts():

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from cli import yaml_files
+from cli import inside, yaml_files
 from cli.errors import CliError, Exit
+from cli.inside import OutsideError
 from troop.bench.admission import LARGEST_FILES, MOST_FILES
 from troop.bench.definition import Artifact, Benchmark
 from troop.bench.plan import Plan, sole
@@ -24,6 +27,10 @@ FLEET_NAME = "fleet.yaml"
 
 _GIVEN = {"set": "--set", "size": "--size"}
 """What was given on the command line, by the first step of a problem's place."""
+
+
+MOST_FILES_SHOWN = 30
+"""That people see of what is copied to nodes."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,20 @@ class Source:
         found = {a.sha256: a for cell in self.plan.cells for a in cell.benchmark.artifacts}
         return sorted(found.values(), key=lambda artifact: "://" in artifact.source)
 
+    def sizes(self) -> dict[str, int]:
+        """Bytes of what is copied to nodes, by name."""
+        return {name: len(content) for name, content in sorted(self.files.items())}
+
+    def copied(self) -> str:
+        """What is copied to nodes, as a sentence: of very many files the largest."""
+        sizes = self.sizes()
+        if not sizes:
+            return "no files are copied to nodes"
+        largest = sorted(sizes, key=lambda name: -sizes[name])[:MOST_FILES_SHOWN]
+        names = ", ".join(f"{name} ({size:,} bytes)" for name, size in sizes.items() if name in largest)
+        more = f" and {len(sizes) - len(largest)} more" if len(sizes) > len(largest) else ""
+        return f"copied to nodes, {sum(sizes.values()):,} bytes in all: {names}{more}"
+
     def encoded(self) -> dict[str, str]:
         """What lies beside the file, as the API takes it."""
         return {name: base64.b64encode(content).decode() for name, content in self.files.items()}
@@ -132,6 +153,9 @@ def load_fleet(path: Path, changes: Mapping[str, Any] | None = None) -> Source:
 
 def _load(path: Path, name: str, read: Callable[[Any, list[str]], Asked]) -> Source:
     path = _file(path, name)
+    if path.is_symlink():  # what lies beside it is copied: the folder must be the one that is named
+        with _opened(path.parent.resolve(), path.name):
+            pass
     written = yaml_files.Document(yaml_files.read(path), str(path))
     document = written.values
     try:
@@ -186,34 +210,51 @@ def catalogue() -> Iterator[tuple[Path, Source | CliError]]:
 
 
 def _beside(path: Path) -> list[Path]:
-    """Files of the folder that can be copied to nodes; the benchmark's own and hidden ones are none of them."""
+    """Lists what lies in the folder under a name that can be copied to nodes, links among it, wherever they lead; but
+    for folders, hidden files and the benchmark's own.
+    """
     try:
-        found = sorted(path.resolve().parent.iterdir())
+        entries = sorted(path.parent.resolve().iterdir())
+        return [entry for entry in entries if _has_name(entry) and entry.name != path.name and not _is_folder(entry)]
     except OSError as error:
         raise CliError(Exit.USAGE, f"the folder of {path} cannot be read: {error}") from None
-    return [file for file in found if _is_file(file) and file.name != path.name]
 
 
-def _is_file(path: Path) -> bool:
+def _has_name(path: Path) -> bool:
     from troop.bench_file.models import FILE
 
     try:
         FILE.parse(path.name)
     except ValueError:
         return False
-    return path.is_file()
+    return True
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether it is a folder itself, or a link to one within its own folder."""
+    if path.is_symlink():
+        with suppress(OutsideError):
+            return (path.parent / inside.resolved(path.parent, path.name)).is_dir()
+        return False
+    return path.is_dir()
 
 
 def _contents(path: Path, plan: Plan) -> dict[str, bytes]:
-    """What is copied to nodes. What is an artifact's source takes another way."""
-    sources = {artifact.source for cell in plan.cells for artifact in cell.benchmark.artifacts}
-    staged = {(path.parent / source).resolve() for source in sources}
-    files = [file for file in _beside(path) if file.resolve() not in staged]
-    sizes = {file.name: file.stat().st_size for file in files}
+    """Reads what is copied to nodes. What is an artifact's source takes another way."""
+    root = path.parent.resolve()
+    staged = {_end(root / artifact.source) for cell in plan.cells for artifact in cell.benchmark.artifacts}
+    files = [file for file in _beside(path) if _end(file) not in staged]
     if len(files) > MOST_FILES:
         raise CliError(
             Exit.USAGE, f"{len(files)} files lie beside {path}, and at most {MOST_FILES} can be copied to nodes"
         )
+    contents: dict[str, bytes] = {}
+    sizes: dict[str, int] = {}
+    for file in files:
+        with _opened(root, file.name) as stream:
+            room = LARGEST_FILES - sum(map(len, contents.values()))
+            contents[file.name] = stream.read(max(room, 0) + 1)
+            sizes[file.name] = max(os.fstat(stream.fileno()).st_size, len(contents[file.name]))
     if sum(sizes.values()) > LARGEST_FILES:
         largest = ", ".join(sorted(sizes, key=lambda name: -sizes[name])[:3])
         raise CliError(
@@ -221,10 +262,34 @@ def _contents(path: Path, plan: Plan) -> dict[str, bytes]:
             f"the files beside {path} are {sum(sizes.values()):,} bytes, more than {LARGEST_FILES:,}: make artifacts "
             f"of the large ones ({largest}), or put them elsewhere",
         )
+    return contents
+
+
+def _end(path: Path) -> str:
+    """Answers where a path leads."""
+    return os.path.realpath(path)
+
+
+@contextmanager
+def _opened(root: Path, name: str) -> Iterator[IO[bytes]]:
+    """Opens a file of the benchmark's folder.
+
+    Raises:
+        CliError: USAGE; it is none: what lies elsewhere, or is hidden, is never copied to nodes.
+    """
     try:
-        return {file.name: file.read_bytes() for file in files}
+        below = inside.resolved(root, name)
+        if any(part.startswith(".") for part in below.parts):
+            raise OutsideError("it is a link to a hidden file")
+        with inside.opened(root, below) as file:
+            yield file
+    except OutsideError as error:
+        raise CliError(
+            Exit.USAGE,
+            f"{root / name} cannot be copied to nodes: {error}: put the file itself there, or remove it",
+        ) from None
     except OSError as error:
-        raise CliError(Exit.USAGE, f"{error.filename} cannot be read: {error.strerror}") from None
+        raise CliError(Exit.USAGE, f"{root / name} cannot be read: {error.strerror}") from None
 
 
 def _told(path: Path, written: yaml_files.Document, problems: Iterable[Problem]) -> Iterator[Told]:

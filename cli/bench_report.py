@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import webbrowser
 from pathlib import Path
@@ -56,7 +57,7 @@ def report(
         body = document if as_json else page(made)
         usual = Path(source, REPORT_HTML)
         if not as_json and output is None:
-            _write(Path(source, REPORT_JSON), document)
+            _write(Path(source, REPORT_JSON), document, os.O_NOFOLLOW)
     else:
         raise CliError(
             Exit.USAGE, f"{source} is no run's id (`troop bench list` tells them), and there is no such folder"
@@ -69,7 +70,7 @@ def report(
         sys.stdout.buffer.flush()
         return
     path = usual if output is None else Path(output)
-    _write(path, body)
+    _write(path, body, os.O_NOFOLLOW if output is None else 0)
     show.say(f"the report: {path}")
     if look:
         _open(path)
@@ -90,9 +91,11 @@ def page(made: Report) -> bytes:
         raise CliError(Exit.FAILED, str(error)) from None
 
 
-def _write(path: Path, body: bytes) -> None:
+def _write(path: Path, body: bytes, flags: int) -> None:
+    """Writes a file. In a folder of somebody else's, flags keep it from going where a link leads."""
     try:
-        path.write_bytes(body)
+        with open(path, "wb", opener=lambda name, usual: os.open(name, usual | flags, 0o666)) as file:
+            file.write(body)
     except OSError as error:
         raise CliError(Exit.FAILED, f"{path} cannot be written: {error.strerror or error}") from None
 

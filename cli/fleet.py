@@ -50,7 +50,13 @@ def validate(file: File, changes: Set = None, as_json: Json = False) -> None:
     beyond = checking.beyond_limits(source.benchmark, sole(source.benchmark))
     if as_json:
         show.document(
-            {"valid": True, "problems": [], "warnings": [*warnings, *beyond], "fleet": to_document(source.benchmark)},
+            {
+                "valid": True,
+                "problems": [],
+                "warnings": [*warnings, *beyond],
+                "copied": source.sizes(),
+                "fleet": to_document(source.benchmark),
+            }
         )
         return
     fleet = source.benchmark
@@ -58,6 +64,7 @@ def validate(file: File, changes: Set = None, as_json: Json = False) -> None:
     ready = bench_show.duration(fleet.longest + AROUND)
     lasts = f"it expires after {bench_show.duration(fleet.expires_after)}"
     show.say(f"{source.path}: {checking.verdict(warnings)}; {fleet.name}: {nodes}, ready within {ready}; {lasts}")
+    show.say(source.copied())
     for said in (*warnings, *beyond):
         show.note(said)
 
@@ -90,6 +97,7 @@ def up(
     values = checking.accepting(bench_files.assignments(changes or []), accept)
     source = bench_files.load_fleet(file, values)
     client, tell = connection(ctx).client.benchmarks, show.note if as_json else show.say
+    tell(source.copied())
     checking.expect(lambda: _estimate(client, source, values), source, key, tell)
     staging = Staging(client, source.path.parent, lambda: aws.make_session(ctx.obj.profile, ctx.obj.region), tell)
     for artifact in source.artifacts():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cli import inside
+from cli.inside import OutsideError
 from troop.report.kept import refuse_large
 
 
@@ -22,11 +25,13 @@ class KeptFolder:
             OSError: it cannot be read.
             DamagedError: it is a node's, and too large.
         """
-        path = self._inside(name)
-        if path is None or not path.is_file():
+        root = self.folder.resolve()
+        try:
+            with inside.opened(root, inside.resolved(root, name)) as file:
+                refuse_large(name, os.fstat(file.fileno()).st_size)
+                return file.read()
+        except (FileNotFoundError, NotADirectoryError, OutsideError):
             return None
-        refuse_large(name, path.stat().st_size)
-        return path.read_bytes()
 
     def names(self, below: str) -> Sequence[str]:
         """Of all files whose names begin with ``below``, in full and in order.
@@ -43,5 +48,7 @@ class KeptFolder:
 
     def _inside(self, name: str) -> Path | None:
         root = self.folder.resolve()
-        path = (root / name).resolve()
-        return path if path.is_relative_to(root) else None
+        try:
+            return root / inside.resolved(root, name)
+        except OutsideError:
+            return None

@@ -94,13 +94,22 @@ def _policy(unit: str, raw: Mapping[Any, Any], problems: list[str]) -> dict[str,
 
 
 class _Quoting(yaml.SafeDumper):
-    """Escapes Unicode's line breaks, which YAML would write as they are and read back as others, and quotes whatever
-    the strict reader would take for a number.
+    """Escapes what cannot be printed, such as marks that turn the direction of writing, or Unicode's line breaks, which
+    YAML would read back as others. Quotes whatever the strict reader would take for a number.
     """
+
+    def write_double_quoted(self, text: str, split: bool = True) -> None:
+        unicode, self.allow_unicode = self.allow_unicode, self.allow_unicode and _is_printable(text)
+        super().write_double_quoted(text, split)
+        self.allow_unicode = unicode
+
+
+def _is_printable(text: str) -> bool:
+    return all(c == "\n" or c.isprintable() for c in text)
 
 
 def _text(dumper: _Quoting, text: str) -> yaml.ScalarNode:
-    style = '"' if set(text) & {"\x85", "\u2028", "\u2029"} or yaml_files.is_taken_for_a_value(text) else None
+    style = '"' if not _is_printable(text) or yaml_files.is_taken_for_a_value(text) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

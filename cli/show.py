@@ -57,13 +57,20 @@ def is_terminal() -> bool:
 
 def document(value: Any) -> None:
     """One JSON document on stdout."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(_escaped(json.dumps(value, indent=2, ensure_ascii=False)) + "\n")
 
 
 def line(value: Any) -> None:
     """One JSON object as one line on stdout, at once."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.write(_escaped(json.dumps(value, ensure_ascii=False)) + "\n")
     sys.stdout.flush()
+
+
+def _escaped(document: str) -> str:
+    """Escapes what cannot be printed, where a terminal reads it: the same JSON, but it steers nothing."""
+    if not is_terminal():
+        return document
+    return "".join(c if c == "\n" or c.isprintable() else json.dumps(c)[1:-1] for c in document)
 
 
 def say(message: str, style: str = "") -> None:

@@ -53,7 +53,10 @@ def read(file: Path) -> str:
         CliError: USAGE.
     """
     try:
-        return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
+        if str(file) == "-":
+            return sys.stdin.read(_LARGEST + 1)
+        with file.open(encoding="utf-8-sig") as stream:
+            return stream.read(_LARGEST + 1)  # a device has no end
     except (OSError, UnicodeDecodeError) as error:
         raise CliError(Exit.USAGE, f"{file} cannot be read: {why(error)}") from None
 

@@ -30,7 +30,8 @@ def test_from_the_file_to_the_table_of_results(run: Run, api: FakeApi, file: Pat
         "files": {"read.py": base64.b64encode(b"print()\n").decode()},
     }
     assert api.calls[:2] == [(*ESTIMATE, asked), (*START, {**asked, "key": "k1"})]
-    first, *lines = result.stdout.splitlines()
+    copied, first, *lines = result.stdout.splitlines()
+    assert copied == "copied to nodes, 8 bytes in all: read.py (8 bytes)"
     assert first == "expected to cost $0.13, at most $1.50"
     assert lines[0].startswith(f"started: {ID}, reads in size smoke: 1 node")
     assert [line.split()[-1] for line in lines[1:6]] == ["launch", "boot", "measure", "collect", "teardown"]

@@ -82,6 +82,7 @@ def test_up_says_how_many_are_there_until_all_are_ready(run: Run, api: FakeApi, 
     result = run("fleet", "up", str(file.parent), "--set", "fleets.workers.count=2", "--key", "k1")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
+        "copied to nodes, 10 bytes in all: setup.sh (10 bytes)",
         "expected to cost $0.13, at most $1.50",
         f"started: {ID}, until 2026-11-20 23:00:00 UTC",
         "workers: 0 of 2 in service, 0 ready",

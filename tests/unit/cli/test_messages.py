@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from botocore.exceptions import (
 )
 from typer.testing import CliRunner, Result
 
-from cli import aws, deployment
+from cli import aws, deployment, show
 from cli.api import Answer, UnreachableError
 from cli.app import app
 from cli.client import TroopClient
@@ -256,3 +257,21 @@ def test_every_exit_code_is_told_by_help() -> None:
 @pytest.mark.parametrize("command", [[], ["policy"]])
 def test_help_without_a_command(command: list[str], run: Callable[..., Result]) -> None:
     assert "Usage" in run(*command).output
+
+
+STEERING = {"name": "a\x9b31m\x9b2J\u202eb\x7f\u2066", "plain": "Ä\n€ \U0001f600", "half": "\U000e0001"}
+
+
+@pytest.mark.parametrize("write", [show.document, show.line])
+def test_on_a_terminal_json_steers_nothing_and_says_the_same(
+    write: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(STEERING)
+    raw = capsys.readouterr().out
+    assert "\x9b" in raw
+    monkeypatch.setattr(show, "is_terminal", lambda: True)
+    write(STEERING)
+    text = capsys.readouterr().out
+    assert all(c == "\n" or c.isprintable() for c in text)
+    assert "Ä" in text
+    assert json.loads(text) == json.loads(raw) == STEERING

@@ -13,7 +13,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cli import policy_files, policy_values
+from cli import policy_files, policy_values, yaml_files
 from cli.api import Answer
 from cli.errors import CliError, Exit
 from tests.unit.cli.conftest import FakeApi, Run
@@ -293,3 +293,14 @@ def test_from_stdin(run: Run, api: FakeApi) -> None:
 def test_an_empty_policy_takes_everything_away() -> None:
     change = policy_files.compare("web", {"owner": "a"}, policy_files.load("units: {web: }")["web"], 3)
     assert change.patch() == {"owner": None, "version": 3}
+
+
+@given(
+    st.text(
+        st.characters(exclude_categories=["Cs"]) | st.sampled_from("\x7f\x85\x9b\u2028\u202e\u2066\ufeff"), min_size=1
+    )
+)
+def test_what_is_exported_steers_no_terminal_and_can_be_imported(owner: str) -> None:
+    text = policy_files.dump({"web": {"owner": owner}}, "")
+    assert all(c == "\n" or c.isprintable() for c in text)
+    assert yaml_files.parse(text, "it") == {"units": {"web": {"owner": owner}}}

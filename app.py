@@ -8,6 +8,7 @@ import aws_cdk as cdk
 from infra.acknowledgements import check
 from infra.settings import check_region, read_settings, written_context
 from infra.stack import TroopStack
+from infra.store import BundlingError
 from troop.errors import SettingsError
 
 app = cdk.App()
@@ -17,5 +18,9 @@ try:
         check_region(settings, os.environ["CDK_DEFAULT_REGION"])
 except SettingsError as error:
     sys.exit(f"Settings: {error}")
-check(TroopStack(app, settings))
+try:
+    stack = TroopStack(app, settings)
+except BundlingError as error:
+    sys.exit(f"Bundling: {error}")
+check(stack)
 app.synth()

@@ -14,43 +14,36 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent.pack import pack
-from infra import FUNCTIONS, ROOT
-
-BUILD = ROOT / ".build"
-PYTHON_VERSION = "3.14"
-"""Of the functions' runtime; :data:`infra.function_factory.RUNTIME` must be the same."""
+from infra import FUNCTIONS, ROOT, npm
+from infra.byte_code import PYTHON_VERSION, compile_folder
+from infra.store import BUILD, BundlingError, complete_or_absent, remove_stale
 
 LAYERS = {
     "runtime": FUNCTIONS / "requirements.txt",
     "api": FUNCTIONS / "requirements-api.txt",
     "report": FUNCTIONS / "requirements-report.txt",
 }
-ASSETS = {
-    "troop/report/echarts.min.js": ROOT / "node_modules" / "echarts" / "dist" / "echarts.common.min.js",
-    "troop/report/echarts.LICENSE": ROOT / "node_modules" / "echarts" / "LICENSE",
-    "troop/report/echarts.NOTICE": ROOT / "node_modules" / "echarts" / "NOTICE",
+CHARTS = {
+    "troop/report/echarts.min.js": "echarts/dist/echarts.common.min.js",
+    "troop/report/echarts.LICENSE": "echarts/LICENSE",
+    "troop/report/echarts.NOTICE": "echarts/NOTICE",
 }
-"""What goes beside the code from elsewhere: the charts of reports are drawn in the reader's browser."""
+"""What goes beside the code from npm: the charts of reports are drawn in the reader's browser."""
 SIZE_LIMIT = 30_000_000
-"""Bytes of code and all layers, unzipped: a bound on cold starts, far below Lambda's own of 250 MB."""
+"""Bytes of code and all layers, unzipped, with byte code: a bound on cold starts, far below Lambda's own of 250 MB."""
 
-_SCHEME = "1"  # part of every layer's key: raise it when installing or pruning changes
-_STALE_SECONDS = 24 * 3600
+_SCHEME = "2"
+"""Raise it when installing, pruning, compiling or file modes change: it is in every name and in every asset. The CDK
+names what it has uploaded by content alone, so an asset that differs in its modes would never replace a bad one."""
 _LAMBDA_WHEELS = (
     *("--platform", "manylinux2014_aarch64", "--implementation", "cp"),
     *("--python-version", PYTHON_VERSION, "--only-binary", ":all:"),
 )
-
-
-class BundlingError(Exception):
-    """Something that cannot be bundled; the message says what, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -62,44 +55,51 @@ class Bundle:
 
 
 def bundle(target: str, deployment_json: str) -> Bundle:
-    """Code and layers for ``target`` (``lambda`` or ``machine``), within :data:`SIZE_LIMIT`.
+    """Makes code and layers for ``target`` (``lambda`` or ``machine``), within :data:`SIZE_LIMIT`.
 
     Args:
-        target: whose wheels the layers hold.
+        target: whose wheels the layers hold, and whose byte code.
         deployment_json: the settings document that goes beside the handlers.
 
     Raises:
-        BundlingError: pip failed, or the whole is too large.
+        BundlingError: pip, npm or the compiler failed, or the whole is too large.
     """
-    result = Bundle(stage_code(deployment_json), {name: layer(name, target) for name in LAYERS})
-    total = size(result.code) + sum(size(path) for path in result.layers.values())
+    bundled = Bundle(stage_code(deployment_json, target), {name: layer(name, target) for name in LAYERS})
+    total = size(bundled.code) + sum(size(path) for path in bundled.layers.values())
     if total > SIZE_LIMIT:
         raise BundlingError(f"code and layers are {total:,} bytes unzipped; at most {SIZE_LIMIT:,} are allowed")
-    return result
+    return bundled
 
 
-def stage_code(deployment_json: str) -> Path:
-    """A folder with the handlers, their package, :data:`ASSETS`, ``deployment.json`` and the agent that fleets'
-    nodes run (``agent.pyz``), named by a hash of its content.
+def stage_code(deployment_json: str, target: str) -> Path:
+    """Makes the folder of the functions' asset, named by a hash of its content: the compiled package,
+    ``deployment.json`` and the agent that fleets' nodes run (``agent.pyz``).
     """
-    patterns = ("handlers/*.py", "troop/**/*.py", "troop/report/templates/*", "troop/widgets/templates/*")
-    found = sorted(path for pattern in patterns for path in FUNCTIONS.glob(pattern))
-    sources = {str(source.relative_to(FUNCTIONS)): source for source in found} | ASSETS
-    agent = _agent()
-    digest = hashlib.sha256(deployment_json.encode() + b"\0" + agent)
-    for name, source in sources.items():
-        digest.update(f"\0{name}\0".encode() + source.read_bytes())
-    folder = BUILD / "functions" / digest.hexdigest()[:16]
+    package, agent = _package(target), _agent()
+    digest = _digest(package.name, deployment_json, agent)
+    folder = BUILD / "functions" / digest
     if not folder.exists():
-        with _complete_or_absent(folder) as partial:
-            for name, source in sources.items():
-                copy = partial / name
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source, copy)
+        with complete_or_absent(folder) as partial:
+            shutil.copytree(package, partial, dirs_exist_ok=True)
             (partial / "deployment.json").write_text(deployment_json, encoding="utf-8")
             (partial / "agent.pyz").write_bytes(agent)
-    os.utime(folder)
-    _remove_stale(folder.parent.iterdir())  # each edit makes a new one
+    _mark_used(folder)
+    return folder
+
+
+def _package(target: str) -> Path:
+    """The handlers, their package and :data:`CHARTS`, compiled. Apart from the settings, of which tests have many."""
+    charts = {name: npm.packages() / path for name, path in CHARTS.items()}
+    patterns = ("handlers/*.py", "troop/**/*.py", "troop/report/templates/*", "troop/widgets/templates/*")
+    own = sorted(path for pattern in patterns for path in FUNCTIONS.glob(pattern))
+    sources = {str(source.relative_to(FUNCTIONS)): source.read_bytes() for source in own}
+    sources |= {name: path.read_bytes() for name, path in charts.items()}
+    folder = BUILD / "packages" / _digest(*_compiler(target), *(part for pair in sources.items() for part in pair))
+    if not folder.exists():
+        with complete_or_absent(folder) as partial:
+            _write(partial, sources)
+            _finish(partial, target, "/var/task")
+    _mark_used(folder)
     return folder
 
 
@@ -111,15 +111,47 @@ def _agent() -> bytes:
 
 
 def layer(name: str, target: str) -> Path:
-    """The folder of a layer (holding ``python/``), installed if it is not in the store."""
+    """Returns the folder of a layer (holding ``python/``); installs it if it is not in the store."""
     requirements = LAYERS[name]
-    tag = f"{PYTHON_VERSION} manylinux2014_aarch64" if target == "lambda" else _this_machine()
-    digest = hashlib.sha256(f"{_SCHEME}\0{tag}\0".encode() + requirements.read_bytes()).hexdigest()[:16]
+    digest = _digest(*_compiler(target), requirements.read_bytes())
     folder = BUILD / "layers" / f"{name}-{target}-{digest}"
     if not folder.exists():
-        with _complete_or_absent(folder) as partial:
+        with complete_or_absent(folder) as partial:
             _install(requirements, partial / "python", _LAMBDA_WHEELS if target == "lambda" else ())
+            _finish(partial, target, "/opt")
     return folder
+
+
+def _finish(folder: Path, target: str, place: str) -> None:
+    (folder / "bundle-scheme.txt").write_text(f"{_SCHEME}\n", encoding="utf-8")
+    compile_folder(folder, target, place)
+
+
+def _compiler(target: str) -> tuple[str, ...]:
+    """What the byte code for ``target``, and which wheels it takes, depend on."""
+    if target == "lambda":
+        return PYTHON_VERSION, "manylinux2014_aarch64", npm.packages().name
+    return (_this_machine(),)
+
+
+def _digest(*parts: str | bytes) -> str:
+    digest = hashlib.sha256(_SCHEME.encode())
+    for part in parts:
+        content = part.encode() if isinstance(part, str) else part
+        digest.update(f"\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:16]
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def _mark_used(folder: Path) -> None:
+    os.utime(folder)
+    remove_stale(folder.parent.iterdir())  # each edit makes a new one
 
 
 def size(folder: Path) -> int:
@@ -140,38 +172,13 @@ def _install(requirements: Path, into: Path, platform_options: tuple[str, ...]) 
 def _superfluous(site: Path) -> Iterator[Path]:
     """What no function needs, and what would make two installations of the same wheels differ."""
     records = (f"*.dist-info/{record}" for record in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"))
-    for pattern in ("bin", "*/tests", "**/__pycache__", *records):  # scripts in bin name the installing interpreter
+    swagger = "aws_lambda_powertools/event_handler/openapi/swagger_ui/*.min.*"  # a page that the API does not serve
+    for pattern in ("bin", "*/tests", "**/__pycache__", swagger, *records):  # scripts in bin name the interpreter
         yield from list(site.glob(pattern))
 
 
 def _this_machine() -> str:
     return f"{sys.implementation.cache_tag} {sysconfig.get_platform()} {platform.libc_ver()[0]}"
-
-
-@contextmanager
-def _complete_or_absent(final: Path) -> Iterator[Path]:
-    """A folder to fill, which becomes ``final`` only when that is done: whatever is interrupted leaves no ``final``."""
-    final.parent.mkdir(parents=True, exist_ok=True)
-    _remove_stale(final.parent.glob(".*"))  # of those that were interrupted for good
-    partial = Path(tempfile.mkdtemp(prefix=f".{final.name}-", dir=final.parent))
-    try:
-        yield partial
-        partial.chmod(0o755)
-        try:
-            partial.rename(final)
-        except OSError:
-            if not final.is_dir():
-                raise
-            # Another synth was faster; what it made is the same.
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
-def _remove_stale(folders: Iterable[Path]) -> None:
-    """Removes folders untouched for a day; younger ones may be in use."""
-    for folder in folders:
-        if time.time() - folder.stat().st_mtime > _STALE_SECONDS:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def main() -> None:

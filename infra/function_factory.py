@@ -11,7 +11,8 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra import permissions
-from infra.bundling import PYTHON_VERSION, bundle
+from infra.bundling import bundle
+from infra.byte_code import PYTHON_VERSION
 from infra.logs import make_log_group
 from infra.partitions import in_china, in_govcloud
 from infra.roles import as_listed, drop_depends_on, make_role

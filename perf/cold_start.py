@@ -2,10 +2,11 @@
 
     python perf/cold_start.py [--repeat 3]
 
-Each handler is imported in a fresh interpreter that sees what Lambda gives it: the code, its layers (bundled for this
-machine) and the AWS SDK. "source" is a first import, for which everything has to be compiled, as in a new sandbox whose
-layers have no byte code; "byte code" a later one. Lambda's own start of the sandbox and of Python comes on top, and its
-processors are not this machine's: compare handlers with one another, and with themselves over time.
+Each handler is imported in a fresh interpreter that sees what Lambda gives it: the code and its layers (bundled for
+this machine, with their byte code) and the AWS SDK with its own. "clients" adds those that Decide makes before it does
+anything. "compiled" is the import without the bundle's byte code: Python compiles all of it, and keeps nothing, as
+Lambda's folders are read-only. Lambda's start of the sandbox and of Python comes on top, and its processors are not
+this machine's: compare handlers with one another, and with themselves over time.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,6 +32,9 @@ SDK = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "six.py", "url
 LAYERS_OF = {"api": ("runtime", "api"), "report": ("runtime", "api", "report"), "widgets": ("runtime", "report")}
 """As infra/functions.py has it; any other function has the first alone."""
 
+CLIENTS = {"decide": ("autoscaling", "cloudwatch", "ec2", "dynamodb", "secretsmanager", "s3")}
+"""What Decide calls at every tick that has something to terminate."""
+
 PROGRAM = """
 import json, sys, time
 def peak():  # unlike getrusage, this begins anew with the program: it has nothing of the parent's
@@ -38,33 +43,48 @@ sys.path[:0] = json.loads(sys.argv[2])
 before = peak()
 started = time.perf_counter()
 __import__(sys.argv[1])
-seconds = time.perf_counter() - started
-print(json.dumps({"seconds": seconds, "before": before, "peak": peak(), "modules": len(sys.modules)}))
+imported = time.perf_counter()
+if clients := json.loads(sys.argv[3]):
+    from troop.aws.clients import client
+    for service in clients:
+        client(service)
+ready = time.perf_counter()
+numbers = {"imported": imported - started, "ready": ready - started, "before": before, "peak": peak()}
+print(json.dumps(numbers | {"modules": len(sys.modules)}))
 """
 
 
 @dataclass(frozen=True)
 class Start:
-    """One import: seconds, kilobytes of the interpreter alone and at the peak, modules loaded."""
+    """One start: seconds until imported and until its clients are there, kilobytes of the interpreter alone and at the
+    peak, modules loaded.
+    """
 
-    seconds: float
+    imported: float
+    ready: float
     before: int
     peak: int
     modules: int
 
 
-def start(handler: str, path: Sequence[Path], byte_code: Path) -> Start:
-    """Imports ``handlers.HANDLER`` in an interpreter of its own that keeps byte code in ``byte_code``."""
+def start(handler: str, path: Sequence[Path]) -> Start:
+    """Imports ``handlers.HANDLER`` in an interpreter of its own that writes no byte code."""
     environment = {
         "PATH": os.environ["PATH"],
-        "PYTHONPYCACHEPREFIX": str(byte_code),
+        "PYTHONDONTWRITEBYTECODE": "1",
         "POWERTOOLS_SERVICE_NAME": handler,
         "AWS_DEFAULT_REGION": "eu-central-1",
     }
+    places, clients = json.dumps([str(one) for one in path]), json.dumps(CLIENTS.get(handler, ()))
     # -S: nothing of the virtual environment is on the path.
-    command = [sys.executable, "-S", "-c", PROGRAM, f"handlers.{handler}", json.dumps([str(p) for p in path])]
+    command = [sys.executable, "-S", "-c", PROGRAM, f"handlers.{handler}", places, clients]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd="/")
     return Start(**json.loads(done.stdout))
+
+
+def without_byte_code(folder: Path, into: Path) -> Path:
+    """A copy of ``folder`` that Python has to compile."""
+    return Path(shutil.copytree(folder, into, ignore=shutil.ignore_patterns("__pycache__")))
 
 
 def sdk(into: Path) -> Path:
@@ -86,23 +106,24 @@ def main() -> None:
     for name in ("code", *bundled.layers):
         here, there = (size(b.code if name == "code" else b.layers[name]) for b in (bundled, deployed))
         print(f"{name:24} {there:16,}    {here:16,}")
-    print(f"\n{'handler':12} {'source':>10} {'byte code':>10} {'peak':>9} {'interpreter':>12} {'modules':>8}")
+    print(f"\n{'handler':12} {'import':>10} {'clients':>10} {'compiled':>10} {'peak':>9} {'modules':>8}")
     with tempfile.TemporaryDirectory() as scratch:
         library = Path(scratch) / "sdk"
         library.mkdir()
         sdk(library)
+        plain = {name: without_byte_code(folder, Path(scratch) / name) for name, folder in bundled.layers.items()}
+        code = without_byte_code(bundled.code, Path(scratch) / "code")
         for handler in sorted(p.stem for p in (bundled.code / "handlers").glob("*.py") if p.stem != "__init__"):
-            layers = [bundled.layers[name] / "python" for name in LAYERS_OF.get(handler, ("runtime",))]
-            path = [bundled.code, *layers, library]
-            first, later = [], []
-            for number in range(repeat):
-                byte_code = Path(scratch) / f"{handler}-{number}"
-                first.append(start(handler, path, byte_code))
-                later.append(start(handler, path, byte_code))
-            best, again = min(first, key=lambda s: s.seconds), min(later, key=lambda s: s.seconds)
+            names = LAYERS_OF.get(handler, ("runtime",))
+            path = [bundled.code, *(bundled.layers[name] / "python" for name in names), library]
+            starts = [start(handler, path) for _ in range(repeat)]
+            path = [code, *(plain[name] / "python" for name in names), library]
+            compiled = min(start(handler, path).imported for _ in range(repeat))
+            imported, ready = (min(getattr(one, moment) for one in starts) for moment in ("imported", "ready"))
+            clients = f"{ready * 1000:7,.0f} ms" if handler in CLIENTS else " " * 10
             print(
-                f"{handler:12} {best.seconds * 1000:7,.0f} ms {again.seconds * 1000:7,.0f} ms"
-                f" {max(s.peak for s in later) / 1024:6,.0f} MB {again.before / 1024:9,.0f} MB {again.modules:8}"
+                f"{handler:12} {imported * 1000:7,.0f} ms {clients} {compiled * 1000:7,.0f} ms"
+                f" {max(one.peak for one in starts) / 1024:6,.0f} MB {starts[0].modules:8}"
             )
 
 

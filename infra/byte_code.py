@@ -1,0 +1,54 @@
+"""Byte code of what functions import, compiled at synth: Lambda's own folders are read-only, so that without it every
+cold start compiles all that it imports.
+
+Byte code belongs to one minor version of Python. For Lambda Pyodide compiles it, a CPython of the functions' version
+that runs on Node. It does so whichever Python runs synth, so the same sources make the same assets everywhere. Python
+does not compare files of this kind with their source (PEP 552), for the CDK's zip archives keep no times of change.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from infra import npm
+from infra.store import BundlingError
+
+PYTHON_VERSION = "3.14"
+"""Of the functions' runtime; :data:`infra.function_factory.RUNTIME` must be the same."""
+
+_NEVER_LOADED = (
+    r"/(holidays/financial"
+    r"|pydantic/v1"
+    r"|aws_lambda_powertools/utilities/(?!data_classes|jmespath_utils|parameters|typing)[a-z_]+)/"
+)
+"""Packages in layers that no function imports: byte code would only make them larger."""
+
+_PROGRAM = Path(__file__).with_name("byte_code.mjs")
+
+
+def compile_folder(folder: Path, target: str, place: str) -> None:
+    """Puts ``__pycache__`` beside the sources in ``folder``.
+
+    Args:
+        target: ``lambda`` or ``machine``, whose Python will import it.
+        place: the folder's path there, for tracebacks.
+
+    Raises:
+        BundlingError: something does not compile, or there is nothing to compile with.
+    """
+    options = ["-q", "-f", "--invalidation-mode", "unchecked-hash", "-x", _NEVER_LOADED]
+    if target == "lambda":
+        pyodide = str(npm.packages() / "pyodide")
+        npm.run_node("compiling", [str(_PROGRAM), pyodide, PYTHON_VERSION, str(folder), place, *options])
+        return
+    command = [sys.executable, "-m", "compileall", *options, "-s", str(folder), "-p", place, str(folder)]
+    # Hashes decide the order of sets; a prefix for byte code would put it elsewhere.
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(
+        command, env=environment | {"PYTHONHASHSEED": "0"}, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise BundlingError(f"compiling failed:\n{(done.stdout + done.stderr).strip()}")

@@ -1,0 +1,56 @@
+"""``.build``: folders that synth makes once and keeps, each named by a hash of what it is made of."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from infra import ROOT
+
+BUILD = ROOT / ".build"
+
+_STALE_SECONDS = 24 * 3600
+
+
+class BundlingError(Exception):
+    """Something that cannot be bundled; the message says what, and what to do."""
+
+
+@contextmanager
+def complete_or_absent(final: Path) -> Iterator[Path]:
+    """Yields a folder to fill, which becomes ``final`` only when the block ends well.
+
+    All of it is then readable by everybody, whatever the umask: the CDK zips files with their modes, and Lambda reads
+    them as another user.
+    """
+    final.parent.mkdir(parents=True, exist_ok=True)
+    remove_stale(final.parent.glob(".*"))  # what a killed synth has left
+    partial = Path(tempfile.mkdtemp(prefix=f".{final.name}-", dir=final.parent))
+    try:
+        yield partial
+        _normalise_modes(partial)
+        try:
+            partial.rename(final)
+        except OSError:
+            if not final.is_dir():
+                raise
+            # Another synth was faster; its folder is the same.
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def remove_stale(folders: Iterable[Path]) -> None:
+    """Removes folders untouched for a day; younger ones may be in use."""
+    for folder in folders:
+        if time.time() - folder.stat().st_mtime > _STALE_SECONDS:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _normalise_modes(folder: Path) -> None:
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(0o755 if path.is_dir() else 0o644)

@@ -10,7 +10,7 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 # Images for containers often set it: then each of hundreds of processes compiles all it imports, and tests are rewritten at every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup browser demo bench local pictures deploy destroy test test-all lint openapi constraints unit model infra machines e2e local-tests perf histories cassandra agent-boot format clean
+.PHONY: help setup browser demo bench local pictures deploy destroy test test-all lint openapi constraints audit unit model infra machines e2e local-tests perf histories cassandra agent-boot format clean
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -92,8 +92,11 @@ openapi: setup  ## docs/openapi.json, docs/settings.md and the schemas of files,
 	@$(BIN)/python -m infra.report_schema
 	@$(BIN)/python -m infra.settings_doc
 
-constraints:  ## the newest versions of what the pinned packages need in turn, into constraints*.txt: after changes of requirements
+constraints:  ## pins what requirements*.in bring in, with digests, into requirements*.txt: after changes of those
 	@scripts/constraints $(PYTHON)
+
+audit: .venv/.ready  ## known advisories about the pinned packages; exit code 1: there are some, 2: a service could not be asked
+	@$(BIN)/python scripts/audit
 
 cassandra: setup  ## a real Cassandra ring measured in two steps, and one that loses a server (a quarter of an hour; first builds latte)
 	@$(BIN)/python -m local tools
@@ -109,24 +112,25 @@ format: setup
 clean:  ## removes everything that setup and runs have made
 	rm -rf .venv $(ACCOUNT) $(NODE) node_modules .build .local cdk.out
 
-.venv/.ready: constraints.txt requirements.txt requirements-dev.txt functions/requirements.txt functions/requirements-api.txt functions/requirements-report.txt
-	@scripts/venv $(PYTHON) .venv requirements-dev.txt constraints.txt
+.venv/.ready: requirements-dev.txt
+	@scripts/venv $(PYTHON) .venv requirements-dev.txt
 
 $(BIN)/troop: scripts/troop .venv/.ready
 	@ln -sf ../../scripts/troop $@
 
-$(ACCOUNT)/.ready: constraints-account.txt requirements-account.txt
-	@scripts/venv $(PYTHON) $(ACCOUNT) requirements-account.txt constraints-account.txt
+$(ACCOUNT)/.ready: requirements-account.txt
+	@scripts/venv $(PYTHON) $(ACCOUNT) requirements-account.txt
 
-$(NODE)/.ready: constraints-node.txt requirements-node.txt
-	@scripts/venv $(PYTHON) $(NODE) requirements-node.txt constraints-node.txt
+$(NODE)/.ready: requirements-node.txt
+	@scripts/venv $(PYTHON) $(NODE) requirements-node.txt
 
 node_modules/.ready: package.json package-lock.json .venv/.ready
 	@echo "== the CDK CLI, into node_modules/"
 	@npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-.build/.ready: .venv/.ready functions/requirements.txt functions/requirements-api.txt functions/requirements-report.txt infra/bundling.py
+.build/.ready: .venv/.ready functions/requirements.txt functions/requirements-api.txt functions/requirements-report.txt package.json package-lock.json \
+		infra/bundling.py infra/byte_code.py infra/byte_code.mjs infra/npm.py infra/store.py
 	@echo "== the functions' layers, into .build/"
 	@$(BIN)/python -m infra.bundling
 	@touch $@

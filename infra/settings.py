@@ -13,13 +13,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cli.aws import is_local
 from infra import ROOT
 from troop import settings as chaos
 from troop import stages, values
 from troop.errors import SettingsError
 
 PREFIX = "troop:"
-BUNDLES = ("lambda", "machine")
+BUNDLES = ("auto", "lambda", "machine")
 LOG_RETENTION_DAYS = (
     *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731),
     *(1096, 1827, 2192, 2557, 2922, 3288, 3653),
@@ -92,6 +93,14 @@ def _zones(value: Any) -> int | tuple[str, ...]:
     return names
 
 
+def _bundle(value: Any) -> str:
+    """``lambda`` or ``machine``; ``auto`` is that of the AWS which the environment names."""
+    chosen: str = values.one_of(*BUNDLES)(value)
+    if chosen != "auto":
+        return chosen
+    return "machine" if is_local() else "lambda"
+
+
 def _is_id(kind: str, value: Any) -> bool:
     return isinstance(value, str) and re.fullmatch(rf"{kind}-([0-9a-f]{{8}}|[0-9a-f]{{17}})", value) is not None
 
@@ -104,7 +113,7 @@ _DEPLOYMENT_ONLY: dict[str, Callable[[Any], Any]] = {
     "runbook_url": values.text(),
     "dashboards": values.boolean,
     "daily_cost_alarm": values.number(0.01, 1_000_000),
-    "bundle": values.one_of(*BUNDLES),
+    "bundle": _bundle,
     "network": _network,
     "zones": _zones,
     "results_retention_days": values.whole(8, 3650),  # a run of a week must not lose what it was given

@@ -23,8 +23,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "stage": "Which of the stages is deployed; null for none, just the defaults. `make deploy STAGE=prod` sets it.",
         "stages": "Named sets of settings over the defaults ([more](deploying.md#stages)). Keys are those of this "
         "page, without `troop:`.",
-        "bundle": "For which machine the functions' packages are chosen. Leave it: `machine` is for AWS on this "
-        "machine alone.",
+        "bundle": "For which machine the functions' packages are chosen. Leave it: `auto` is `lambda`, except where "
+        "`AWS_ENDPOINT_URL` names AWS on this machine, which takes `machine`.",
     },
     "What chaos decides by": {
         "leashed": "Whether chaos decides and records only. It counts until somebody has used the switch (`troop "

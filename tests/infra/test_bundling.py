@@ -33,7 +33,7 @@ BROUGHT_BY_LAMBDA = {"boto3", "botocore"}
 def compiling_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store of its own, and a layer ``some`` with one requirement that no index has."""
     requirements = tmp_path / "requirements.txt"
-    requirements.write_text("some-dependency==1\n")
+    requirements.write_text(f"some-dependency==1 --hash=sha256:{64 * '0'}\n")
     monkeypatch.setattr(bundling, "BUILD", tmp_path / "build")
     monkeypatch.setattr(bundling, "ROOT", tmp_path)
     monkeypatch.setitem(LAYERS, "some", requirements)
@@ -65,6 +65,11 @@ def wheel(folder: Path) -> Path:
             archive.writestr(name, content)
         archive.writestr(f"{info}/RECORD", "".join(f"{name},,\n" for name in files))
     return path
+
+
+def pin(path: Path) -> str:
+    """A requirement of a wheel with its digest."""
+    return f"{path} --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 
 def no_network(*_: Any, **__: Any) -> Any:
@@ -211,6 +216,16 @@ def test_two_installations_at_once_do_not_collide(store: Path, monkeypatch: pyte
     assert [path.name for path in (store / "layers").iterdir()] == [nested[1].name]
 
 
+@pytest.mark.parametrize(
+    ("options", "refusal"), [("", "Hashes are required"), (f"--hash=sha256:{64 * '0'}", "DO NOT MATCH THE HASHES")]
+)
+def test_a_wheel_without_its_digest_is_refused(store: Path, options: str, refusal: str) -> None:
+    LAYERS["some"].write_text(f"{wheel(store.parent)} {options}\n")
+    with pytest.raises(BundlingError, match=refusal):
+        layer("some", "machine")
+    assert not list((store / "layers").iterdir())
+
+
 def test_what_pip_refuses_is_told(store: Path) -> None:
     with pytest.raises(BundlingError, match=r"pip could not install requirements.txt:\n(.|\n)*some-dependency==1"):
         layer("some", "lambda")
@@ -218,7 +233,7 @@ def test_what_pip_refuses_is_told(store: Path) -> None:
 
 @pytest.mark.parametrize("target", ["lambda", "machine"])
 def test_installing_twice_gives_the_same(compiling_store: Path, target: str) -> None:
-    requirement = str(wheel(compiling_store.parent))
+    requirement = pin(wheel(compiling_store.parent))
     LAYERS["some"].write_text(f"{requirement}\n")
     first = _content(layer("some", target))
     tag = "cpython-314" if target == "lambda" else sys.implementation.cache_tag
@@ -238,7 +253,7 @@ def test_installing_twice_gives_the_same(compiling_store: Path, target: str) -> 
 
 @pytest.mark.parametrize("target", ["lambda", "machine"])
 def test_everybody_can_read_what_a_private_umask_has_made(compiling_store: Path, target: str) -> None:
-    LAYERS["some"].write_text(f"{wheel(compiling_store.parent)}\n")
+    LAYERS["some"].write_text(f"{pin(wheel(compiling_store.parent))}\n")
     before = os.umask(0o077)
     try:
         folders = [stage_code("{}", "machine"), layer("some", target)]
@@ -249,7 +264,7 @@ def test_everybody_can_read_what_a_private_umask_has_made(compiling_store: Path,
 
 
 def test_another_scheme_is_another_asset_to_the_cdk(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    LAYERS["some"].write_text(f"{wheel(store.parent)}\n")
+    LAYERS["some"].write_text(f"{pin(wheel(store.parent))}\n")
 
     def fingerprints() -> list[str]:
         folders = (stage_code("{}", "machine"), layer("some", "machine"))

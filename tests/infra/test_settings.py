@@ -25,7 +25,25 @@ def settings_with(**given: Any) -> DeploymentSettings:
     return read_settings(CONTEXT | {f"troop:{key}": value for key, value in given.items()})
 
 
-def test_the_defaults_are_safe() -> None:
+@pytest.mark.parametrize(
+    ("endpoint", "bundle", "chosen"),
+    [
+        ("", "auto", "lambda"),
+        ("https://vpce-1.example.com", "auto", "lambda"),
+        ("http://127.0.0.1:4566", "auto", "machine"),
+        ("http://127.0.0.1:4566", "lambda", "lambda"),
+        ("", "machine", "machine"),
+    ],
+)
+def test_packages_are_for_the_aws_that_is_deployed_to(
+    monkeypatch: pytest.MonkeyPatch, endpoint: str, bundle: str, chosen: str
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    assert settings_with(bundle=bundle).bundle == chosen
+
+
+def test_the_defaults_are_safe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     settings = read_settings(CONTEXT)
     assert settings.chaos.leashed
     assert settings.retain_data
@@ -83,7 +101,7 @@ def test_the_functions_read_what_was_checked() -> None:
         ({"tick_minutes": 20}, ("troop:tick_minutes", "20", "1, 5, 10, 15")),
         ({"log_retention_days": 10}, ("troop:log_retention_days", "10", "1, 3, 5, 7, 14")),
         ({"retain_data": "perhaps"}, ("troop:retain_data", "'perhaps'", "true or false")),
-        ({"bundle": "docker"}, ("troop:bundle", "'docker'", "lambda, machine")),
+        ({"bundle": "docker"}, ("troop:bundle", "'docker'", "auto, lambda, machine")),
         ({"probability": 1.5}, ("troop:probability", "1.5", "0 to 1")),
         ({"deployment": "9lives"}, ("troop:deployment", "'9lives'", "a letter")),
         ({"recovery_timeout_minutes": 0}, ("troop:recovery_timeout_minutes", "0", "1 to 720")),

@@ -1,4 +1,4 @@
-"""What is installed is what is pinned, to the last package that only another one needs."""
+"""What is installed is what is pinned, with its digests, to the last package that only another one needs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ def _same(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _pinned(path: Path) -> set[tuple[str, str]]:
-    lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
-    pins = [line.split("==") for line in lines]  # what is not a pin of this form, nobody can install again
-    return {(_same(name), version) for name, version in pins}
+def _pinned(path: Path) -> dict[tuple[str, str], str]:
+    """Names and versions, each with the digests of its wheels."""
+    entries = re.split(r"\n(?=\S)", path.read_text())
+    pins = (re.match(r"([\w.-]+)(?:\[.*\])?==([^\s;]+)(.*)", entry, re.DOTALL) for entry in entries)
+    return {(_same(pin[1]), pin[2]): pin[3] for pin in pins if pin}
 
 
 @pytest.mark.parametrize("kind", ["", "-account", "-node"])
@@ -28,4 +29,27 @@ def test_nothing_is_installed_that_is_not_pinned(kind: str) -> None:
     installed = {(_same(name), version) for name, version in found if name not in BROUGHT_BY_VENV}
     assert installed
     # Another Python may need fewer than that on which they were written down.
-    assert installed - _pinned(ROOT / f"constraints{kind}.txt") == set()
+    assert installed - _pinned(ROOT / f"requirements{kind or '-dev'}.txt").keys() == set()
+
+
+FILES = sorted(
+    path.relative_to(ROOT) for folder in ("", "functions") for path in (ROOT / folder).glob("requirements*.in")
+)
+
+
+@pytest.mark.parametrize("source", FILES, ids=str)
+def test_all_that_is_installed_is_pinned_with_digests_and_is_a_wheel(source: Path) -> None:
+    lines = (ROOT / source).read_text().splitlines()
+    written = {tuple(re.match(r"([\w.-]+)(?:\[.*\])?==(\S+)", line).groups()) for line in lines if "==" in line}  # type: ignore[union-attr]
+    target = (ROOT / source).with_suffix(".txt")
+    pins = _pinned(target)
+    assert {(_same(name), version) for name, version in written} <= pins.keys()
+    assert pins
+    assert [name for name, digests in pins.items() if "--hash=sha256:" not in digests] == []
+    assert "--only-binary :all:" in target.read_text().splitlines()
+
+
+def test_functions_and_synth_have_the_versions_that_are_tested() -> None:
+    tested = _pinned(ROOT / "requirements-dev.txt").keys()
+    for path in [ROOT / "requirements.txt", *(ROOT / "functions").glob("requirements*.txt")]:
+        assert _pinned(path).keys() <= tested, path

@@ -47,8 +47,14 @@ def to_adopt(
     if how == "none" or not (missing or by_name):
         return {}
     held = {resource.physical_id for resource in there.values()}
-    every = [t for t in retained.find_retained(session, settings.chaos.deployment) if t.name not in held]
-    meant = _named(every, how) if by_name else _left_by_us(every, settings.chaos.deployment, str(session.region_name))
+    every = retained.find_retained(session, settings.chaos.deployment)
+    free = [table for table in every if table.name not in held]
+    if by_name:
+        meant = retained.named(free, [word for part in how.split(",") if (word := part.strip())])
+    else:
+        # Whether a stack has written anything its other tables say, too, though this one may hold them by now.
+        used = retained.used([table for table in every if table.is_of(settings.chaos.deployment)])
+        meant = _left_by_us(free, used, settings.chaos.deployment, str(session.region_name))
     if by_name and (has := sorted({table.part for table in meant} - missing)):
         raise CliError(
             Exit.USAGE,
@@ -69,19 +75,15 @@ def to_adopt(
     return tables
 
 
-def _named(every: Sequence[retained.RetainedTable], names: str) -> list[retained.RetainedTable]:
-    return retained.named(every, [word for part in names.split(",") if (word := part.strip())])
-
-
-def _left_by_us(every: Sequence[retained.RetainedTable], name: str, region: str) -> list[retained.RetainedTable]:
+def _left_by_us(
+    free: Sequence[retained.RetainedTable], used: Sequence[retained.RetainedTable], name: str, region: str
+) -> list[retained.RetainedTable]:
     """The tables that stacks of this name have made and used. Whoever may tag a table can make it look like the
     deployment's, with a switch that is unleashed: such a table is taken over only if a person names it.
     """
-    ours = [table for table in every if table.is_of(name)]
-    _say_foreign([table for table in every if table not in ours], name)
-    used = retained.used(ours)
-    _say_unused([table for table in ours if table not in used], region)
-    return used
+    _say_foreign([table for table in free if not table.is_of(name)], name)
+    _say_unused([table for table in free if table.is_of(name) and table not in used], region)
+    return [table for table in free if table in used]
 
 
 def _say_foreign(tables: Sequence[retained.RetainedTable], name: str) -> None:

@@ -55,11 +55,12 @@ def test_a_fresh_deployment_is_well(deployment: Deployment) -> None:
     body = health(deployment)
     assert {c["name"]: c["status"] for c in body["checks"] if c["status"] != "ok"} == {"subscribers": "warn"}, body
     assert tuple(c["name"] for c in body["checks"]) == CHECKS
-    assert {c["name"]: c["value"] for c in body["checks"]} == dict.fromkeys(CHECKS, 0) | {
+    values = {c["name"]: c["value"] for c in body["checks"]}
+    assert values.pop("lambda-concurrency") >= 26
+    assert values == dict.fromkeys(values, 0) | {
         "schedules": 4,
         "tables": 5,
         "calendars": 1,
-        "lambda-concurrency": 1000,
     }
 
 

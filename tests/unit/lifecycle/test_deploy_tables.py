@@ -94,6 +94,14 @@ def test_a_table_that_a_deployment_has_again_is_taken_over(run: Run, world: Worl
     assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]
 
 
+def test_an_empty_table_of_a_stack_whose_others_are_in_use_is_taken_over(run: Run, world: World) -> None:
+    """Such as the table of runs, where nobody ran a benchmark before they were left out."""
+    world.status, world.resources = "UPDATE_COMPLETE", {k: v for k, v in DEPLOYED.items() if k != "DataEvents"}
+    world.retained = [old("Troop-State-1"), dataclasses.replace(old("Troop-Events-1", "Events"), empty=True)]
+    run(yes=True)
+    assert world.done[1] == ("adopt into", "Troop", "Troop-Events-1")
+
+
 def test_retained_tables_are_told_and_taken_over(run: Run, world: World, capsys: Printed) -> None:
     world.retained = [old("Troop-State-1"), old("Troop-Events-1", "Events")]
     world.switch = {"leashed": {"BOOL": False}}

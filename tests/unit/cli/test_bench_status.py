@@ -131,3 +131,14 @@ def test_steps_of_a_run_that_goes_on() -> None:
 @pytest.mark.parametrize(("seconds", "said"), [(None, ""), (0, "0s"), (65.9, "1m 05s"), (7325, "2h 02m 05s")])
 def test_durations(seconds: float | None, said: str) -> None:
     assert bench_show.duration(seconds) == said
+
+
+def test_status_names_what_troop_does_not_remove(run: Run, api: FakeApi) -> None:
+    left = [{"kind": "instance", "name": f"i-{n}", "reason": "carries troop:protected"} for n in range(5)]
+    api.refusals[ONE] = [Answer(200, told("launch", gone=False, **ENDED, left_behind=left))]
+    said = run("bench", "status", ID).stdout
+    assert "Troop does not remove: instance i-0 (carries troop:protected), instance i-1" in said
+    assert "and 2 more" in said
+    assert "nothing is left" not in said
+    api.refusals[ONE] = [Answer(200, told("launch", gone=False, left_behind=left[:1]))]
+    assert "Troop does not remove: instance i-0" in run("bench", "status", ID).stdout

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.edge.asking import ask, get
 from tests.unit.edge.bench import Half, post
-from troop.bench.record import CellStatus, Kind, Resource, RunStatus
+from troop.bench.record import CellStatus, Kind, LeftBehind, Resource, RunStatus
 
 
 def test_runs_are_listed_by_time_page_by_page(half: Half) -> None:
@@ -53,6 +53,10 @@ def test_all_that_is_on_record_is_told(half: Half) -> None:
         ("security-group", "sg", "2026-11-20T22:48:00.000Z"),
         ("instance", "i-1", "2026-11-20T22:48:00.000Z"),
     ]
+    assert told["run"]["left_behind"] == []
+    half.runs.leave_behind(half.runs.get(run), [LeftBehind(Kind.VOLUME, "vol-1", "carries troop:protected")])
+    (left,) = get(f"/benchmarks/{run}")["run"]["left_behind"]
+    assert left == {"kind": "volume", "name": "vol-1", "reason": "carries troop:protected"}
 
 
 @pytest.mark.parametrize("run", ["20261120-224600-00000000", "nonsense", "artifacts"])

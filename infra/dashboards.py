@@ -246,7 +246,16 @@ def _operations(shown: Shown) -> list[list[cloudwatch.IWidget]]:
             _graph("Dead letters", [waiting_in(queue, name) for name, queue in shown.queues.items()]),
             _graph("Repairs", [ours_by(Metric.REPAIRS, _SUM, _HOUR)], stacked=True),
             *(
-                [_graph("Reaper finds", [ours(Metric.REAPER_FINDS, _MAXIMUM, _QUARTER, "finds")])]
+                [
+                    _graph(
+                        "Reaper",
+                        [
+                            ours(Metric.REAPER_FINDS, _MAXIMUM, _QUARTER, "finds"),
+                            ours(Metric.LEFT_BEHIND, _MAXIMUM, _QUARTER, "left behind"),
+                            ours(Metric.REAPER_OFF, _MAXIMUM, _QUARTER, "switched off"),
+                        ],
+                    )
+                ]
                 if shown.benchmarks
                 else []
             ),

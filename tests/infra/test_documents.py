@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from infra import ROOT
+from troop.chaos.guards import REASONS
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -34,3 +35,9 @@ def test_every_picture_is_shown() -> None:
     shown = "".join(document.read_text(encoding="utf-8") for document in DOCUMENTS)
     taken = [picture.name for picture in (ROOT / "docs" / "pictures").iterdir()]
     assert [name for name in taken if f"pictures/{name}" not in shown] == []
+
+
+def test_the_table_of_reasons_has_each_in_the_order_of_the_guards() -> None:
+    text = (ROOT / "docs" / "chaos.md").read_text(encoding="utf-8")
+    section = text.partition("## Why a unit is left alone")[2].partition("\n## ")[0]
+    assert tuple(re.findall(r"^\| `([\w-]+)` \|", section, re.MULTILINE)) == REASONS

@@ -210,9 +210,10 @@ def problems(found: Estimate, money: Money, ceiling: Decimal | None = None) -> I
     """
     by_hand = "given by hand, above 0 (USD an hour, such as prices: {{{}: 0.1}})"
     if ceiling is not None and (unpriced := _unpriced(found)):
-        first = unpriced[0].split(",")[0]
         phrase = setting("max_run_cost", shown(ceiling, found.currency), NO_LIMIT)
-        yield Problem(("prices",), f"of {'; '.join(unpriced)} cannot be had", f"{by_hand.format(first)}: {phrase}")
+        types = found.unknown_types
+        remedy = by_hand.format(types[0].split(",")[0]) if types else "known, or given by hand"
+        yield Problem(("prices",), f"of {'; '.join(unpriced)} cannot be had", f"{remedy}: {phrase}")
     elif found.unknown_types and not money.accept_unknown_prices:
         first = found.unknown_types[0].split(",")[0]
         allowed = f"{by_hand.format(first)}, or accepted by accept_unknown_prices: true"

@@ -164,9 +164,13 @@ def _kept(ours: Iterable[Seen], unverified: Iterable[Seen]) -> dict[Seen, str]:
     every = [one for one in ours if not one.going]
     kept = {one: PROTECTED for one in every if one.evidence.protected}
     for one in every:
-        user = next((other for other in unverified if not other.going and _uses(other, one)), None)
-        if user and one not in kept:
-            kept[one] = f"is used by the {user.kind.value} {user.name}, which Troop does not remove"
+        if one in kept:
+            continue
+        for other in unverified:
+            if not other.going and _uses(other, one):
+                kept[one] = f"is used by the {other.kind.value} {other.name}, which Troop does not remove"
+            elif not other.going and _takes_along(one, other):
+                kept[one] = f"would take along the {other.kind.value} {other.name}, which Troop does not remove"
     while True:
         more = {
             one: f"stays as long as the {cause.kind.value} {cause.name}"
@@ -192,6 +196,11 @@ def _stays_with(one: Seen, other: Seen) -> bool:
     if pair == (Kind.SECURITY_GROUP, Kind.AUTO_SCALING_GROUP):
         return (one.run, one.cell) == (other.run, other.cell)
     return other.kind is Kind.INSTANCE and _uses(other, one)
+
+
+def _takes_along(one: Seen, other: Seen) -> bool:
+    """Tells whether removing the one removes the other, too."""
+    return other.id in one.evidence.members | one.evidence.volumes
 
 
 def _uses(instance: Seen, one: Seen) -> bool:

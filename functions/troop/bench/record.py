@@ -185,7 +185,7 @@ class Run:
         expires_at: whatever exists of it then is removed.
         requested_by: ARN of the caller.
         cells: how many it has.
-        nodes: how many each cell has, all fleets together.
+        nodes: the most that run at a time, of all cells that are parallel.
         execution: ARN of its workflow's execution.
         outcome: the status it is to end with, known since it was closed.
         closed_at: since then nothing may be launched for it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 PERMANENT = (
@@ -95,12 +96,15 @@ def is_vain(refusal: str, elapsed: float = math.inf) -> bool:
     return no_spot or is_permanent(refusal, elapsed)
 
 
-def of_launches(activities: Iterable[Mapping[str, Any]], *, since_success: bool = False) -> Iterator[str]:
+def of_launches(
+    activities: Iterable[Mapping[str, Any]], *, since_success: bool = False, rights_since: datetime | None = None
+) -> Iterator[str]:
     """Says why launches have failed, in the order of the activities.
 
     Args:
         activities: scaling activities of one group as Auto Scaling describes them, newest first.
         since_success: whether to end at the newest launch that went well: what failed before it has passed.
+        rights_since: leave out launches that failed for want of a right before this moment; None for none.
     """
     for activity in activities:
         description = str(activity.get("Description") or "")
@@ -109,6 +113,9 @@ def of_launches(activities: Iterable[Mapping[str, Any]], *, since_success: bool 
         if since_success and activity["StatusCode"] == "Successful":
             return
         reason = str(activity.get("StatusMessage") or description or NO_REASON)
+        is_early = rights_since is not None and activity["StartTime"] < rights_since
+        if is_early and _matches(reason, (*OF_RIGHTS, *_NO_SPOT_ROLE)):
+            continue
         if activity["StatusCode"] == "Failed" or (activity["StatusCode"] == "Cancelled" and _has_died(reason)):
             yield reason
 

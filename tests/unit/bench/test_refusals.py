@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from troop.bench.refusals import is_permanent, is_vain, of_launches
+from troop.bench.refusals import SPREAD, is_permanent, is_vain, of_launches
 
 DIED = "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "
 FAILED = " Launching EC2 instance failed."
@@ -85,6 +86,16 @@ def test_spot_that_never_comes_is_launched_on_demand(said: str) -> None:
 def activity(status: str, message: str | None = None, description: str = "Launching a new EC2 instance") -> Any:
     """As DescribeScalingActivities has it; its message may be missing."""
     return {"StatusCode": status, "Description": description} | ({"StatusMessage": message} if message else {})
+
+
+def test_a_refusal_of_rights_from_before_a_role_was_known_everywhere_is_not_believed() -> None:
+    created = datetime(2026, 11, 20, 9, tzinfo=UTC)
+    since = created + timedelta(seconds=SPREAD)
+    denied = activity("Failed", "You are not authorized to perform this operation." + FAILED)
+    no_quota = activity("Failed", "VcpuLimitExceeded." + FAILED)
+    early, late = ({"StartTime": created + timedelta(seconds=after)} for after in (5, SPREAD))
+    assert list(of_launches([denied | late], rights_since=since)) == [denied["StatusMessage"]]
+    assert list(of_launches([denied | early, no_quota | early], rights_since=since)) == [no_quota["StatusMessage"]]
 
 
 KEY = DIED + "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state"

@@ -184,6 +184,15 @@ def test_what_somebody_else_s_instance_uses_is_not_waited_for() -> None:
     assert "i-7" in inventory.kept[SECURITY]
 
 
+def test_a_group_does_not_take_along_a_member_that_is_not_proved() -> None:
+    """Such as a node whose instance profile somebody has replaced, to log in."""
+    debugged = replace(INSTANCE, evidence=replace(INSTANCE.evidence, profile="arn:aws:iam::1:instance-profile/ssm"))
+    inventory = take_inventory([SECURITY, TEMPLATE, GROUP, debugged], {RUN: NOTHING_ON_RECORD}, SITE)
+    assert debugged in inventory.unverified
+    assert {one.id for one in inventory.kept} == {FLEET, "lt-1", "sg-1"}
+    assert removable(inventory.removable) == []
+
+
 def test_what_is_on_its_way_out_is_not_left_behind() -> None:
     going = replace(protect(INSTANCE), going=True)
     stranger = replace(seen(Kind.INSTANCE, "i-7"), going=True)

@@ -270,7 +270,42 @@ def test_an_open_run_s_strangers_are_on_its_record_while_they_are_there(world: W
     assert world.runs.get(RUN).left_behind == ()
 
 
+def test_what_was_on_the_record_of_an_open_run_is_looked_after_when_the_run_has_ended(world: World) -> None:
+    world.admit()
+    world.start_workflow()
+    volume = world.volume(OURS)
+    world.forward(minutes=20)
+    bench.reaper().sweep()
+    world.tear_down()
+    assert [one.name for one in world.runs.get(RUN).left_behind] == [volume]
+    assert [one.run for one in world.runs.left_runs()] == [RUN]
+    world.ec2.delete_volume(VolumeId=volume)
+    bench.reaper().sweep()
+    assert world.runs.get(RUN).left_behind == ()
+    assert world.runs.left_runs() == []
+
+
 # The reaper's switch
+
+
+def test_what_is_released_while_the_reaper_is_off_stays_on_record(world: World) -> None:
+    world.admit()
+    world.launch_by_the_rules()
+    protect(world, "group", FLEET)
+    world.tear_down()
+    world.switch_reaper(off=True)
+    world.autoscaling.delete_tags(
+        Tags=[{"ResourceId": FLEET, "ResourceType": "auto-scaling-group", "Key": PROTECTED_TAG}]
+    )
+    for _ in range(2):
+        world.forward(minutes=16)
+        bench.reaper().sweep()
+        assert FLEET in {one.name for one in world.runs.get(RUN).left_behind}
+    world.switch_reaper(off=False)
+    (name,) = world.reap()["started"]
+    world.tear_down(**world.teardowns()[name])
+    all_gone(world)
+    assert world.runs.get(RUN).left_behind == ()
 
 
 def test_while_it_is_off_the_reaper_only_reports(world: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -11,7 +12,7 @@ from botocore.exceptions import ClientError
 from troop.aws.bench.backups import HEALTHY, stays
 from troop.bench import names
 from troop.bench.booting import FleetSeen
-from troop.bench.refusals import of_launches
+from troop.bench.refusals import SPREAD, of_launches
 from troop.tags import CELL_TAG, RUN_TAG
 
 FROZEN = ("Launch", "ReplaceUnhealthy", "AZRebalance")
@@ -98,7 +99,7 @@ class FleetLooks:
         answer = self.autoscaling.describe_scaling_activities(
             AutoScalingGroupName=group["AutoScalingGroupName"], MaxRecords=ACTIVITIES
         )
-        return tuple(of_launches(answer["Activities"]))
+        return tuple(of_launches(answer["Activities"], rights_since=group["CreatedTime"] + timedelta(seconds=SPREAD)))
 
     def freeze(self, groups: Iterable[str]) -> None:
         """From now on the groups of these names launch, replace and move nothing."""

@@ -273,7 +273,9 @@ class RunTable:
             "Update": {
                 "TableName": self.table,
                 "Key": key(run, RUN),
-                "UpdateExpression": "SET ended_at = if_not_exists(ended_at, :now), #status = outcome REMOVE #open",
+                "UpdateExpression": "SET ended_at = if_not_exists(ended_at, :now), #status = outcome "
+                # Whoever concludes it writes anew what stays, and with it the mark in the index.
+                "REMOVE #open, left_behind",
                 "ConditionExpression": "attribute_exists(closed_at)",
                 "ExpressionAttributeNames": {"#status": "status", "#open": "open"},
                 "ExpressionAttributeValues": typed({":now": moments.iso(now)}),

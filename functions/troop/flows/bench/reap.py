@@ -114,7 +114,7 @@ class Reaper:
         # What has been asked to go, though by whom does not matter, was not left behind.
         stray = [one for one in reaping.strays(inventory.removable, runs, now) if not one.going]
         if stray:
-            self._remove(stray, inventory, now, reaped)
+            self._attempt(reaped, "what is left behind", lambda: self._remove(stray, inventory, now, reaped))
         for open_run in self.runs.open_runs():
             of_run = [one for one in inventory.ours if one.run == open_run.run]
             self._attempt(reaped, open_run.run, partial(self._count_cost, open_run.run, of_run, now, reaped))
@@ -160,6 +160,8 @@ class Reaper:
             if teardown.vanished(resources, inventory.every, []):
                 self._start(Start(run, f"{run}-{now:%Y%m%dT%H%M}", RunStatus.FAILED, LEFT_BEHIND), reaped)
                 return
+            if not left and any(one.run == run for one in inventory.ours):
+                return  # it is still there, and the teardown that removes it writes so
         self.runs.leave_behind(record, left_behind(left))
 
     def _overdue(self, run: str, teardowns: list[str], now: datetime, reaped: Reaped) -> None:

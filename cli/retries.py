@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -26,6 +28,7 @@ class Patience:
         lost: repeat when the function may have run.
         failed: repeat when the function says that it failed.
         unreachable: repeat when no answer comes at all.
+        seconds: begin no further try after this time.
     """
 
     tries: int = 4
@@ -33,6 +36,7 @@ class Patience:
     lost: bool = True
     failed: bool = False
     unreachable: bool = False
+    seconds: float = math.inf
 
     def repeats(self, answer: Answer) -> bool:
         """Whether another try is safe and may do better. A request that the stage throttles has changed nothing."""
@@ -50,10 +54,12 @@ ONCE = Patience(not_started=False, lost=False)
 REPEATABLE = Patience(failed=True)
 """For requests that carry a key, or whose repetition changes nothing."""
 _READING = Patience()
-_STOPPING = Patience(tries=6, unreachable=True)
+_STOPPING = Patience(tries=6, unreachable=True, seconds=30)
 """Nothing is better than to halt, and to halt twice is to halt."""
-_STARTING = Patience(tries=6, lost=False)
-"""A repetition of a resume that has been carried out could undo somebody's halt in between."""
+_STARTING = Patience(tries=6, not_started=False, lost=False)
+"""A repetition of a resume that has been carried out could undo somebody's halt in between. API Gateway's answer does
+not tell a function that did not start from one whose answer is lost, so only what the stage throttles is repeated.
+"""
 
 
 def patience(method: str, path: str, body: Mapping[str, Any] | None) -> Patience:
@@ -89,6 +95,7 @@ def request(
     sleep: Callable[[float], None],
     how: Patience | None = None,
     spread: Callable[[float, float], float] = random.uniform,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Answer:
     """The last answer to a request, which is repeated after growing pauses of random length.
 
@@ -96,20 +103,21 @@ def request(
         how: what :func:`patience` says, if None.
         sleep: waits for so many seconds.
         spread: chooses a number between two, so that many callers do not come back at one moment.
+        clock: the seconds of a clock that only goes forward.
 
     Raises:
         UnreachableError: no answer came.
     """
     how = how or patience(method, path, body)
+    began = clock()
     for attempt in range(1, how.tries + 1):
-        last = attempt == how.tries
         try:
             answer = api.request(method, path, query, body)
         except UnreachableError:
-            if last or not how.unreachable:
+            if not how.unreachable or attempt == how.tries or clock() - began > how.seconds:
                 raise
         else:
-            if last or not how.repeats(answer):
+            if not how.repeats(answer) or attempt == how.tries or clock() - began > how.seconds:
                 return answer
         pause = min(_LONGEST_PAUSE, 2.0 ** (attempt - 1))
         sleep(spread(pause / 2, pause))

@@ -88,7 +88,8 @@ def _change(found: Connection, change: dict[str, Any], reason: str | None, as_js
     try:
         switch = found.client.change_switch(change | ({"reason": reason} if reason else {}))
     except CliError as error:
-        if error.code not in (Exit.API_FAILED, Exit.UNREACHABLE) or not any(change.values()):
+        stops_chaos = change.get("halted") or change.get("leashed")
+        if error.code not in (Exit.API_FAILED, Exit.UNREACHABLE) or not stops_chaos:
             raise
         raise CliError(error.code, f"{error}\nThis halts it without the API:\n{_by_hand(found.deployment)}") from error
     if as_json:

@@ -50,7 +50,9 @@ def to_adopt(
     every = retained.find_retained(session, settings.chaos.deployment)
     free = [table for table in every if table.name not in held]
     if by_name:
-        meant = retained.named(free, [word for part in how.split(",") if (word := part.strip())])
+        # A try before may have taken some of them over.
+        names = [name for part in how.split(",") if (name := part.strip()) and name not in held]
+        meant = retained.named(free, names)
     else:
         # Whether a stack has written anything its other tables say, too, though this one may hold them by now.
         used = retained.used([table for table in every if table.is_of(settings.chaos.deployment)])

@@ -13,10 +13,9 @@ from botocore.exceptions import ClientError
 
 from cli import aws
 from cli.errors import CliError, Exit
-from troop.tags import DATA_TAG, DEPLOYMENT_TAG
+from troop.tags import DATA_TAG, DEPLOYMENT_TAG, STACK_TAG
 
 TABLE = "AWS::DynamoDB::Table"
-_STACK_TAG = "aws:cloudformation:stack-id"
 """CloudFormation puts it on what it makes, and it stays when the stack goes. Nobody else can put or remove a tag whose
 name begins with ``aws:``.
 """
@@ -83,7 +82,7 @@ def _retained(dynamodb: Any, name: str, deployment: str) -> Iterable[RetainedTab
             streamed=bool(table.get("StreamSpecification", {}).get("StreamEnabled")),
             empty=is_empty(dynamodb, name),
             protected=bool(table.get("DeletionProtectionEnabled")),
-            stack=by_key.get(_STACK_TAG, ""),
+            stack=by_key.get(STACK_TAG, ""),
             arn=table["TableArn"],
         )
 

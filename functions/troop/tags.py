@@ -11,6 +11,9 @@ DEPLOYMENT_TAG = "troop:deployment"
 DATA_TAG = "troop:data"
 """On each table, what it holds: a later deployment finds by it what an earlier one has left."""
 
+STACK_TAG = "aws:cloudformation:stack-id"
+"""Which stack CloudFormation made a resource for. Nobody but AWS can set a tag that begins with ``aws:``."""
+
 RUN_TAG, CELL_TAG = "troop:run", "troop:cell"
 """Ids of the run, and of its cell, that has created something."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from troop.chaos.observed import TableBeside
 from troop.concurrency import Concurrency
-from troop.tags import DATA_TAG, DEPLOYMENT_TAG
+from troop.tags import DATA_TAG, DEPLOYMENT_TAG, STACK_TAG
 
 TABLES_READ = 20
 """Most tables that are looked at."""
@@ -68,4 +69,11 @@ class AccountReads:
                         continue  # tags are known for a while after their table is gone
                     raise
                 if table["TableStatus"] != "DELETING":
-                    yield TableBeside(name, tags[DATA_TAG], table["CreationDateTime"], int(table.get("ItemCount", 0)))
+                    created, items = table["CreationDateTime"], int(table.get("ItemCount", 0))
+                    yield TableBeside(name, tags[DATA_TAG], created, items, self._stack(tags))
+
+    def _stack(self, tags: Mapping[str, str]) -> str:
+        """Reads the id of the deployment's stack that a table was made for; "" for any other table."""
+        stack = tags.get(STACK_TAG, "")
+        own = rf"arn:[^:]+:cloudformation:[^:]*:[^:]*:stack/{re.escape(self.deployment)}/[^/]+"
+        return stack if re.fullmatch(own, stack) else ""

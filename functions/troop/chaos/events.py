@@ -143,10 +143,10 @@ def exception_of(method: str, os_shutdown: bool | None) -> str:
     """Says that a crash was none; "" for every other termination.
 
     >>> exception_of("crash", True)
-    'EC2 shut its operating system down first, and rejects a crash without that'
+    'its operating system was shut down first, because AWS rejects a crash without that'
     """
     gentle = method == "crash" and os_shutdown
-    return "EC2 shut its operating system down first, and rejects a crash without that" if gentle else ""
+    return "its operating system was shut down first, because AWS rejects a crash without that" if gentle else ""
 
 
 def to_url(event_id: str) -> str:

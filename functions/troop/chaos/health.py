@@ -291,12 +291,20 @@ def _beside(tables: tuple[TableBeside, ...] | Unread) -> Check:
         return Check(EARLIER_TABLES, Grade.OK, 0, 0, "no earlier deployment of this name has left tables")
     each = [f"{t.name} ({t.part}, made {t.created:%Y-%m-%d %H:%M}, about {t.items} items)" for t in tables]
     detail = f"tables of an earlier deployment of this name exist beside these: {_names(each)}"
-    newest = {table.part: table.name for table in reversed(tables)}
-    todo = (
-        "nothing in them counts here, neither opt-outs nor the switch. To take them over: make destroy, which keeps "
-        f"all tables, then make deploy ADOPT={','.join(sorted(newest.values()))}. If nobody needs them, delete them; "
-        f"to keep them aside, remove their tag {DATA_TAG}; docs/deploying.md#tables-of-an-earlier-deployment"
+    ours = [table for table in tables if table.stack]
+    # Tables of a stack that has written nothing are those of a deployment that failed. The count is some hours late.
+    written = {table.stack for table in ours if table.items} or {table.stack for table in ours}
+    newest = {table.part: table.name for table in reversed(ours) if table.stack in written}
+    todo = "nothing in them counts here, neither opt-outs nor the switch. "
+    if newest:
+        names = ",".join(sorted(newest.values()))
+        todo += f"To take them over: make destroy, which keeps all tables, then make deploy ADOPT={names}. "
+    todo += (
+        f"If nobody needs them, delete them; to keep them aside, remove their tag {DATA_TAG}; "
+        "docs/deploying.md#tables-of-an-earlier-deployment"
     )
+    if strange := [table.name for table in tables if not table.stack]:
+        todo = f"CloudFormation did not make {_names(strange)} for a stack of this name: do not take it over. {todo}"
     return Check(EARLIER_TABLES, Grade.WARN, len(tables), 0, detail, todo)
 
 

@@ -85,12 +85,15 @@ class TableBeside:
     Attributes:
         part: what it holds, such as ``Events``.
         items: how many DynamoDB counted, some hours ago.
+        stack: the id of the stack of this name that CloudFormation made it for; "" for a table that only carries the
+            tags, which anybody can set.
     """
 
     name: str
     part: str
     created: datetime
     items: int
+    stack: str = ""
 
 
 @dataclass(frozen=True)

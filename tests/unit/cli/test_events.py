@@ -33,7 +33,7 @@ def test_a_crash_that_was_none_is_marked(run: Run, api: FakeApi) -> None:
     told = [event("web", terminated_at=at, os_shutdown=True), event("db", terminated_at=at, os_shutdown=False)]
     api.events = [*told, event("old", terminated_at=at), event("drained", terminated_at=at, method="drain")]
     shown = " ".join(run("events").stdout.split())
-    assert shown.count("rejects a crash without that") == 1
+    assert shown.count("because AWS rejects a crash without that") == 1
 
 
 def test_one_document_for_programs_over_many_pages(ok: Callable[..., Any], api: FakeApi) -> None:

@@ -300,13 +300,24 @@ def test_a_raise_that_is_asked_for_is_enough() -> None:
 
 
 def test_tables_of_an_earlier_deployment_are_named_with_the_way_to_take_them_over() -> None:
-    tables = [TableBeside(f"Troop-{n}", part, NOW - timedelta(days=n), 7) for n, part in enumerate(("State", "Events"))]
-    older = TableBeside("Troop-9", "State", LONG_AGO, 0)
-    found = check("earlier-tables", beside=(*tables, older))
-    assert (found.status, found.value, found.threshold) == (Grade.WARN, 3, 0)
-    assert "tables of an earlier deployment of this name exist beside these: Troop-0 (State, made 20" in found.detail
+    tables = [
+        TableBeside(f"Troop-{n}", part, NOW - timedelta(days=n), n, "stack")
+        for n, part in enumerate(("State", "Events"))
+    ]
+    failed = TableBeside("Troop-8", "State", NOW, 0, "failed")
+    older = TableBeside("Troop-9", "State", LONG_AGO, 0, "stack")
+    found = check("earlier-tables", beside=(failed, *tables, older))
+    assert (found.status, found.value, found.threshold) == (Grade.WARN, 4, 0)
+    assert "tables of an earlier deployment of this name exist beside these: Troop-8 (State, made 20" in found.detail
     assert "make deploy ADOPT=Troop-0,Troop-1." in found.todo
     assert check("earlier-tables", beside=()).status is Grade.OK
+
+
+def test_nobody_is_told_to_take_over_a_table_that_only_carries_the_tags() -> None:
+    planted = TableBeside("Troop-x", "State", NOW, 1)
+    found = check("earlier-tables", beside=(planted,))
+    assert "ADOPT" not in found.todo
+    assert found.todo.startswith("CloudFormation did not make Troop-x for a stack of this name")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tests.unit.edge.deployed import REGION, TABLES, Deployed
 from troop.aws.clients import client
 from troop.aws.dynamo import typed
 from troop.chaos.events import Status
-from troop.tags import DATA_TAG, DEPLOYMENT_TAG
+from troop.tags import DATA_TAG, DEPLOYMENT_TAG, STACK_TAG
 
 
 def get_health() -> dict[str, Any]:
@@ -303,6 +303,23 @@ def test_tables_that_an_earlier_deployment_has_left(deployed: Deployed, monkeypa
     assert "Staging" not in told
     assert "GONE" not in told
     assert "OWN" not in told
+
+
+@pytest.mark.parametrize(
+    ("stack", "named"),
+    [("Troop/1", True), ("Troop-Staging/1", False), ("Other/Troop/1", False), (None, False)],
+)
+def test_only_a_table_that_cloudformation_made_is_to_be_taken_over(
+    deployed: Deployed, stack: str | None, named: bool
+) -> None:
+    leave("Troop-DataState-OLD", "State")
+    if stack:
+        arn = f"arn:aws:dynamodb:{REGION}:123456789012:table/Troop-DataState-OLD"
+        tag = {"Key": STACK_TAG, "Value": f"arn:aws:cloudformation:{REGION}:123456789012:stack/{stack}"}
+        client("dynamodb").tag_resource(ResourceArn=arn, Tags=[tag])
+    (check,) = [c for c in get_health()["checks"] if c["name"] == "earlier-tables"]
+    assert ("ADOPT=Troop-DataState-OLD" in check["todo"]) is named
+    assert ("CloudFormation did not make Troop-DataState-OLD" in check["todo"]) is not named
 
 
 @pytest.mark.parametrize("settings", [{"benchmarks": False}], indirect=True)

@@ -56,6 +56,14 @@ def test_a_stack_of_nothing_but_tables_is_no_deployment_yet(
         run("troop:retain_data=false", yes=True)
 
 
+def test_the_same_names_do_nothing_once_their_tables_are_taken_over(run: Run, world: World) -> None:
+    """Such as after a deployment that failed behind the take-over, or in a pipeline."""
+    world.status, world.resources = "UPDATE_COMPLETE", DEPLOYED
+    world.retained = [old(resource.physical_id) for resource in DEPLOYED.values()]
+    run(yes=True, adopt=",".join(table.name for table in world.retained))
+    assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]
+
+
 BENCHMARKS = {"Runs": Resource("AWS::DynamoDB::Table", "Troop-Runs-1"),
               "Results": Resource("AWS::S3::Bucket", "troop-results-1"),
               "RunLogs": Resource("AWS::Logs::LogGroup", "run-logs")}  # fmt: skip

@@ -84,7 +84,7 @@ def _group(raw: dict[str, Any]) -> Group:
         ),
         tags={t["Key"]: t.get("Value", "") for t in raw.get("Tags", [])},
         suspended_processes=frozenset(p["ProcessName"] for p in raw.get("SuspendedProcesses", [])),
-        # An SDK that is older than this field leaves it out; the service then refuses the termination itself.
+        # An SDK that is older than this field leaves it out.
         operator=(raw.get("Operator") or {}).get("Principal", ""),
         **_sources(raw),
     )

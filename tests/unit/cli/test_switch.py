@@ -154,12 +154,15 @@ def test_a_halt_that_lambda_cannot_carry_out_at_first(run: Run, api: FakeApi) ->
     assert "halted: nothing is rolled" in result.stdout
 
 
-@pytest.mark.parametrize(("command", "shown"), [("halt", True), ("leash", True), ("resume", False), ("unleash", False)])
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [("halt", True), ("leash", True), ("resume --yes", False), ("unleash --yes", False), ("reaper off", False)],
+)
 def test_a_brake_that_fails_says_why_and_how_to_halt_without_it(
     run: Run, api: FakeApi, command: str, shown: bool
 ) -> None:
     api.refusals["PATCH", "switch"] = [STARVED]
-    result = run(command, *([] if shown else ["--yes"]))
+    result = run(*command.split())
     assert result.exit_code == Exit.API_FAILED
     assert "Lambda throttles it or cannot start it" in " ".join(result.stderr.split())
     assert ("aws --region eu-central-1 dynamodb update-item --table-name" in result.stderr) is shown

@@ -113,8 +113,8 @@ def of_launches(
         if since_success and activity["StatusCode"] == "Successful":
             return
         reason = str(activity.get("StatusMessage") or description or NO_REASON)
-        is_early = rights_since is not None and activity["StartTime"] < rights_since
-        if is_early and _matches(reason, (*OF_RIGHTS, *_NO_SPOT_ROLE)):
+        began = activity.get("StartTime")
+        if rights_since and began and began < rights_since and _matches(reason, (*OF_RIGHTS, *_NO_SPOT_ROLE)):
             continue
         if activity["StatusCode"] == "Failed" or (activity["StatusCode"] == "Cancelled" and _has_died(reason)):
             yield reason

@@ -124,7 +124,8 @@ def of_phase(
 def of_closed(run: Run, now: datetime) -> Verdict | None:
     """Whether the run is over from outside: closed, or past its time; None when it goes on."""
     if run.closed_at is not None:
-        return Verdict(State.FAILED, CellStatus.STOPPED, run.reason or "the run was closed")
+        status = CellStatus.FAILED if run.outcome is RunStatus.FAILED else CellStatus.STOPPED
+        return Verdict(State.FAILED, status, run.reason or "the run was closed")
     if now >= run.expires_at:
         return failed("the run has expired: give it more time with expires_after")
     return None

@@ -14,6 +14,7 @@ from tests.unit.edge.benches import BENCHMARK, CELL, Bench
 from troop.bench import names
 from troop.bench.record import CellStatus, RunStatus
 from troop.errors import RunClosedError
+from troop.flows.bench.cell import CellSteps
 
 
 def test_a_closed_run_stops_at_its_next_step(bench: Bench) -> None:
@@ -42,6 +43,23 @@ def test_a_run_that_is_stopped_while_it_waits_ends(bench: Bench, step: str) -> N
     bench.runs.close(bench.run, RunStatus.STOPPED, "by hand", bench.account.clock())
     assert bench.step(step, **more)["state"] == "failed"
     assert bench.cell().status is CellStatus.STOPPED
+
+
+def test_nodes_that_a_teardown_takes_away_do_not_make_a_cell_invalid(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run's workflow is stopped, and its teardown begins, between what the step reads of run and nodes."""
+    bench.measuring()
+    read_nodes = CellSteps._look
+
+    def stopped_meanwhile(steps: CellSteps, *arguments: Any) -> Any:
+        bench.runs.close(bench.run, RunStatus.FAILED, "its workflow was stopped", bench.account.clock())
+        return read_nodes(steps, *arguments)
+
+    monkeypatch.setattr(CellSteps, "_look", stopped_meanwhile)
+    bench.lose(bench.nodes()[0])
+    assert bench.check(1) == "failed"
+    assert (bench.cell().status, bench.cell().reason) == (CellStatus.FAILED, "its workflow was stopped")
 
 
 def test_an_expired_run_ends(bench: Bench) -> None:

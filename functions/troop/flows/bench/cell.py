@@ -163,6 +163,8 @@ class CellSteps:
             raise CellDamagedError(f"the barrier of {run} {cell} {phase.name} is not released any more")
         start = began(barrier_document)
         verdict = verdicts.of_closed(record, now) or self._look(run, cell, benchmark, phase, roster, now - start)
+        if verdict.state is State.FAILED:  # perhaps as a teardown has begun meanwhile, and removes the nodes
+            verdict = verdicts.of_closed(self.runs.get(run), now) or verdict
         if verdict.nodes:
             first = verdict.nodes[0]
             tail = self.store.tail(f"{names.output_prefix(run, cell, phase.name)}{first}.log.gz")

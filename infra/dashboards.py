@@ -150,6 +150,11 @@ def _business(shown: Shown) -> list[list[cloudwatch.IWidget]]:
                     right=[ours_by(Metric.RUNS_OPEN, _MAXIMUM, _QUARTER)],
                     names=("nodes", "runs and fleets"),
                 ),
+                _graph(
+                    "Left behind",
+                    [ours(Metric.LEFT_BEHIND, _MAXIMUM, _QUARTER, "resources")],
+                    right=[ours(Metric.REAPER_OFF, _MAXIMUM, _QUARTER, "reaper off")],
+                ),
             ]
         )
     return rows
@@ -246,16 +251,7 @@ def _operations(shown: Shown) -> list[list[cloudwatch.IWidget]]:
             _graph("Dead letters", [waiting_in(queue, name) for name, queue in shown.queues.items()]),
             _graph("Repairs", [ours_by(Metric.REPAIRS, _SUM, _HOUR)], stacked=True),
             *(
-                [
-                    _graph(
-                        "Reaper",
-                        [
-                            ours(Metric.REAPER_FINDS, _MAXIMUM, _QUARTER, "finds"),
-                            ours(Metric.LEFT_BEHIND, _MAXIMUM, _QUARTER, "left behind"),
-                            ours(Metric.REAPER_OFF, _MAXIMUM, _QUARTER, "switched off"),
-                        ],
-                    )
-                ]
+                [_graph("Reaper finds", [ours(Metric.REAPER_FINDS, _MAXIMUM, _QUARTER, "finds")])]
                 if shown.benchmarks
                 else []
             ),

@@ -70,15 +70,15 @@ class Waiter:
         """
         address, started = Address(self._store, key), time.monotonic()
         while True:
-            said = read(self.look(address))
-            if isinstance(said, Release):
-                return said
-            if said == END:
+            state = read(self.fetch(address))
+            if isinstance(state, Release):
+                return state
+            if state == END:
                 return None
             pause = FIRST_PAUSE if time.monotonic() - started < LATER else LATER_PAUSE
             self._sleep(pause * random.uniform(0.7, 1.1))
 
-    def look(self, address: Address) -> bytes | None:
+    def fetch(self, address: Address) -> bytes | None:
         """An object's content; None when there was none to be had this time, which the log says."""
         try:
             answer = self._ask(address.url())
@@ -103,7 +103,7 @@ class Waiter:
         """Some looks within a second, so that the clock's doubt is small."""
         address = Address(self._store, key)
         for _ in range(looks):
-            self.look(address)
+            self.fetch(address)
             self._sleep(1 / looks)
 
 

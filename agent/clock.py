@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 
 from troop.measure.summary import Clock
 
-KEPT = 40
+MOST_ANSWERS = 40
 """Answers; older ones say nothing about a clock that drifts or is set."""
 SLACK = 0.05
 """Seconds by which S3's own hosts may disagree."""
@@ -20,7 +20,7 @@ class ClockWatch:
     """Bounds from the answers seen."""
 
     def __init__(self) -> None:
-        self._bounds: deque[tuple[float, float]] = deque(maxlen=KEPT)
+        self._bounds: deque[tuple[float, float]] = deque(maxlen=MOST_ANSWERS)
 
     def saw(self, date: str, sent: float, received: float) -> None:
         """An answer's Date header, and this node's time before and after. A date that is none is ignored."""

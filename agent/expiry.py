@@ -14,7 +14,7 @@ from agent.log import say
 
 GRACE_SECONDS = 300.0
 """After the run's expiry, so that others come first."""
-_LOOK_SECONDS = 20.0
+_POLL_SECONDS = 20.0
 """The time of day is looked at again so often, as a clock may be set."""
 _LEAVE_SECONDS = 60.0
 """For what is at work to say so."""
@@ -31,7 +31,7 @@ class Expiry:
 
     def _watch(self) -> None:
         while (left := self._until - self._clock()) > 0:
-            time.sleep(min(left, _LOOK_SECONDS))
+            time.sleep(min(left, _POLL_SECONDS))
         say("the run has expired, and this node is still there: it ends itself")
         self.over = True
         os.kill(os.getpid(), signal.SIGTERM)

@@ -63,8 +63,8 @@ def identity() -> Identity:
 def _ask(web: Web, base: str) -> Identity:
     token = _get(web, f"{base}/latest/api/token", "PUT", {"X-aws-ec2-metadata-token-ttl-seconds": "300"})
     headers = {"X-aws-ec2-metadata-token": token}
-    found = {name: _get(web, f"{base}/latest/meta-data/{path}", "GET", headers) for name, path in _PATHS.items()}
-    return Identity(**found)
+    facts = {name: _get(web, f"{base}/latest/meta-data/{path}", "GET", headers) for name, path in _PATHS.items()}
+    return Identity(**facts)
 
 
 def _get(web: Web, url: str, method: str, headers: dict[str, str]) -> str:

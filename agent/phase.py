@@ -106,13 +106,13 @@ def _judged(begun: Summary, script: str, ended: Ended, limit: float, output: Bou
     if ended.code == 0:
         return _over(begun, OK)
     last = output.last_line()
-    said = f"; it last printed: {last}" if last else ""
+    suffix = f"; it last printed: {last}" if last else ""
     if ended.code is None:
-        return _over(begun, TIMED_OUT, f"{script} took longer than {limit:g} s and was ended{said}")
+        return _over(begun, TIMED_OUT, f"{script} took longer than {limit:g} s and was ended{suffix}")
     if ended.code == LOST_CODE:
         return _over(begun, LOST, last or f"{script} ended with exit code {LOST_CODE}")
     how = f"was ended by signal {-ended.code}" if ended.code < 0 else f"ended with exit code {ended.code}"
-    return _over(begun, FAILED, f"{script} {how}{said}")
+    return _over(begun, FAILED, f"{script} {how}{suffix}")
 
 
 def _over(begun: Summary, outcome: str, reason: str | None = None) -> Summary:

@@ -58,7 +58,7 @@ class Place:
             rank: None where nodes have none.
             start_at: by this node's clock; what is measured begins when the warm-up after it is over.
         """
-        told = {
+        variables = {
             "RUN": self.boot.run,
             "CELL": self.boot.cell,
             "ROLE": self.boot.role,
@@ -78,4 +78,4 @@ class Place:
             "MEASURED_FROM": f"{start_at + release.warm_up_seconds:.6f}",
         }
         path = os.pathsep.join(part for part in (str(CODE), os.environ.get("PYTHONPATH")) if part)
-        return {**os.environ, **{f"TROOP_{name}": value for name, value in told.items()}, "PYTHONPATH": path}
+        return {**os.environ, **{f"TROOP_{name}": value for name, value in variables.items()}, "PYTHONPATH": path}

@@ -50,8 +50,10 @@ class Series:
         """None before two readings."""
         if self._start is None or not self._samples:
             return None
-        kept = self._samples[:MOST]
-        return Samples(self._start * self._interval, self._interval, {name: [s[name] for s in kept] for name in SERIES})
+        samples = self._samples[:MOST]
+        return Samples(
+            self._start * self._interval, self._interval, {name: [s[name] for s in samples] for name in SERIES}
+        )
 
 
 class Sampler:

@@ -96,8 +96,8 @@ class Session:
             self._put(failed, self._keys.node(identity.id), self._place.home / "node.json")
         if self.phase is not None:
             begun = blank(self._place, self.phase, self._rank or 0, self._watch.estimate())
-            told = replace(begun, outcome=outcome, reason=problem, **self._of_spot())
-            self._put_summary(told.document())
+            summary = replace(begun, outcome=outcome, reason=problem, **self._of_spot())
+            self._put_summary(summary.document())
 
     def _of_spot(self) -> dict[str, Any]:
         """What the summary of a phase tells of it."""
@@ -117,11 +117,11 @@ class Session:
         for folder in (place.files, place.artifacts, place.shared):
             folder.mkdir(exist_ok=True)
         for name in definition.files:
-            target = _made(place.files / name)
+            target = _with_folder(place.files / name)
             self._store.get(self._keys.file(name), target)
             target.chmod(0o755)
         for name, sha256 in definition.artifacts.items():
-            target = _made(place.artifacts / name)
+            target = _with_folder(place.artifacts / name)
             self._store.get(self._keys.artifact(sha256), target)
             if _sha256(target) != sha256:
                 raise AgentError(f"artifact {name} is not what was staged: its SHA-256 is not {sha256}")
@@ -173,7 +173,7 @@ class Session:
 
     def _find_rank(self, roster: Address) -> int:
         for _ in range(ROSTER_TRIES):
-            body = self._waiter.look(roster)
+            body = self._waiter.fetch(roster)
             if body is not None:
                 self._place.roster.write_bytes(body)
                 return rank_in(body, self._place.identity.id)
@@ -197,11 +197,11 @@ class Session:
         self._put(document, self._keys.summary(phase, node), self._place.phase(phase) / "summary.json")
 
     def _put(self, document: dict[str, Any], key: str, path: Path) -> None:
-        _made(path).write_text(json.dumps(document, separators=(",", ":")), encoding="utf-8")
+        _with_folder(path).write_text(json.dumps(document, separators=(",", ":")), encoding="utf-8")
         self._store.put(path, key)
 
 
-def _made(path: Path) -> Path:
+def _with_folder(path: Path) -> Path:
     """The path, after its folder was made."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return path

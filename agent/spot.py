@@ -19,7 +19,7 @@ from agent.web import ERRORS, Web
 
 SIGNAL = signal.SIGUSR1
 """By which the thread stops what the agent is at."""
-LOOK_SECONDS = 5.0
+POLL_SECONDS = 5.0
 TOKEN_SECONDS = 21_600
 LEAVE_SECONDS = 20.0
 """For the notice to be passed on, after the agent's own farewell."""
@@ -110,13 +110,13 @@ class Watch:
     def _watch(self) -> None:
         try:
             while (bought := self._metadata.read(_LIFE_CYCLE)) is None:  # it is always told, if not at the first try
-                if self._over.wait(LOOK_SECONDS):
+                if self._over.wait(POLL_SECONDS):
                     return
             if bought != "spot":
                 return
             while self.notice is None:
-                self._look()
-                if self.notice is None and self._over.wait(LOOK_SECONDS):
+                self._poll()
+                if self.notice is None and self._over.wait(POLL_SECONDS):
                     return
             say(f"spot takes this node back: {self.notice}")
             os.kill(os.getpid(), SIGNAL)
@@ -124,13 +124,13 @@ class Watch:
         except Exception as error:  # noqa: BLE001 - a node that is not warned is worth more than none
             say(f"the watch for interruptions has ended: {error!r}")
 
-    def _look(self) -> None:
-        if self.rebalance_at is None and (said := self._metadata.read(_REBALANCE)) is not None:
-            self.rebalance_at = str(_parsed(said).get("noticeTime") or "unknown")
+    def _poll(self) -> None:
+        if self.rebalance_at is None and (answer := self._metadata.read(_REBALANCE)) is not None:
+            self.rebalance_at = str(_parsed(answer).get("noticeTime") or "unknown")
             say(f"EC2 expects an interruption since {self.rebalance_at}")
-        if (said := self._metadata.read(_ACTION)) is not None:
-            found = _parsed(said)
-            self.notice = {key: str(found.get(key) or "unknown") for key in ("action", "time")}
+        if (answer := self._metadata.read(_ACTION)) is not None:
+            document = _parsed(answer)
+            self.notice = {key: str(document.get(key) or "unknown") for key in ("action", "time")}
 
 
 def _parsed(text: str) -> dict[str, Any]:

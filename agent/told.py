@@ -29,10 +29,10 @@ def samples_with(results: Path, sampled: Samples | None, problems: list[str]) ->
             document = json.loads(path.read_bytes())
             if not isinstance(document, dict) or document.get("format") != FORMAT:
                 raise ValueError(f"must have format {FORMAT}")
-            told = parse_samples(document.get("samples"))
+            samples = parse_samples(document.get("samples"))
         except (OSError, ValueError, RecursionError, OperationsError, SummaryError) as error:
             problems.append(f"{path.name} of the script's results cannot be read: {error}")
             continue
-        if sampled is not None and told is not None:
-            sampled = over(sampled, told)
+        if sampled is not None and samples is not None:
+            sampled = over(sampled, samples)
     return sampled

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from troop.chaos.decisions import TERMINATE
 from troop.chaos.events import STEPS, Status, exception_of
 
-_KEPT = "what was decided is no longer kept (troop:decision_retention_days); `troop doctor` says whether ticks come"
+_EXPIRY = "what was decided is no longer kept (troop:decision_retention_days); `troop doctor` says whether ticks come"
 
 
 _CLAIMED_WITHIN = timedelta(minutes=16)
@@ -58,14 +58,14 @@ def day_of(decision: Mapping[str, Any]) -> date:
 
 def stretches(decisions: Iterable[Mapping[str, Any]]) -> list[Stretch]:
     """Decisions of one unit, newest first, as stretches of one reason each, oldest first."""
-    found: list[Stretch] = []
+    periods: list[Stretch] = []
     for decision in sorted(decisions, key=lambda d: _moment(d["tick"])):
         tick, reason, detail = _moment(decision["tick"]), decision["reason"], decision["detail"]
-        if found and found[-1].reason == reason:
-            found[-1] = Stretch(found[-1].first, tick, found[-1].ticks + 1, reason, detail)
+        if periods and periods[-1].reason == reason:
+            periods[-1] = Stretch(periods[-1].first, tick, periods[-1].ticks + 1, reason, detail)
         else:
-            found.append(Stretch(tick, tick, 1, reason, detail))
-    return found
+            periods.append(Stretch(tick, tick, 1, reason, detail))
+    return periods
 
 
 def words(reason: str) -> str:
@@ -93,18 +93,18 @@ def answer(
         others = sum(e["status"] in _TERMINATED for e in events if e is not event)
         return _of_event(unit, day, event, zone, others)
     if day is None:
-        return f"No decision about {unit} is on record: no tick has come since there is such a unit, or {_KEPT}."
+        return f"No decision about {unit} is on record: no tick has come since there is such a unit, or {_EXPIRY}."
     if not decisions:
         if day > now.astimezone(UTC).date():
             return f"{unit}: {_day(day)} is yet to come."
-        return f"No tick decided about {unit} on {_day(day)}: its calendar has none that day, none came, or {_KEPT}."
+        return f"No tick decided about {unit} on {_day(day)}: its calendar has none that day, none came, or {_EXPIRY}."
     return _of_decisions(unit, day, decisions, zone, now)
 
 
 def _of_decisions(unit: str, day: date, decisions: Sequence[Mapping[str, Any]], zone: ZoneInfo, now: datetime) -> str:
-    found = stretches(decisions)
+    periods = stretches(decisions)
     # Ticks go on for an hour after the window, to sweep up: what they say of the day is not why nothing happened in it.
-    *before, last = [stretch for stretch in found if stretch.reason != "outside-window"] or found
+    *before, last = [stretch for stretch in periods if stretch.reason != "outside-window"] or periods
     if last.reason == TERMINATE:
         target = _instance(unit, next(d for d in decisions if d["reason"] == TERMINATE))
         why = "it is about to begin" if now - last.last <= _CLAIMED_WITHIN else "its workflow failed"
@@ -123,7 +123,7 @@ def _of_decisions(unit: str, day: date, decisions: Sequence[Mapping[str, Any]], 
 
 def _of_event(unit: str, day: date | None, event: Mapping[str, Any], zone: ZoneInfo, others: int) -> str:
     instance, detail = _instance(unit, event), str(event["detail"]).rstrip(".")
-    claimed, told = _clock(_moment(event["at"]), zone), f": {detail}" if detail else ""
+    claimed, suffix = _clock(_moment(event["at"]), zone), f": {detail}" if detail else ""
     on = _day(day or date.fromisoformat(event["day"]))
     ended = event.get("terminated_at")
     terminated = f"{unit}: {instance} was terminated on {on} at {_clock(_moment(ended), zone) if ended else claimed}"
@@ -139,7 +139,7 @@ def _of_event(unit: str, day: date | None, event: Mapping[str, Any], zone: ZoneI
         case Status.TERMINATED:
             return f"{terminated}, and its group is being watched until it has recovered."
         case Status.UNRECOVERED:
-            return f"{terminated}, and its group did not recover in time{told}."
+            return f"{terminated}, and its group did not recover in time{suffix}."
         case Status.GROUP_DELETED:
             return f"{terminated}, and its group was deleted before it had recovered."
         case Status.CLAIMED:
@@ -151,11 +151,11 @@ def _of_event(unit: str, day: date | None, event: Mapping[str, Any], zone: ZoneI
                 f"{unit}: {instance} would have been terminated on {on} at {claimed}, were the deployment not leashed."
             )
         case _:
-            return f"{unit}: {instance} was to be terminated on {on} at {claimed}, and that was given up{told}."
+            return f"{unit}: {instance} was to be terminated on {on} at {claimed}, and that was given up{suffix}."
 
 
-def _instance(unit: str, told: Mapping[str, Any]) -> str:
-    instance, group = told["instance_id"] or "an instance", told["group"]
+def _instance(unit: str, record: Mapping[str, Any]) -> str:
+    instance, group = record["instance_id"] or "an instance", record["group"]
     return f"{instance} of {group}" if group and group != unit else str(instance)
 
 

@@ -20,7 +20,7 @@ _CONNECT_SECONDS = 5
 _READ_SECONDS = 35
 """Longer than API Gateway's own limit, so that its answer arrives."""
 
-TOLD = ("Troop-Complete-After", "Location", "Retry-After")
+ANSWER_HEADERS = ("Troop-Complete-After", "Location", "Retry-After")
 """Headers that say something of an answer that its body does not."""
 
 
@@ -119,5 +119,5 @@ class SignedApi:
             decoded = json.loads(answer.content)
         except (ValueError, RecursionError):
             decoded = None
-        told = {name: str(answer.headers[name]) for name in TOLD if name in answer.headers}
-        return Answer(answer.status_code, decoded, answer.headers.get("x-amzn-errortype", ""), told)
+        headers = {name: str(answer.headers[name]) for name in ANSWER_HEADERS if name in answer.headers}
+        return Answer(answer.status_code, decoded, answer.headers.get("x-amzn-errortype", ""), headers)

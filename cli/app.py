@@ -53,8 +53,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(flag: bool) -> None:
+    if flag:
         show.say(f"troop {VERSION}")
         raise typer.Exit
 

@@ -51,7 +51,7 @@ def make_session(profile: str | None, region: str | None) -> boto3.Session:
     Raises:
         CliError: NO_CREDENTIALS, EXPIRED_CREDENTIALS or WRONG_REGION.
     """
-    with told():
+    with translated_errors():
         session = boto3.Session(profile_name=profile, region_name=region)
         if session.get_credentials() is None:
             raise NoCredentialsError
@@ -114,7 +114,7 @@ def account_of(session: boto3.Session) -> str | None:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def translated_errors() -> Iterator[None]:
     """What boto3 raises inside the block, as a :class:`CliError` that says what to do."""
     try:
         yield

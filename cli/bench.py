@@ -52,7 +52,7 @@ def list_all(
     as_json: Json = False,
 ) -> None:
     """The benchmarks there are, and the deployment's runs, newest first."""
-    known = [_entry(path, found) for path, found in bench_files.catalogue()]
+    known = [_entry(path, source) for path, source in bench_files.catalogue()]
     runs = [] if catalogue else connection(ctx).client.benchmarks.runs(limit)
     if as_json:
         show.document({"benchmarks": known, "runs": runs})
@@ -65,13 +65,13 @@ def list_all(
         show.note("there are no runs")
 
 
-def _entry(path: Path, found: Source | CliError) -> dict[str, Any]:
+def _entry(path: Path, source: Source | CliError) -> dict[str, Any]:
     shown = os.path.relpath(path)  # as other commands take it, wherever this one is typed
-    if isinstance(found, CliError):
-        return {"file": shown, "name": "", "description": "", "nodes": None, "sizes": [], "problem": str(found)}
-    benchmark = found.benchmark
-    told = {"name": benchmark.name, "description": benchmark.description, "nodes": benchmark.nodes}
-    return {"file": shown, **told, "sizes": list(found.document.get("sizes", {})), "problem": ""}
+    if isinstance(source, CliError):
+        return {"file": shown, "name": "", "description": "", "nodes": None, "sizes": [], "problem": str(source)}
+    benchmark = source.benchmark
+    about = {"name": benchmark.name, "description": benchmark.description, "nodes": benchmark.nodes}
+    return {"file": shown, **about, "sizes": list(source.document.get("sizes", {})), "problem": ""}
 
 
 @app.command("validate")
@@ -79,20 +79,20 @@ def validate(file: File, size: Size = None, changes: Set = None, as_json: Json =
     """Check a benchmark's file, and all of its sizes, and whether artifacts of this machine are there. Needs no AWS:
     limits are those of this checkout's cdk.json; `run` checks those of the deployment, and what only a region knows.
     """
-    with checking.told_as(as_json):
+    with checking.json_errors(as_json):
         source = bench_files.load(file, size, bench_files.assignments(changes or []))
     warnings = list(in_question(source.artifacts(), source.path.parent))
     beyond = checking.beyond_limits(source.benchmark, source.plan)
     if as_json:
         cells = {"parallel": source.plan.parallel, "cells": bench_cells.planned(source.plan)}
-        found = {"benchmark": to_document(source.benchmark), **cells}
+        contents = {"benchmark": to_document(source.benchmark), **cells}
         show.document(
             {
                 "valid": True,
                 "problems": [],
                 "warnings": [*warnings, *beyond],
                 "copied": source.sizes(),
-                **found,
+                **contents,
             }
         )
         return
@@ -100,8 +100,8 @@ def validate(file: File, size: Size = None, changes: Set = None, as_json: Json =
     if len(source.plan.cells) > 1:
         show.table(bench_cells.PLANNED_COLUMNS, bench_cells.planned_rows(source.plan))
     show.say(source.copied())
-    for said in (*warnings, *beyond):
-        show.note(said)
+    for warning in (*warnings, *beyond):
+        show.note(warning)
 
 
 @app.command("estimate")
@@ -114,11 +114,11 @@ def estimate(
     as_json: Json = False,
 ) -> None:
     """What a run would cost, line by line. Launches and stores nothing; fails if the run would be refused."""
-    with checking.told_as(as_json):
+    with checking.json_errors(as_json):
         values = checking.accepting(bench_files.assignments(changes or []), accept)
         source = bench_files.load(file, size, values)
-        told = _estimate(connection(ctx).client.benchmarks, source, size, values)
-    bench_money.tell(told, as_json)
+        cost_estimate = _estimate(connection(ctx).client.benchmarks, source, size, values)
+    bench_money.tell(cost_estimate, as_json)
 
 
 @app.command("run")
@@ -135,14 +135,14 @@ def run(
     """Run a benchmark, and tell what it has measured. Succeeds only if the run does; asks nothing."""
     values = checking.accepting(bench_files.assignments(changes or []), accept)
     source = bench_files.load(file, size, values)
-    found = connection(ctx)
+    conn = connection(ctx)
     tell: Callable[[str], None] = show.note if as_json else show.say
     tell(source.copied())
-    checking.expect(lambda: _estimate(found.client.benchmarks, source, size, values), source, key, tell)
-    staging = Staging(found.client.benchmarks, source.path.parent, lambda: _session(ctx), tell)
+    checking.expect(lambda: _estimate(conn.client.benchmarks, source, size, values), source, key, tell)
+    staging = Staging(conn.client.benchmarks, source.path.parent, lambda: _session(ctx), tell)
     for artifact in source.artifacts():
         staging.stage(artifact)
-    started, repeated = _start(found.client.benchmarks, source, size, values, key or str(uuid4()))
+    started, repeated = _start(conn.client.benchmarks, source, size, values, key or str(uuid4()))
     tell(f"{'on record already' if repeated else 'started'}: {started['run']}, {_what(source)}")
     if not wait:
         if as_json:
@@ -151,7 +151,7 @@ def run(
             show.say(f"to see how it goes: {to_type(ctx, 'bench', 'status', started['run'])}")
         return
     phases = [phase.name for phase in source.benchmark.phases]
-    followed = bench_follow.follow(ctx, found.client.benchmarks, started["run"], phases, quiet=as_json)
+    followed = bench_follow.follow(ctx, conn.client.benchmarks, started["run"], phases, quiet=as_json)
     _end(followed, as_json, f"its report: {to_type(ctx, 'bench', 'report', started['run'])}")
 
 
@@ -163,26 +163,26 @@ def status(
     as_json: Json = False,
 ) -> None:
     """How far a run is, and what of it there is."""
-    found = connection(ctx)
+    conn = connection(ctx)
     if follow:
-        _end(bench_follow.follow(ctx, found.client.benchmarks, run, [], quiet=as_json), as_json)
+        _end(bench_follow.follow(ctx, conn.client.benchmarks, run, [], quiet=as_json), as_json)
         return
-    told = found.client.benchmarks.run(run)
+    view = conn.client.benchmarks.run(run)
     if as_json:
-        show.document(told)
+        show.document(view)
         return
-    show.say(bench_show.summary(told))
+    show.say(bench_show.summary(view))
     now = datetime.now(UTC)
-    if len(told["cells"]) > 1:
-        show.table(bench_cells.CELL_COLUMNS, bench_cells.cell_rows(told, now), title=" ")
+    if len(view["cells"]) > 1:
+        show.table(bench_cells.CELL_COLUMNS, bench_cells.cell_rows(view, now), title=" ")
     else:
-        show.table(("step", "began", "took", ""), bench_show.step_rows(told, now), title=" ")
+        show.table(("step", "began", "took", ""), bench_show.step_rows(view, now), title=" ")
     show.table(
         ("resource", "name", "created", "gone"),
-        [(r["kind"], r["name"], show.moment(r["created_at"]), show.moment(r["gone_at"])) for r in told["resources"]],
+        [(r["kind"], r["name"], show.moment(r["created_at"]), show.moment(r["gone_at"])) for r in view["resources"]],
         title=" ",
     )
-    bench_money.cost_table(told)
+    bench_money.cost_table(view)
 
 
 @app.command("stop")
@@ -194,26 +194,28 @@ def stop(ctx: typer.Context, run: RunId, as_json: Json = False) -> None:
     elif stopped["ended_at"]:
         show.say(f"{run} has ended already: {stopped['status']}")
     else:
-        look = to_type(ctx, "bench", "status", run, "--follow")
-        show.say(f"{run} is being taken down; to see when nothing is left: {look}")
+        command = to_type(ctx, "bench", "status", run, "--follow")
+        show.say(f"{run} is being taken down; to see when nothing is left: {command}")
 
 
 @app.command("results")
 def results(ctx: typer.Context, run: RunId, as_json: Json = False) -> None:
     """What a run has measured."""
     client = connection(ctx).client.benchmarks
-    told = bench_follow.complete(client, client.run(run))
-    found = [cell for cell in told["cells"] if cell["results"] is not None]
+    view = bench_follow.complete(client, client.run(run))
+    with_results = [cell for cell in view["cells"] if cell["results"] is not None]
     if as_json:
-        kept = ("cell", "label", "variant", "status", "reason", "results", "cost")
-        cells = [{key: cell[key] for key in kept if key in cell} for cell in bench_cells.latest(told) if cell in found]
-        show.document({"run": told["run"], "cells": cells})
-    elif found:
-        show.say(bench_show.summary(told))
-        _results(told)
-        bench_money.cost_table(told)
-    if not found:
-        raise CliError(Exit.FAILED, f"it has no results: {bench_show.summary(told)}")
+        keys = ("cell", "label", "variant", "status", "reason", "results", "cost")
+        cells = [
+            {key: cell[key] for key in keys if key in cell} for cell in bench_cells.latest(view) if cell in with_results
+        ]
+        show.document({"run": view["run"], "cells": cells})
+    elif with_results:
+        show.say(bench_show.summary(view))
+        _results(view)
+        bench_money.cost_table(view)
+    if not with_results:
+        raise CliError(Exit.FAILED, f"it has no results: {bench_show.summary(view)}")
 
 
 app.command("report")(bench_report.report)
@@ -260,20 +262,20 @@ def _start(
         raise source.refused(refused.problems) from None
 
 
-def _results(told: Mapping[str, Any]) -> None:
+def _results(view: Mapping[str, Any]) -> None:
     """The table of what was measured."""
-    (bench_show if len(told["cells"]) == 1 else bench_cells).results(told)
+    (bench_show if len(view["cells"]) == 1 else bench_cells).results(view)
 
 
-def _end(told: Mapping[str, Any], as_json: bool, more: str | None = None) -> None:
+def _end(view: Mapping[str, Any], as_json: bool, more: str | None = None) -> None:
     """What came of a run, and what more there is to say; anything but SUCCEEDED is a failure."""
     if as_json:
-        show.document(told)
+        show.document(view)
     else:
-        _results(told)
-    said = bench_show.summary(told)
+        _results(view)
+    summary = bench_show.summary(view)
     if more:
         (show.note if as_json else show.say)(more)
-    if told["run"]["status"] != RunStatus.SUCCEEDED:
-        raise CliError(Exit.FAILED, said)
-    (show.note if as_json else show.say)(said)
+    if view["run"]["status"] != RunStatus.SUCCEEDED:
+        raise CliError(Exit.FAILED, summary)
+    (show.note if as_json else show.say)(summary)

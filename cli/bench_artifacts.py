@@ -91,11 +91,11 @@ class Staging:
             return
         with self._opened(artifact) as file:
             size = _checked(artifact, file)
-            told = self.api.stage(artifact.sha256, size)
-            if told["staged"]:  # somebody else was faster
+            upload = self.api.stage(artifact.sha256, size)
+            if upload["staged"]:  # somebody else was faster
                 return
             self.tell(f"{artifact.name}: uploading {size:,} bytes")
-            self._put(artifact, file, told["upload_url"], told["headers"])
+            self._put(artifact, file, upload["upload_url"], upload["headers"])
 
     @contextmanager
     def _opened(self, artifact: Artifact) -> Iterator[IO[bytes]]:
@@ -114,7 +114,7 @@ class Staging:
 
     def _fetch_object(self, source: str, file: IO[bytes]) -> None:
         bucket, _, key = source.removeprefix("s3://").partition("/")
-        with aws.told():
+        with aws.translated_errors():
             aws.client(self.session(), "s3").download_fileobj(bucket, key, file)
 
     def _put(self, artifact: Artifact, file: IO[bytes], url: str, headers: Mapping[str, str]) -> None:
@@ -128,15 +128,15 @@ class Staging:
             file.seek(0)
             try:
                 answer = session.send(AWSRequest("PUT", url, data=file, headers=dict(headers)).prepare())
-                status, said = answer.status_code, answer.text[:300]
+                status, message = answer.status_code, answer.text[:300]
             except (HTTPClientError, NoConnectionError) as error:
-                status, said = 0, str(error)
+                status, message = 0, str(error)
             if status == 200:
                 return
             if left and (status == 0 or status >= 500):
                 self.sleep(2.0 ** (_TRIES - 1 - left))
                 continue
-            raise CliError(Exit.FAILED, f"the artifact {artifact.name} could not be uploaded ({status}): {said}")
+            raise CliError(Exit.FAILED, f"the artifact {artifact.name} could not be uploaded ({status}): {message}")
 
 
 def _fetch(source: str, file: IO[bytes]) -> None:

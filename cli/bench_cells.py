@@ -53,18 +53,18 @@ def planned_rows(plan: Plan) -> list[tuple[Any, ...]]:
     ]
 
 
-def latest(told: Mapping[str, Any]) -> list[dict[str, Any]]:
+def latest(view: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The cells of a run that count: of several attempts at one, the last.
 
     Args:
-        told: as GET /benchmarks/{run} tells it.
+        view: as GET /benchmarks/{run} tells it.
     """
-    found: dict[str, tuple[int, dict[str, Any]]] = {}
-    for cell in told["cells"]:
+    attempts: dict[str, tuple[int, dict[str, Any]]] = {}
+    for cell in view["cells"]:
         first, attempt = names.attempt_of(cell["cell"])
-        if attempt > found.get(first, (0, {}))[0]:
-            found[first] = attempt, cell
-    return [cell for _, cell in found.values()]
+        if attempt > attempts.get(first, (0, {}))[0]:
+            attempts[first] = attempt, cell
+    return [cell for _, cell in attempts.values()]
 
 
 def name(cell: Mapping[str, Any]) -> str:
@@ -72,28 +72,28 @@ def name(cell: Mapping[str, Any]) -> str:
     return f"{cell['cell']} {cell.get('label') or ''}".strip()
 
 
-def changes(told: Mapping[str, Any], said: set[tuple[str, str]]) -> list[Change]:
+def changes(view: Mapping[str, Any], history: set[tuple[str, str]]) -> list[Change]:
     """What has happened to cells since it was last said, a line each.
 
     Args:
-        said: what was; grows by what is returned.
+        history: what was; grows by what is returned.
     """
-    found = []
-    alone = len(told["cells"]) == 1
-    for cell in told["cells"]:
+    new_changes = []
+    alone = len(view["cells"]) == 1
+    for cell in view["cells"]:
         begun = {step["phase"]: step["at"] for step in cell["steps"]}
         if names.LAUNCH not in begun:
             begun = {}  # it was never launched, so nothing was taken down
         news = [(at, step) for step, at in begun.items() if step != names.OVER]
         if not alone and cell["status"] in FINAL:
-            last = max(begun.values(), default=told["run"]["ended_at"] or told["run"]["at"])
+            last = max(begun.values(), default=view["run"]["ended_at"] or view["run"]["at"])
             news.append((last, ended(cell)))
         for at, what in news:
             key = cell["cell"], what
-            if key not in said:
-                said.add(key)
-                found.append(Change(at, what if alone else f"{name(cell)}: {what}"))
-    return sorted(found, key=lambda change: change.at)
+            if key not in history:
+                history.add(key)
+                new_changes.append(Change(at, what if alone else f"{name(cell)}: {what}"))
+    return sorted(new_changes, key=lambda change: change.at)
 
 
 def ended(cell: Mapping[str, Any]) -> str:
@@ -102,14 +102,14 @@ def ended(cell: Mapping[str, Any]) -> str:
     return f"{cell['status']}: {reason}" if reason else str(cell["status"])
 
 
-def progress(told: Mapping[str, Any], now: datetime) -> Group:
+def progress(view: Mapping[str, Any], now: datetime) -> Group:
     """The cells under way and the last ones that are over, for a terminal that shows it again and again."""
-    cells = latest(told)
+    cells = latest(view)
     over = sorted((cell for cell in cells if cell["status"] in FINAL), key=_last_moment)
     going = [cell for cell in cells if cell["status"] == CellStatus.RUNNING]
     counts = Counter(cell["status"] for cell in over)
     so_far = ", ".join(f"{number} {status}" for status, number in sorted(counts.items())) or "none"
-    total = max(told["run"].get("cells") or 0, len(cells))
+    total = max(view["run"].get("cells") or 0, len(cells))
     grid = Table(box=None, pad_edge=False, show_header=False)
     for cell in over[-_LAST:]:
         good = cell["status"] == CellStatus.SUCCEEDED
@@ -122,10 +122,10 @@ def progress(told: Mapping[str, Any], now: datetime) -> Group:
     return Group(Text(f"{len(over)} of {total} cells over: {so_far}; {len(going)} under way"), grid)
 
 
-def cell_rows(told: Mapping[str, Any], now: datetime) -> list[tuple[Any, ...]]:
+def cell_rows(view: Mapping[str, Any], now: datetime) -> list[tuple[Any, ...]]:
     """All cells and what they are at, attempts that do not count too."""
     rows = []
-    for cell in told["cells"]:
+    for cell in view["cells"]:
         moments = [step["at"] for step in cell["steps"]]
         at = "" if cell["phase"] == names.OVER or not moments else cell["phase"]
         since = show.moment(max(moments)) if moments else ""
@@ -134,9 +134,9 @@ def cell_rows(told: Mapping[str, Any], now: datetime) -> list[tuple[Any, ...]]:
     return rows
 
 
-def results(told: Mapping[str, Any]) -> None:
+def results(view: Mapping[str, Any]) -> None:
     """What was measured, the cells side by side in one table; and why others have measured nothing."""
-    cells = latest(told)
+    cells = latest(view)
     rows = [(cell["cell"], cell.get("label"), *row(one)) for cell in cells for one in cell["results"] or []]
     if rows:
         show.table(("cell", "", *COLUMNS), rows)

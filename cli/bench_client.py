@@ -168,10 +168,10 @@ class BenchClient:
     def _refusal(self, answer: Answer, method: str, path: str) -> CliError:
         if _is_missing(answer):
             return self._missing(path)
-        said_by_the_api = isinstance(answer.body, dict) and "statusCode" in answer.body
-        if answer.status in (403, 409) and said_by_the_api:  # not by IAM
+        from_api = isinstance(answer.body, dict) and "statusCode" in answer.body
+        if answer.status in (403, 409) and from_api:  # not by IAM
             return CliError(Exit.REFUSED, answer.message)
-        problems = answer.body.get("problems") if said_by_the_api else None
+        problems = answer.body.get("problems") if from_api else None
         if answer.status == 400 and problems and all(problem.get("loc") for problem in problems):
             return RefusedFileError(answer.message, [problem_of(problem) for problem in problems])
         return self.calls.refusal(answer, method, path)
@@ -220,10 +220,10 @@ def _fleet_path(fleet: str) -> str:
     return f"fleets/{urllib.parse.quote(fleet, safe='')}"
 
 
-def problem_of(told: Mapping[str, Any]) -> Problem:
+def problem_of(document: Mapping[str, Any]) -> Problem:
     """One of an answer's problems."""
-    allowed = str(told["allowed"])
-    return Problem(tuple(told["loc"]), str(told["problem"]).removesuffix(f": must be {allowed}"), allowed)
+    allowed = str(document["allowed"])
+    return Problem(tuple(document["loc"]), str(document["problem"]).removesuffix(f": must be {allowed}"), allowed)
 
 
 def _moment(text: Any) -> datetime | None:

@@ -56,21 +56,21 @@ def compare(
     """
     with _no_verdict():
         sides = [_chosen(ctx, text) for text in (a, b)]
-        found = comparing.compare(
+        comparison = comparing.compare(
             *sides, now=datetime.now(UTC), version=VERSION, confidence=confidence, fail_below=fail_below
         )
         if html is not None:
-            _write(html, _page(found))
+            _write(html, _page(comparison))
         if as_json:
-            show.document(found.model_dump(mode="json"))
+            show.document(comparison.model_dump(mode="json"))
         else:
-            tell(found)
-        for said in [*found.unmatched, *found.warnings]:
-            show.note(said)
-    if failed := [row for row in found.rows if row.regression]:
-        raise CliError(Exit.FAILED, _failed(failed, found))
-    if fail_below is not None and found.lost:
-        raise CliError(Exit.FAILED, f"B has not measured what A has: {', '.join(found.lost)}")
+            tell(comparison)
+        for remark in [*comparison.unmatched, *comparison.warnings]:
+            show.note(remark)
+    if failed := [row for row in comparison.rows if row.regression]:
+        raise CliError(Exit.FAILED, _failed(failed, comparison))
+    if fail_below is not None and comparison.lost:
+        raise CliError(Exit.FAILED, f"B has not measured what A has: {', '.join(comparison.lost)}")
 
 
 @contextmanager
@@ -117,11 +117,11 @@ def load(ctx: typer.Context, text: str) -> Report:
 # What is written and said
 
 
-def _page(found: Comparison) -> str:
+def _page(comparison: Comparison) -> str:
     # What makes pages takes a while to import, and no other command needs it.
     from troop.report import assets, html
 
-    return html.comparison_page(found, assets.chart_script())
+    return html.comparison_page(comparison, assets.chart_script())
 
 
 def _write(path: Path, page: str) -> None:
@@ -132,16 +132,16 @@ def _write(path: Path, page: str) -> None:
     show.note(f"written: {path}")
 
 
-def tell(found: Comparison) -> None:
+def tell(comparison: Comparison) -> None:
     """The comparison as tables."""
-    for name, side in (("A", found.a), ("B", found.b)):
+    for name, side in (("A", comparison.a), ("B", comparison.b)):
         cells = "1 cell" if side.cells == 1 else f"{side.cells} cells"
         show.say(f"{name}: {side.name}, {side.benchmark}, {cells} of {side.fleets or 'unknown fleets'}")
-    show.table(ROWS, [_row(row) for row in found.rows], title=" ")
-    times = [line for row in found.rows for line in _times(row)]
+    show.table(ROWS, [_row(row) for row in comparison.rows], title=" ")
+    times = [line for row in comparison.rows for line in _times(row)]
     if times:
         show.table(TIMES, times, title=" ")
-    needs = [_need(row, row.equal, found.currency) for row in found.rows if row.equal]
+    needs = [_need(row, row.equal, comparison.currency) for row in comparison.rows if row.equal]
     if needs:
         show.table(NEEDS, needs, title=" ")
 
@@ -195,8 +195,8 @@ def _need(row: Row, equal: Equal, currency: str) -> tuple[str, ...]:
 
 def _reached(equal: Equal) -> str:
     """By both sides; where they are alike, by each."""
-    told = [f"{equal.per_second if one.per_second is None else one.per_second:,.0f}" for one in (equal.a, equal.b)]
-    return told[0] if told[0] == told[1] else ", ".join(told)
+    rates = [f"{equal.per_second if one.per_second is None else one.per_second:,.0f}" for one in (equal.a, equal.b)]
+    return rates[0] if rates[0] == rates[1] else ", ".join(rates)
 
 
 def _nodes(need: Need) -> str:
@@ -213,10 +213,10 @@ def _ratio(ratio: float | None) -> str:
     return "" if ratio is None else f"{ratio:.3f}"
 
 
-def _failed(rows: Sequence[Row], found: Comparison) -> str:
+def _failed(rows: Sequence[Row], comparison: Comparison) -> str:
     worst = min(rows, key=lambda row: row.ratio)
     label = f" ({worst.label})" if worst.label else ""
     noise = "more than the noise" if worst.exceeds_noise else "with a noise that is not known: repeat both"
     what = f"{worst.operation} of {worst.role} in {worst.phase}{label}"
-    below = f"{len(rows)} of {len(found.rows)} below {found.fail_below:g}"
+    below = f"{len(rows)} of {len(comparison.rows)} below {comparison.fail_below:g}"
     return f"{below}: {what} is {worst.ratio:.3f} of what it was, {noise}"

@@ -19,13 +19,13 @@ from troop.bench.plan import Plan, sole
 from troop.bench.problems import BadBenchmarkError, Problem
 
 if TYPE_CHECKING:
-    from troop.bench_file.read import Asked
+    from troop.bench_file.read import ReadFile
 
 CATALOGUE = Path(__file__).resolve().parents[1] / "benchmarks"
 NAME = "benchmark.yaml"
 FLEET_NAME = "fleet.yaml"
 
-_GIVEN = {"set": "--set", "size": "--size"}
+_OPTIONS = {"set": "--set", "size": "--size"}
 """What was given on the command line, by the first step of a problem's place."""
 
 
@@ -34,7 +34,7 @@ MOST_FILES_SHOWN = 30
 
 
 @dataclass(frozen=True)
-class Told:
+class LocatedProblem:
     """A problem, and where the file has it.
 
     Attributes:
@@ -46,7 +46,7 @@ class Told:
     problem: Problem
 
     def __str__(self) -> str:
-        option, inner = _GIVEN.get(str(self.problem.place[0]) if self.problem.place else ""), self.problem
+        option, inner = _OPTIONS.get(str(self.problem.place[0]) if self.problem.place else ""), self.problem
         if option:
             key = ".".join(map(str, inner.place[1:]))
             return f"{option}{' ' + key if key else ''} {inner.message}: must be {inner.allowed}"
@@ -62,15 +62,15 @@ class WrongFileError(CliError):
     """A file that cannot be run as it is written; a line for each problem.
 
     Attributes:
-        told: the first problems, at most :data:`MOST_PROBLEMS`.
+        view: the first problems, at most :data:`MOST_PROBLEMS`.
         more: how many others there are.
     """
 
-    def __init__(self, told: Iterable[Told], code: Exit = Exit.USAGE) -> None:
-        problems = list(told)
-        self.told, self.more = problems[:MOST_PROBLEMS], max(0, len(problems) - MOST_PROBLEMS)
+    def __init__(self, located: Iterable[LocatedProblem], code: Exit = Exit.USAGE) -> None:
+        problems = list(located)
+        self.problems, self.more = problems[:MOST_PROBLEMS], max(0, len(problems) - MOST_PROBLEMS)
         more = [f"and {self.more:,} more"] if self.more else []
-        super().__init__(code, "\n".join([*map(str, self.told), *more]))
+        super().__init__(code, "\n".join([*map(str, self.problems), *more]))
 
 
 MOST_PROBLEMS = 50
@@ -98,8 +98,8 @@ class Source:
 
     def artifacts(self) -> list[Artifact]:
         """Of all cells, each content once; files of this machine first: what is wrong with them is known at once."""
-        found = {a.sha256: a for cell in self.plan.cells for a in cell.benchmark.artifacts}
-        return sorted(found.values(), key=lambda artifact: "://" in artifact.source)
+        by_sha256 = {a.sha256: a for cell in self.plan.cells for a in cell.benchmark.artifacts}
+        return sorted(by_sha256.values(), key=lambda artifact: "://" in artifact.source)
 
     def sizes(self) -> dict[str, int]:
         """Bytes of what is copied to nodes, by name."""
@@ -121,7 +121,7 @@ class Source:
 
     def refused(self, problems: Iterable[Problem]) -> WrongFileError:
         """What the deployment has found in it."""
-        return WrongFileError(_told(self.path, self.written, problems), Exit.REFUSED)
+        return WrongFileError(_locate(self.path, self.written, problems), Exit.REFUSED)
 
 
 def load(path: Path, size: str | None = None, changes: Mapping[str, Any] | None = None) -> Source:
@@ -141,17 +141,17 @@ def load(path: Path, size: str | None = None, changes: Mapping[str, Any] | None 
 
 def load_fleet(path: Path, changes: Mapping[str, Any] | None = None) -> Source:
     """A standing fleet's file, and what lies in its folder; as :func:`load`."""
-    from troop.bench_file.read import Asked
+    from troop.bench_file.read import ReadFile
     from troop.bench_file.read_fleet import read_fleet
 
-    def read(document: Any, files: list[str]) -> Asked:
+    def read(document: Any, files: list[str]) -> ReadFile:
         fleet = read_fleet(document, files, changes)
-        return Asked(fleet, sole(fleet))
+        return ReadFile(fleet, sole(fleet))
 
     return _load(path, FLEET_NAME, read)
 
 
-def _load(path: Path, name: str, read: Callable[[Any, list[str]], Asked]) -> Source:
+def _load(path: Path, name: str, read: Callable[[Any, list[str]], ReadFile]) -> Source:
     path = _file(path, name)
     if path.is_symlink():  # what lies beside it is copied: the folder must be the one that is named
         with _opened(path.parent.resolve(), path.name):
@@ -159,13 +159,13 @@ def _load(path: Path, name: str, read: Callable[[Any, list[str]], Asked]) -> Sou
     written = yaml_files.Document(yaml_files.read(path), str(path))
     document = written.values
     try:
-        asked = read(document, [file.name for file in _beside(path)])
+        definition = read(document, [file.name for file in _beside(path)])
     except BadBenchmarkError as bad:
-        raise WrongFileError(_told(path, written, bad.problems)) from None
-    files = _contents(path, asked.plan)
+        raise WrongFileError(_locate(path, written, bad.problems)) from None
+    files = _contents(path, definition.plan)
     copied = tuple(sorted(files))
-    cells = tuple(replace(one, benchmark=replace(one.benchmark, files=copied)) for one in asked.plan.cells)
-    benchmark, plan = replace(asked.benchmark, files=copied), replace(asked.plan, cells=cells)
+    cells = tuple(replace(one, benchmark=replace(one.benchmark, files=copied)) for one in definition.plan.cells)
+    benchmark, plan = replace(definition.benchmark, files=copied), replace(definition.plan, cells=cells)
     return Source(path, written, document, files, benchmark, plan)
 
 
@@ -189,15 +189,15 @@ def assignments(words: Iterable[str]) -> dict[str, Any]:
     Raises:
         CliError: USAGE.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not key:
             raise CliError(Exit.USAGE, f"{word!r} is no assignment: write --set KEY=VALUE, as in parameters.threads=8")
-        if key in found:
+        if key in values:
             raise CliError(Exit.USAGE, f"{key} is given twice")
-        found[key] = yaml_files.parse(value, f"the value of {key}") if value.strip() else ""
-    return found
+        values[key] = yaml_files.parse(value, f"the value of {key}") if value.strip() else ""
+    return values
 
 
 def catalogue() -> Iterator[tuple[Path, Source | CliError]]:
@@ -292,7 +292,7 @@ def _opened(root: Path, name: str) -> Iterator[IO[bytes]]:
         raise CliError(Exit.USAGE, f"{root / name} cannot be read: {error.strerror}") from None
 
 
-def _told(path: Path, written: yaml_files.Document, problems: Iterable[Problem]) -> Iterator[Told]:
+def _locate(path: Path, written: yaml_files.Document, problems: Iterable[Problem]) -> Iterator[LocatedProblem]:
     for problem in problems:
-        given = bool(problem.place) and problem.place[0] in _GIVEN
-        yield Told(str(path), None if given else written.line_of(problem.place), problem)
+        is_option = bool(problem.place) and problem.place[0] in _OPTIONS
+        yield LocatedProblem(str(path), None if is_option else written.line_of(problem.place), problem)

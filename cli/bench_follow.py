@@ -35,37 +35,37 @@ def follow(ctx: typer.Context, client: BenchClient, run: str, phases: Sequence[s
         raise CliError(error.code, f"{error}; the run goes on: {to_type(ctx, 'bench', 'status', run)}") from None
 
 
-def complete(client: BenchClient, told: dict[str, Any]) -> dict[str, Any]:
+def complete(client: BenchClient, view: dict[str, Any]) -> dict[str, Any]:
     """With the results that the answer had no room for."""
-    run = told["run"]["run"]
-    for cell in told["cells"]:
+    run = view["run"]["run"]
+    for cell in view["cells"]:
         if cell.get("results_left_out"):
             cell |= client.run(run, cell["cell"], resources=False)["cells"][0]
-    return told
+    return view
 
 
 def _live(client: BenchClient, run: str, phases: Sequence[str]) -> dict[str, Any]:
     with Live(console=show.console(), refresh_per_second=4, transient=False) as live:
-        for told in _looks(client, run):
-            now, alone = datetime.now(UTC), len(told["cells"]) == 1
-            live.update(bench_show.progress(told, phases, now) if alone else bench_cells.progress(told, now))
-    return told
+        for view in _poll(client, run):
+            now, alone = datetime.now(UTC), len(view["cells"]) == 1
+            live.update(bench_show.progress(view, phases, now) if alone else bench_cells.progress(view, now))
+    return view
 
 
 def _lines(client: BenchClient, run: str, tell: Callable[[str], None]) -> dict[str, Any]:
     """A line for each step of each cell as it begins."""
-    said: set[tuple[str, str]] = set()
-    for told in _looks(client, run):
-        for change in bench_cells.changes(told, said):
+    history: set[tuple[str, str]] = set()
+    for view in _poll(client, run):
+        for change in bench_cells.changes(view, history):
             tell(f"{show.moment(change.at)}  {change.text}")
-    return told
+    return view
 
 
-def _looks(client: BenchClient, run: str) -> Iterator[dict[str, Any]]:
+def _poll(client: BenchClient, run: str) -> Iterator[dict[str, Any]]:
     """What is on record of a run. What it has created is told in the end."""
 
-    def look() -> dict[str, Any]:
-        told = client.run(run, resources=False)
-        return complete(client, client.run(run)) if told["run"]["ended_at"] else told
+    def fetch() -> dict[str, Any]:
+        view = client.run(run, resources=False)
+        return complete(client, client.run(run)) if view["run"]["ended_at"] else view
 
-    return watching.looks(look, lambda told: bool(told["run"]["ended_at"]))
+    return watching.poll(fetch, lambda view: bool(view["run"]["ended_at"]))

@@ -53,16 +53,16 @@ def tell(estimate: Mapping[str, Any], as_json: bool) -> None:
         show.document(estimate)
     else:
         estimate_table(estimate)
-    for said in warnings(estimate):
-        show.note(said)
+    for warning in warnings(estimate):
+        show.note(warning)
     if estimate["problems"]:
         raise typer.Exit(int(Exit.REFUSED))
 
 
-def cost_table(told: Mapping[str, Any]) -> None:
+def cost_table(view: Mapping[str, Any]) -> None:
     """What a run has cost, by what was used, and by attempt; nothing when that is not known yet."""
-    cost = told["run"].get("cost")
-    cells = [cell for cell in told["cells"] if cell.get("cost")]
+    cost = view["run"].get("cost")
+    cells = [cell for cell in view["cells"] if cell.get("cost")]
     if len(cells) > 1:
         rows = [
             (cell["cell"], cell["status"], shown(cell["cost"]["amount"], cell["cost"]["currency"])) for cell in cells
@@ -70,16 +70,16 @@ def cost_table(told: Mapping[str, Any]) -> None:
         show.table(("cell", "status", "cost"), rows, title=" ")
     if cost:
         show.table(COLUMNS[1:], [_item(item, cost["currency"]) for item in cost["items"]], title=" ")
-        by_file = told["run"].get("cost_of_file")
+        by_file = view["run"].get("cost_of_file")
         more = f"; by the file's own prices {total(by_file)}" if by_file else ""
         show.say(f"it has cost {total(cost)}{more}")
-    elif now := so_far(told):
+    elif now := so_far(view):
         show.say(now)
 
 
-def so_far(told: Mapping[str, Any]) -> str | None:
+def so_far(view: Mapping[str, Any]) -> str | None:
     """What a run or a fleet that has not ended has cost, in a sentence; None when that is not known."""
-    cost = told.get("cost_so_far")
+    cost = view.get("cost_so_far")
     return f"so far it has cost {total(cost)}" if cost else None
 
 

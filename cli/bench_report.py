@@ -31,7 +31,7 @@ def report(
             metavar="RUN|DIR", help="A run's id; or a folder with what is kept of a run: its report is made anew there."
         ),
     ],
-    look: Annotated[bool, typer.Option("--open", help="Show it in a browser.")] = False,
+    in_browser: Annotated[bool, typer.Option("--open", help="Show it in a browser.")] = False,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Where it is written; - is stdout.")
     ] = None,
@@ -45,16 +45,16 @@ def report(
     """
     from cli import report_source  # with the models of reports, which no other command waits for
 
-    if look and (as_json or output == STDOUT):
+    if in_browser and (as_json or output == STDOUT):
         raise CliError(Exit.USAGE, "--open shows a page in a file: leave out --json and -o -")
     if RUN.fullmatch(source):
         client = connection(ctx).client.benchmarks
         body = report_source.fetched(client, source, "json" if as_json else "html", again=again)
         usual = Path(f"troop-report-{source}.html")
     elif Path(source).is_dir():
-        made = report_source.of_folder(Path(source))
-        document = made.model_dump_json().encode()
-        body = document if as_json else page(made)
+        local_report = report_source.of_folder(Path(source))
+        document = local_report.model_dump_json().encode()
+        body = document if as_json else page(local_report)
         usual = Path(source, REPORT_HTML)
         if not as_json and output is None:
             _write(Path(source, REPORT_JSON), document, os.O_NOFOLLOW)
@@ -72,11 +72,11 @@ def report(
     path = usual if output is None else Path(output)
     _write(path, body, os.O_NOFOLLOW if output is None else 0)
     show.say(f"the report: {path}")
-    if look:
+    if in_browser:
         _open(path)
 
 
-def page(made: Report) -> bytes:
+def page(report: Report) -> bytes:
     """A report as HTML.
 
     Raises:
@@ -86,7 +86,7 @@ def page(made: Report) -> bytes:
     from troop.report.html import report_page
 
     try:
-        return report_page(made, chart_script()).encode()
+        return report_page(report, chart_script()).encode()
     except TroopError as error:
         raise CliError(Exit.FAILED, str(error)) from None
 

@@ -53,45 +53,45 @@ class Step:
     over: bool
 
 
-def steps(told: Mapping[str, Any], phases: Sequence[str], now: datetime) -> list[Step]:
+def steps(view: Mapping[str, Any], phases: Sequence[str], now: datetime) -> list[Step]:
     """How far a run is, of its first cell.
 
     Args:
-        told: as GET /benchmarks/{run} tells it.
+        view: as GET /benchmarks/{run} tells it.
         phases: names of the benchmark's phases; those that are missing are added as they begin.
     """
-    cells = told["cells"]
+    cells = view["cells"]
     begun = {step["phase"]: datetime.fromisoformat(step["at"]) for step in cells[0]["steps"]} if cells else {}
-    ended = told["run"]["ended_at"]
+    ended = view["run"]["ended_at"]
     end = datetime.fromisoformat(ended) if ended else None
     known = (*FIRST, *phases, *LAST)
     ordered = [*known, *(name for name in begun if name not in known and name != names.OVER)]
     later = sorted(begun.values())
-    found = []
+    timeline = []
     for name in sorted(ordered, key=lambda name: begun.get(name, datetime.max.replace(tzinfo=UTC))):
         began = begun.get(name)
         if began is None:
-            found.append(Step(name, None, None, over=False))
+            timeline.append(Step(name, None, None, over=False))
             continue
         until = next((moment for moment in later if moment > began), end)
         seconds = max(0.0, ((until or now) - began).total_seconds())
-        found.append(Step(name, began, seconds, over=until is not None))
-    return found
+        timeline.append(Step(name, began, seconds, over=until is not None))
+    return timeline
 
 
-def step_rows(told: Mapping[str, Any], now: datetime) -> list[tuple[Any, ...]]:
+def step_rows(view: Mapping[str, Any], now: datetime) -> list[tuple[Any, ...]]:
     """The steps that have begun: when, and how long they took."""
     return [
         (step.name, show.moment(step.began.isoformat()), duration(step.seconds), "" if step.over else "now")
-        for step in steps(told, [], now)
+        for step in steps(view, [], now)
         if step.began
     ]
 
 
-def progress(told: Mapping[str, Any], phases: Sequence[str], now: datetime) -> Table:
+def progress(view: Mapping[str, Any], phases: Sequence[str], now: datetime) -> Table:
     """A table of the steps, for a terminal that shows it again and again."""
     grid = Table(box=None, pad_edge=False, show_header=False)
-    for step in steps(told, phases, now):
+    for step in steps(view, phases, now):
         mark, style = (" ", "dim") if step.began is None else ("✓", "green") if step.over else ("▸", "bold yellow")
         grid.add_row(Text(mark, style), Text(show.clean(step.name), style), duration(step.seconds))
     return grid
@@ -106,9 +106,9 @@ def duration(seconds: float | None) -> str:
     return f"{hours}h {minutes:02d}m {rest:02d}s" if hours else f"{minutes}m {rest:02d}s" if minutes else f"{rest}s"
 
 
-def results(told: Mapping[str, Any]) -> None:
+def results(view: Mapping[str, Any]) -> None:
     """The table of what the only cell has measured."""
-    for cell in told["cells"]:
+    for cell in view["cells"]:
         if cell["results"]:
             show.table(COLUMNS, [row(one) for one in cell["results"]])
 
@@ -161,15 +161,15 @@ def stays(record: Mapping[str, Any]) -> str:
     return f"Troop does not remove: {first}{more}" if left else ""
 
 
-def summary(told: Mapping[str, Any]) -> str:
+def summary(view: Mapping[str, Any]) -> str:
     """What became of a run, and whether anything of it is left: one line, and below it what a script last printed."""
-    run = told["run"]
+    run = view["run"]
     cost = f", cost {bench_money.total(run['cost'])}" if run.get("cost") else ""
-    made = [r for r in told["resources"] if r["created_at"]]
+    resources = [r for r in view["resources"] if r["created_at"]]
     # Not all are listed of very many.
-    created, left = told.get("resources_created"), told.get("resources_left")
-    created = len(made) if created is None else created
-    left = sum(not r["gone_at"] for r in made) if left is None else left
+    created, left = view.get("resources_created"), view.get("resources_left")
+    created = len(resources) if created is None else created
+    left = sum(not r["gone_at"] for r in resources) if left is None else left
     reason, below = f": {show.first_line(run['reason'])}" if run["reason"] else "", show.lines_below(run["reason"])
     staying = stays(run)
     if not run["ended_at"]:

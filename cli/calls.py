@@ -74,7 +74,7 @@ class Calls:
         how: retries.Patience | None = None,
     ) -> Answer:
         try:
-            with aws.told():
+            with aws.translated_errors():
                 return retries.request(self.api, method, path, query, body, sleep=self.sleep, how=how)
         except UnreachableError as error:
             raise CliError(Exit.UNREACHABLE, f"the API of {self.where} cannot be reached: {error}") from error
@@ -101,7 +101,7 @@ class Calls:
 
     def refusal(self, answer: Answer, method: str, path: str) -> CliError:
         """What an answer that is not 200 says, and what to do about it."""
-        message = _PLACE.sub(lambda found: f"{found[1]} " if found[1] else "", answer.message)
+        message = _PLACE.sub(lambda match: f"{match[1]} " if match[1] else "", answer.message)
         if answer.status in (401, 403):
             return self._forbidden(answer, method, path)
         if answer.status == 409:
@@ -153,12 +153,12 @@ def listed(
         name: of the list within a page.
         page_size: the longest page there is.
     """
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     cursor: str | None = None
-    while len(found) < limit:
-        page = get({"limit": str(min(page_size, limit - len(found)))} | ({"cursor": cursor} if cursor else {}))
-        found += page[name]
+    while len(entries) < limit:
+        page = get({"limit": str(min(page_size, limit - len(entries)))} | ({"cursor": cursor} if cursor else {}))
+        entries += page[name]
         cursor = page.get("cursor")
         if not cursor:
             break
-    return found
+    return entries

@@ -24,7 +24,7 @@ Accept = Annotated[
 
 
 @contextmanager
-def told_as(document: bool) -> Iterator[None]:
+def json_errors(document: bool) -> Iterator[None]:
     """Whatever goes wrong is one document on stdout as well, where that is wanted: a program reads nothing else.
 
     Raises:
@@ -41,7 +41,7 @@ def told_as(document: bool) -> Iterator[None]:
 
 def _problems(error: CliError) -> list[dict[str, Any]]:
     if isinstance(error, WrongFileError):
-        return [told.as_json() for told in error.told]
+        return [problem.as_json() for problem in error.problems]
     line = error.line if isinstance(error, NoYamlError) else None
     return [{"line": line, "where": "", "message": str(error), "allowed": ""}]
 
@@ -56,17 +56,17 @@ def expect(
         CliError: without a key; it would be refused, or it cannot be told what it would cost.
     """
     try:
-        told = estimate()
+        cost_estimate = estimate()
     except CliError as error:
         if key is None:
             raise
         show.note(f"what it would cost is not known: {error}")
         return
-    for said in told["warnings"]:
-        show.note(said)
-    if told["problems"] and key is None:
-        raise source.refused([problem_of(problem) for problem in told["problems"]])
-    tell(bench_money.line(told))
+    for warning in cost_estimate["warnings"]:
+        show.note(warning)
+    if cost_estimate["problems"] and key is None:
+        raise source.refused([problem_of(problem) for problem in cost_estimate["problems"]])
+    tell(bench_money.line(cost_estimate))
 
 
 def verdict(warnings: Sequence[str]) -> str:

@@ -81,9 +81,9 @@ class TroopClient:
         Raises:
             CliError: NO_SUCH_UNIT, with names that are near.
         """
-        found = self.unit(name)
-        if found and (found["groups"] or not found["item"]):
-            return found  # without an item, the API itself has looked for a group of that name
+        unit = self.unit(name)
+        if unit and (unit["groups"] or not unit["item"]):
+            return unit  # without an item, the API itself has looked for a group of that name
         names: dict[str, str] = {}
         for index, group in enumerate(self.groups()):
             if group["group"] == name and (owner := self.unit(group["unit"])):
@@ -91,8 +91,8 @@ class TroopClient:
             names |= {group["unit"].lower(): group["unit"], group["group"].lower(): group["group"]}
             if index >= _SEARCHED:
                 break
-        if found:
-            return found
+        if unit:
+            return unit
         near = [names[n] for n in get_close_matches(name.lower(), names, n=3, cutoff=0.6)]
         meant = f"did you mean {' or '.join(near)}?" if near else hint
         raise CliError(Exit.NO_SUCH_UNIT, f"there is no unit or group {name!r} in {self.where}: {meant}")

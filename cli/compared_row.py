@@ -46,11 +46,11 @@ def row_of(
         return [], [f"{what}: no rate was measured on {'A' if not rates else 'B'}"]
     if min(rates) <= 0:
         return [], [f"{what}: a repetition of A has done nothing, so there is no ratio to it"]
-    found = noise.ratio(rates, others, confidence)
+    estimate = noise.ratio(rates, others, confidence)
     warnings = list(_warnings(what, ours, theirs, operation))
     regression = None
     if fail_below is not None:
-        regression = found.ratio < fail_below and found.exceeds_noise is not False
+        regression = estimate.ratio < fail_below and estimate.exceeds_noise is not False
     phase, role, name = operation
     row = Row(
         label=label,
@@ -59,10 +59,10 @@ def row_of(
         operation=name,
         a=_spread(rates).model_copy(update={"geometric_mean": noise.middle(rates)}),
         b=_spread(others).model_copy(update={"geometric_mean": noise.middle(others)}),
-        ratio=found.ratio,
-        low=found.low,
-        high=found.high,
-        exceeds_noise=found.exceeds_noise,
+        ratio=estimate.ratio,
+        low=estimate.low,
+        high=estimate.high,
+        exceeds_noise=estimate.exceeds_noise,
         regression=regression,
         times=_times(left, right),
         errors_a=errors(left),
@@ -75,7 +75,7 @@ def row_of(
             theirs.cells[0],
             noise.middle(rates),
             noise.middle(others),
-            same=_is_narrow(found),
+            same=_is_narrow(estimate),
         ),
     )
     return [row], warnings
@@ -93,8 +93,8 @@ def _warnings(what: str, ours: Cells, theirs: Cells, operation: Operation) -> It
         for side in (ours, theirs)
     ]
     if max(seconds[0] | seconds[1]) > 1.1 * min(seconds[0] | seconds[1]):
-        told = " and ".join(f"{min(some):g} s" for some in seconds)
-        yield f"{what}: A and B were not measured for equally long ({told})"
+        durations = " and ".join(f"{min(some):g} s" for some in seconds)
+        yield f"{what}: A and B were not measured for equally long ({durations})"
 
 
 def errors(measured: Sequence[Measured]) -> float:
@@ -108,25 +108,25 @@ def _spread(values: Sequence[float]) -> Spread:
 
 
 def _times(a: Sequence[Measured], b: Sequence[Measured]) -> list[Figure]:
-    found = []
+    figures = []
     for name in NAMES:
         left, right = _known(a, name), _known(b, name)
         if left or right:
             one, other = _spread(left) if left else None, _spread(right) if right else None
             ratio = other.median / one.median if one and other and one.median else None
-            found.append(Figure(name=name, a=one, b=other, ratio=ratio))
-    return found
+            figures.append(Figure(name=name, a=one, b=other, ratio=ratio))
+    return figures
 
 
 def _known(measured: Sequence[Measured], name: str) -> list[float]:
     return [value for one in measured if (value := getattr(one, name)) is not None]
 
 
-def _is_narrow(found: noise.Ratio) -> bool:
+def _is_narrow(estimate: noise.Ratio) -> bool:
     """Whether the sides are known to do the same, as far as it matters."""
-    if found.low is None or found.high is None or found.exceeds_noise:
+    if estimate.low is None or estimate.high is None or estimate.exceeds_noise:
         return False
-    return found.low >= NARROW[0] and found.high <= NARROW[1]
+    return estimate.low >= NARROW[0] and estimate.high <= NARROW[1]
 
 
 def _equal(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from cli.compared_row import NARROW, named, row_of
-from cli.pairing import Cells, Chosen, IncomparableError, example, matched, same, variants, wanted
+from cli.pairing import Cells, Chosen, IncomparableError, cells_of, example, matched, same, variants
 from troop.bench.record import CellStatus
 from troop.report.comparison import Comparison, Equal, Row, Side
 from troop.report.document import Cell, Report
@@ -66,8 +66,8 @@ def compare(
             if operation not in ours.operations()
         ]
     if not rows:
-        told = "; ".join([*unmatched, *warnings]) or "neither has measured an operation"
-        raise IncomparableError(f"nothing of {a.name} can be compared with anything of {b.name}: {told}")
+        explanation = "; ".join([*unmatched, *warnings]) or "neither has measured an operation"
+        raise IncomparableError(f"nothing of {a.name} can be compared with anything of {b.name}: {explanation}")
     if any(row.equal and row.exceeds_noise is None for row in rows):
         warnings.append(UNSURE)
     if any(row.equal and row.exceeds_noise is False and row.equal.doubt(row) for row in rows):
@@ -93,7 +93,7 @@ def compare(
 
 
 def _not_counted(side: Chosen, name: str) -> Iterator[str]:
-    for cell in wanted(side):
+    for cell in cells_of(side):
         if cell.status != CellStatus.SUCCEEDED:
             label = f" ({cell.label})" if cell.label else ""
             yield f"{cell.cell}{label} of {name} is {cell.status}, and is left out"
@@ -108,8 +108,8 @@ def _different(a: Report, b: Report) -> Iterator[str]:
         yield f"what A costs is in {a.money.currency}, and what B costs in {b.money.currency}: they are not set off"
 
 
-def _without_ratio(found: Equal | None) -> Equal | None:
-    return found and found.model_copy(update={"hourly_ratio": None})
+def _without_ratio(equal: Equal | None) -> Equal | None:
+    return equal and equal.model_copy(update={"hourly_ratio": None})
 
 
 # The sides

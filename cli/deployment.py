@@ -50,7 +50,8 @@ def find_deployment(session: boto3.Session, name: str) -> Deployment:
     """The deployment of that name.
 
     Raises:
-        CliError: NO_DEPLOYMENT, WRONG_REGION when another region has it, or what :func:`cli.aws.told` tells.
+        CliError: NO_DEPLOYMENT, WRONG_REGION when another region has it, or what :func:`cli.aws.translated_errors`
+            raises.
     """
     check_name(name)
     stack = find_stack(session, name)
@@ -64,8 +65,8 @@ def find_deployment(session: boto3.Session, name: str) -> Deployment:
             "deploy it again, or name another with --deployment",
         )
     _, partition, _, region, account, *_ = stack["StackId"].split(":")
-    found = INVOKE_URL.fullmatch(outputs[API_URL])
-    api, stage = (found["api"], found["stage"]) if found else ("*", "*")
+    match = INVOKE_URL.fullmatch(outputs[API_URL])
+    api, stage = (match["api"], match["stage"]) if match else ("*", "*")
     outputs[API_URL] = reachable(outputs[API_URL])
     arn = f"arn:{partition}:execute-api:{region}:{account}:{api}/{stage}"
     return Deployment(name, region, account, outputs, arn)
@@ -86,7 +87,7 @@ def check_name(name: str) -> None:
 
 def find_stack(session: boto3.Session, name: str, **options: Any) -> dict[str, Any] | None:
     """DescribeStacks' answer for one stack, None when there is none (or it has been deleted)."""
-    with aws.told():
+    with aws.translated_errors():
         try:
             stacks = aws.client(session, "cloudformation", **options).describe_stacks(StackName=name)["Stacks"]
         except ClientError as error:
@@ -96,8 +97,8 @@ def find_stack(session: boto3.Session, name: str, **options: Any) -> dict[str, A
             ):
                 return None
             raise
-    found: dict[str, Any] | None = next((s for s in stacks if s["StackStatus"] != "DELETE_COMPLETE"), None)
-    return found
+    stack: dict[str, Any] | None = next((s for s in stacks if s["StackStatus"] != "DELETE_COMPLETE"), None)
+    return stack
 
 
 def reachable(url: str) -> str:

@@ -18,15 +18,15 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
     """Check the deployment. Exit code 0 when all is well, 1 when a check fails."""
-    found = connection(ctx)
-    health = found.client.health()
-    health["checks"].append(malformed.check(found.client))
+    conn = connection(ctx)
+    health = conn.client.health()
+    health["checks"].append(malformed.check(conn.client))
     grades = {check["status"] for check in health["checks"]}
     health["status"] = next((grade for grade in ("fail", "warn") if grade in grades), "ok")
     if as_json:
         show.document(health)
     else:
-        show.say(f"{found.deployment}: {describe(found.client.switch())}")
+        show.say(f"{conn.deployment}: {describe(conn.client.switch())}")
         rows = [(c["status"], c["name"], c["value"], c["threshold"], c["detail"]) for c in health["checks"]]
         show.table(("", "check", "is", "should be", ""), rows)
         for check in health["checks"]:

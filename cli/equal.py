@@ -55,17 +55,17 @@ def measured(cells: Sequence[Cell], like: Cell, operation: Operation) -> list[Me
     """
     good = [cell for cell in cells if cell.status == CellStatus.SUCCEEDED]
     role = counted(good)
-    wanted = combination(like.values, role)
+    reference = combination(like.values, role)
     steps: dict[tuple[tuple[str, int], ...], list[tuple[Cell, float]]] = {}
     for cell in good:
         rate = rate_of(cell, operation)
-        if rate is not None and combination(cell.values, role) == wanted:
+        if rate is not None and combination(cell.values, role) == reference:
             steps.setdefault(tuple(nodes_of(cell).items()), []).append((cell, rate))
-    found = [
+    measurements = [
         Measured(dict(nodes), middle([rate for _, rate in alike]), _prices([cell for cell, _ in alike]))
         for nodes, alike in steps.items()
     ]
-    return sorted(found, key=lambda one: one.size)
+    return sorted(measurements, key=lambda one: one.size)
 
 
 def nodes_of(cell: Cell) -> dict[str, int]:
@@ -74,12 +74,12 @@ def nodes_of(cell: Cell) -> dict[str, int]:
 
 def _prices(cells: Sequence[Cell]) -> dict[str, float | None]:
     """Of a node of each role: spot costs differ from repetition to repetition, so their mean."""
-    found: dict[str, float | None] = {}
+    prices: dict[str, float | None] = {}
     for role in nodes_of(cells[0]):
         each = [_price(fleet) for cell in cells for fleet in cell.fleets if fleet.role == role]
         known = [price for price in each if price is not None]
-        found[role] = fmean(known) if len(known) == len(cells) else None
-    return found
+        prices[role] = fmean(known) if len(known) == len(cells) else None
+    return prices
 
 
 def _price(fleet: Fleet) -> float | None:
@@ -126,14 +126,14 @@ def _beyond(steps: Sequence[Measured], per_second: float) -> Need | None:
     slope, intercept = linear_regression(counts, [step.per_second for step in steps])
     if slope <= 0:
         return None
-    wanted = (per_second - intercept) / slope
-    if wanted <= last.nodes[role]:  # the last step did less than the line says: from there on by its slope
-        wanted = last.nodes[role] + (per_second - last.per_second) / slope
-    found = {}
+    node_count = (per_second - intercept) / slope
+    if node_count <= last.nodes[role]:  # the last step did less than the line says: from there on by its slope
+        node_count = last.nodes[role] + (per_second - last.per_second) / slope
+    nodes = {}
     for name in last.nodes:
         grows, base = linear_regression(counts, [step.nodes[name] for step in steps])
-        found[name] = max(base + grows * wanted, last.nodes[name])
-    return _need(last, found, "extrapolated")
+        nodes[name] = max(base + grows * node_count, last.nodes[name])
+    return _need(last, nodes, "extrapolated")
 
 
 def _need(step: Measured, nodes: Mapping[str, float], scaled: str) -> Need:

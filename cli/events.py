@@ -42,22 +42,22 @@ def events(
     now = datetime.now(UTC)
     query = {"group": group, "unit": unit, "status": status and str(status)}
     query |= {"since": _moment("--since", since, now), "until": _moment("--until", until, now)}
-    wanted = {key: value for key, value in query.items() if value}
+    filters = {key: value for key, value in query.items() if value}
     client = connection(ctx).client
     if follow:
         if until:
             raise CliError(Exit.USAGE, "--follow has no end: leave --until out")
-        if (group or unit) and not client.events(wanted, 1):
+        if (group or unit) and not client.events(filters, 1):
             _check(client, group, unit)
-        _follow(client, wanted, limit, as_json)
+        _follow(client, filters, limit, as_json)
         return
-    found = client.events(wanted, limit)
-    if not found:
+    terminations = client.events(filters, limit)
+    if not terminations:
         _check(client, group, unit)
     if as_json:
-        show.document({"events": found})
-    elif found:
-        show.table(_COLUMNS, map(row, found))
+        show.document({"events": terminations})
+    elif terminations:
+        show.table(_COLUMNS, map(row, terminations))
     else:
         show.note("there are no such events")
 
@@ -84,11 +84,11 @@ def _check_names(client: TroopClient, group: str | None, unit: str | None) -> No
     if unit and not client.events({"unit": unit}, 1) and (owner := client.known_unit(unit)["unit"]) != unit:
         raise CliError(Exit.NO_SUCH_UNIT, f"{unit} is a group of the unit {owner}: --unit {owner}, or --group {unit}")
     if group and not client.events({"group": group}, 1):
-        found = client.known_unit(group)
-        groups = [member["group"] for member in found["groups"]]
-        if found["unit"] == group and group not in groups:
-            told = f", of the groups {', '.join(groups[:5])}" if groups else ""
-            raise CliError(Exit.NO_SUCH_UNIT, f"{group} is a unit{told}: --unit {group}")
+        record = client.known_unit(group)
+        groups = [member["group"] for member in record["groups"]]
+        if record["unit"] == group and group not in groups:
+            groups_hint = f", of the groups {', '.join(groups[:5])}" if groups else ""
+            raise CliError(Exit.NO_SUCH_UNIT, f"{group} is a unit{groups_hint}: --unit {group}")
 
 
 def row(event: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -124,8 +124,8 @@ def _follow(client: TroopClient, query: Mapping[str, str], limit: int, as_json: 
             else:
                 when, unit, group, status, instance, _, recovered, detail = (show.plain(v) for v in row(event))
                 after = f" after {recovered}" if recovered != show.NOTHING else ""
-                told = f": {detail}" if detail != show.NOTHING else ""
-                show.say(f"{when}  {unit} ({group})  {status}{after}  {instance}{told}")
+                suffix = f": {detail}" if detail != show.NOTHING else ""
+                show.say(f"{when}  {unit} ({group})  {status}{after}  {instance}{suffix}")
     except KeyboardInterrupt:
         pass  # that is how following ends
 
@@ -135,10 +135,10 @@ def changes(
 ) -> Iterator[dict[str, Any]]:
     """The latest events, oldest first, and then each one that is new or has changed, for ever."""
     seen: dict[str, dict[str, Any]] = {}
-    found = client.events(query, limit)
+    batch = client.events(query, limit)
     began = query.get("since", moments.iso(datetime.now(UTC)))
     while True:
-        for event in reversed(found):
+        for event in reversed(batch):
             if seen.get(event["event_id"]) != event:
                 seen[event["event_id"]] = event
                 yield event
@@ -148,4 +148,4 @@ def changes(
         since = min([*unfinished, latest])
         seen = {key: event for key, event in seen.items() if event["at"] >= since}
         sleep(_POLL_SECONDS)
-        found = client.events({**query, "since": since}, _FOLLOWED)
+        batch = client.events({**query, "since": since}, _FOLLOWED)

@@ -44,7 +44,7 @@ def validate(file: File, changes: Set = None, as_json: Json = False) -> None:
     """Check a fleet's file, and whether artifacts of this machine are there. Needs no AWS: limits are
     those of this checkout's cdk.json; `up` checks those of the deployment, and what only a region knows.
     """
-    with checking.told_as(as_json):
+    with checking.json_errors(as_json):
         source = bench_files.load_fleet(file, bench_files.assignments(changes or []))
     warnings = list(in_question(source.artifacts(), source.path.parent))
     beyond = checking.beyond_limits(source.benchmark, sole(source.benchmark))
@@ -65,8 +65,8 @@ def validate(file: File, changes: Set = None, as_json: Json = False) -> None:
     lasts = f"it expires after {bench_show.duration(fleet.expires_after)}"
     show.say(f"{source.path}: {checking.verdict(warnings)}; {fleet.name}: {nodes}, ready within {ready}; {lasts}")
     show.say(source.copied())
-    for said in (*warnings, *beyond):
-        show.note(said)
+    for warning in (*warnings, *beyond):
+        show.note(warning)
 
 
 @app.command("estimate")
@@ -76,11 +76,11 @@ def estimate(
     """What a fleet would cost until it expires, line by line. Launches and stores nothing; fails if the fleet would be
     refused.
     """
-    with checking.told_as(as_json):
+    with checking.json_errors(as_json):
         values = checking.accepting(bench_files.assignments(changes or []), accept)
         source = bench_files.load_fleet(file, values)
-        told = _estimate(connection(ctx).client.benchmarks, source, values)
-    bench_money.tell(told, as_json)
+        cost_estimate = _estimate(connection(ctx).client.benchmarks, source, values)
+    bench_money.tell(cost_estimate, as_json)
 
 
 @app.command("up")
@@ -126,21 +126,21 @@ def scale(
 @app.command("status")
 def status(ctx: typer.Context, fleet: FleetId, as_json: Json = False) -> None:
     """What there is of a fleet now."""
-    told = connection(ctx).client.benchmarks.fleet(fleet)
+    view = connection(ctx).client.benchmarks.fleet(fleet)
     if as_json:
-        show.document(told)
+        show.document(view)
         return
-    show.say(fleet_show.summary(told["fleet"]))
-    if not told["fleet"]["ended_at"]:
-        show.say(fleet_show.estimate(told["fleet"]) or f"until {show.moment(told['fleet']['expires_at'])}")
-        if now := bench_money.so_far(told):
+    show.say(fleet_show.summary(view["fleet"]))
+    if not view["fleet"]["ended_at"]:
+        show.say(fleet_show.estimate(view["fleet"]) or f"until {show.moment(view['fleet']['expires_at'])}")
+        if now := bench_money.so_far(view):
             show.say(now)
-    for refusal in told["refusals"]:
+    for refusal in view["refusals"]:
         show.say(f"could not be launched: {refusal}")
-    if told["nodes"]:
-        show.table(fleet_show.NODE_COLUMNS, fleet_show.node_rows(told["nodes"]), title=" ")
-    if told.get("nodes_left_out"):
-        show.say(f"and {told['nodes_left_out']:,} nodes more")
+    if view["nodes"]:
+        show.table(fleet_show.NODE_COLUMNS, fleet_show.node_rows(view["nodes"]), title=" ")
+    if view.get("nodes_left_out"):
+        show.say(f"and {view['nodes_left_out']:,} nodes more")
 
 
 @app.command("list")
@@ -170,8 +170,8 @@ def down(
     client = connection(ctx).client.benchmarks
     removed = client.remove_fleet(fleet)
     if wait and not removed["ended_at"]:
-        told = _watch(ctx, client, fleet, lambda told: bool(told["fleet"]["ended_at"]), quiet=as_json)
-        removed = told["fleet"]
+        view = _watch(ctx, client, fleet, lambda view: bool(view["fleet"]["ended_at"]), quiet=as_json)
+        removed = view["fleet"]
     if as_json:
         show.document(removed)
     elif removed["ended_at"]:
@@ -211,26 +211,26 @@ def _settle(ctx: typer.Context, client: BenchClient, fleet: dict[str, Any], wait
     began = time.monotonic()
     longest = float(fleet.get("ready_within") or _LONGEST_SECONDS)
 
-    def is_over(told: Mapping[str, Any]) -> bool:
-        now, elapsed = told["fleet"], time.monotonic() - began
+    def is_over(view: Mapping[str, Any]) -> bool:
+        now, elapsed = view["fleet"], time.monotonic() - began
         if now["closed_at"] or fleet_show.is_complete(now) or fleet_show.is_stuck(now):
             return True
-        return elapsed >= longest or (elapsed >= _STALE_SECONDS and fleet_show.hopeless(told) is not None)
+        return elapsed >= longest or (elapsed >= _STALE_SECONDS and fleet_show.hopeless(view) is not None)
 
-    told = _watch(ctx, client, id, is_over, quiet=as_json)
+    view = _watch(ctx, client, id, is_over, quiet=as_json)
     if as_json:
-        show.document(told)
-    if told["fleet"]["closed_at"]:
-        raise CliError(Exit.FAILED, fleet_show.summary(told["fleet"]))
-    if fleet_show.is_stuck(told["fleet"]):
+        show.document(view)
+    if view["fleet"]["closed_at"]:
+        raise CliError(Exit.FAILED, fleet_show.summary(view["fleet"]))
+    if fleet_show.is_stuck(view["fleet"]):
         hint = f"the fleet stands; {to_type(ctx, 'fleet', 'status', id)} tells of each node"
-        raise CliError(Exit.FAILED, f"{fleet_show.problem(told)}; {hint}")
-    if not fleet_show.is_complete(told["fleet"]):
-        refusal = fleet_show.hopeless(told)
+        raise CliError(Exit.FAILED, f"{fleet_show.problem(view)}; {hint}")
+    if not fleet_show.is_complete(view["fleet"]):
+        refusal = fleet_show.hopeless(view)
         why = f"could not be launched: {refusal}" if refusal else f"not all are ready within {longest:.0f} s"
         commands = ", ".join(to_type(ctx, "fleet", what, id) for what in ("status", "down"))
         costs = f"the fleet stands, and costs: {commands}"
-        raise CliError(Exit.FAILED, f"{fleet_show.of_roles(told['fleet'])}; {why}; {costs}")
+        raise CliError(Exit.FAILED, f"{fleet_show.of_roles(view['fleet'])}; {why}; {costs}")
     if not as_json:
         show.say(f"{id} stands; to remove it: {to_type(ctx, 'fleet', 'down', id)}")
 
@@ -240,17 +240,17 @@ def _watch(
 ) -> dict[str, Any]:
     """Says what changes until it is over; what is told of the fleet then. One look in a while may fail."""
     tell: Callable[[str], None] = show.note if quiet else show.say
-    said: set[str] = set()
+    history: set[str] = set()
     last = ""
     try:
-        for told in watching.looks(lambda: client.fleet(id), is_over):
-            now = fleet_show.of_roles(told["fleet"])
+        for view in watching.poll(lambda: client.fleet(id), is_over):
+            now = fleet_show.of_roles(view["fleet"])
             if now != last:
                 tell(now)
                 last = now
-            for refusal in told["refusals"]:
-                if refusal not in said:
-                    said.add(refusal)
+            for refusal in view["refusals"]:
+                if refusal not in history:
+                    history.add(refusal)
                     tell(f"could not be launched: {refusal}")
     except KeyboardInterrupt:
         show.note(f"the fleet goes on; to remove it: {to_type(ctx, 'fleet', 'down', id)}")
@@ -259,4 +259,4 @@ def _watch(
         if error.code is Exit.NO_SUCH_UNIT:
             raise
         raise CliError(error.code, f"{error}; the fleet goes on: {to_type(ctx, 'fleet', 'status', id)}") from None
-    return told
+    return view

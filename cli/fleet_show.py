@@ -15,9 +15,9 @@ NODE_COLUMNS = ("node", "role", "zone", "type", "in its group", "ready", "proble
 
 def of_role(role: Mapping[str, Any]) -> str:
     """``workers: 3 of 5 in service, 2 ready``."""
-    said = f"{role['role']}: {role['in_service']} of {role['desired']} in service, {role['ready']} ready"
+    state = f"{role['role']}: {role['in_service']} of {role['desired']} in service, {role['ready']} ready"
     more = [f"{role[what]} {what}" for what in ("starting", "leaving", "failed") if role[what]]
-    return ", ".join([said, *more])
+    return ", ".join([state, *more])
 
 
 def of_roles(fleet: Mapping[str, Any]) -> str:
@@ -44,24 +44,28 @@ def is_stuck(fleet: Mapping[str, Any]) -> bool:
     return settled and any(role["failed"] for role in roles)
 
 
-def hopeless(told: Mapping[str, Any]) -> str | None:
+def hopeless(view: Mapping[str, Any]) -> str | None:
     """The first refusal that the next launch would meet as well; None when there is none.
 
     Where all nodes that are missing are on their way, what was refused before has passed.
     """
-    short = {r["role"] for r in told["fleet"]["roles"] if r["in_service"] + r["starting"] < r["desired"]}
-    for refusal in told["refusals"]:
+    short = {r["role"] for r in view["fleet"]["roles"] if r["in_service"] + r["starting"] < r["desired"]}
+    for refusal in view["refusals"]:
         role, _, words = refusal.partition(": ")  # the role's name may be any word
         if role in short and is_vain(words):
             return str(refusal)
     return None
 
 
-def problem(told: Mapping[str, Any]) -> str:
+def problem(view: Mapping[str, Any]) -> str:
     """What the first node that has failed says of it."""
-    found = [node for node in told["nodes"] if node["problem"]]
-    more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
-    return f"{found[0]['id']}: {found[0]['problem']}{more}" if found else "a node could not set itself up"
+    failed_nodes = [node for node in view["nodes"] if node["problem"]]
+    more = f"; and {len(failed_nodes) - 1} more" if len(failed_nodes) > 1 else ""
+    return (
+        f"{failed_nodes[0]['id']}: {failed_nodes[0]['problem']}{more}"
+        if failed_nodes
+        else "a node could not set itself up"
+    )
 
 
 def summary(fleet: Mapping[str, Any]) -> str:

@@ -97,12 +97,12 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 def _tags(value: Any) -> dict[str, str]:
     """Tags are text: numbers, true and false as YAML reads them are written back as such; nothing is the empty text."""
-    found = {}
+    tags = {}
     for key, tag in _mapping(value).items():
         if isinstance(tag, (list, dict)):
             raise values.BadValue(f"a mapping of tags to text, which {key} is not")
-        found[key] = str(tag).lower() if isinstance(tag, bool) else "" if tag is None else str(tag)
-    return found
+        tags[key] = str(tag).lower() if isinstance(tag, bool) else "" if tag is None else str(tag)
+    return tags
 
 
 def _health(value: Any) -> str:

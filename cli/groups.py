@@ -30,12 +30,12 @@ _EVENT_COLUMNS = ("when", "group", "status", "instance", "recovered after", "det
 
 def groups(ctx: typer.Context, as_json: AsJson = False) -> None:
     """All Auto Scaling groups, and what holds for each."""
-    found = list(connection(ctx).client.groups())
+    listing = list(connection(ctx).client.groups())
     if as_json:
-        show.document({"groups": found})
-    elif found:
-        malformed = {group["unit"] for group in found if group["problems"]}  # one group's is the whole unit's
-        ordered = sorted(found, key=lambda g: (g["unit"], g["group"]))
+        show.document({"groups": listing})
+    elif listing:
+        malformed = {group["unit"] for group in listing if group["problems"]}  # one group's is the whole unit's
+        ordered = sorted(listing, key=lambda g: (g["unit"], g["group"]))
         show.table(_COLUMNS, [_group_row(group, group["unit"] in malformed) for group in ordered])
     else:
         show.note("there are no Auto Scaling groups in this account and region")
@@ -85,11 +85,11 @@ def group(
     as_json: AsJson = False,
 ) -> None:
     """One unit: its policy and where each value comes from, what was decided last, its last events."""
-    found = connection(ctx).client.known_unit(unit)
+    record = connection(ctx).client.known_unit(unit)
     if as_json:
-        show.document(found)
+        show.document(record)
     else:
-        describe(found)
+        describe(record)
 
 
 def describe(unit: Mapping[str, Any]) -> None:

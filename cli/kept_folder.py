@@ -13,8 +13,8 @@ from troop.report.kept import refuse_large
 
 
 @dataclass(frozen=True)
-class KeptFolder:
-    """A :class:`troop.report.kept.Kept`. ``folder``: the run's own."""
+class FolderArchive:
+    """A :class:`troop.report.kept.Archive`. ``folder``: the run's own."""
 
     folder: Path
 
@@ -43,8 +43,8 @@ class KeptFolder:
         if top is None or not top.is_dir():
             return []
         root = self.folder.resolve()
-        found = (path.relative_to(root).as_posix() for path in top.rglob("*") if path.is_file())
-        return sorted(name for name in found if name.startswith(below))
+        paths = (path.relative_to(root).as_posix() for path in top.rglob("*") if path.is_file())
+        return sorted(name for name in paths if name.startswith(below))
 
     def _inside(self, name: str) -> Path | None:
         root = self.folder.resolve()

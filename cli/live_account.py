@@ -13,7 +13,7 @@ from cli import aws, settings_files
 from cli.deployment import Deployment
 from cli.errors import CliError, Exit
 from cli.settings_files import TriedSettings
-from troop.aws.chaos.account import look_closer, read_account
+from troop.aws.chaos.account import read_account, read_details
 from troop.aws.chaos.balancers import Balancers, BalancersOfATick
 from troop.aws.chaos.shields import Asking
 from troop.aws.chaos.state import PolicyTable, StateTable
@@ -27,9 +27,9 @@ def deployed_settings(session: boto3.Session, deployment: Deployment) -> TriedSe
     """The settings that the deployed functions decide by: they stand in the metadata of the stack's template.
 
     Raises:
-        CliError: FAILED, when the stack does not tell them; or what :func:`cli.aws.told` tells.
+        CliError: FAILED, when the stack does not tell them; or what :func:`cli.aws.translated_errors` raises.
     """
-    with aws.told():
+    with aws.translated_errors():
         template = aws.client(session, "cloudformation").get_template(StackName=deployment.name)["TemplateBody"]
     try:
         return settings_files.make(
@@ -43,9 +43,9 @@ def salt(session: boto3.Session, deployment: Deployment) -> bytes:
     """The salt of the deployment's rolls.
 
     Raises:
-        CliError: FORBIDDEN, when the caller may not read it; or what :func:`cli.aws.told` tells.
+        CliError: FORBIDDEN, when the caller may not read it; or what :func:`cli.aws.translated_errors` raises.
     """
-    with aws.told():
+    with aws.translated_errors():
         answer = aws.client(session, "secretsmanager").get_secret_value(SecretId=_output(deployment, SALT_SECRET))
     return str(answer["SecretString"]).encode()
 
@@ -57,28 +57,28 @@ def account(session: boto3.Session, deployment: Deployment, leashed: bool) -> Ac
         leashed: what the switch says when nobody has set it.
 
     Raises:
-        CliError: what :func:`cli.aws.told` tells.
+        CliError: what :func:`cli.aws.translated_errors` raises.
     """
     dynamodb = _client(session, "dynamodb")
     policies = PolicyTable(dynamodb, _output(deployment, GROUP_TAGS_TABLE))
     state = StateTable(dynamodb, _output(deployment, STATE_TABLE), leashed)
-    with aws.told():
+    with aws.translated_errors():
         return read_account(_client(session, "autoscaling"), _client(session, "ec2"), policies, state)
 
 
-def look(session: boto3.Session) -> Callable[[list[Facts]], list[Facts]]:
+def details_reader(session: boto3.Session) -> Callable[[list[Facts]], list[Facts]]:
     """Looks at instance refreshes, stop alarms, load balancers and what EC2 protects of units that are due, as they are
     now.
     """
     autoscaling, cloudwatch = _client(session, "autoscaling"), _client(session, "cloudwatch")
     balancers = BalancersOfATick(Balancers(cache(partial(_client, session))))
-    closer = partial(look_closer, autoscaling, cloudwatch, balancers, Asking(_client(session, "ec2")))
+    closer = partial(read_details, autoscaling, cloudwatch, balancers, Asking(_client(session, "ec2")))
 
-    def told(due: list[Facts]) -> list[Facts]:
-        with aws.told():
+    def read(due: list[Facts]) -> list[Facts]:
+        with aws.translated_errors():
             return closer(due)
 
-    return told
+    return read
 
 
 def _client(session: boto3.Session, service: str) -> Any:

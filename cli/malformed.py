@@ -16,18 +16,18 @@ _NAMED = 10
 
 def check(client: TroopClient) -> dict[str, Any]:
     """The check, as GET /health gives its own. A warning: each such unit's owner believes to have said something."""
-    told: dict[str, Any] = {"name": "units-malformed", "value": None, "threshold": 0}
+    base: dict[str, Any] = {"name": "units-malformed", "value": None, "threshold": 0}
     try:
         groups = list(islice(client.groups(), LOOKED_AT))
     except CliError as error:
         if error.code is Exit.FORBIDDEN:  # who only watches need not see groups: it is no ailment of the deployment
-            return told | {"status": "ok", "detail": f"not looked at: {error}", "todo": ""}
+            return base | {"status": "ok", "detail": f"not looked at: {error}", "todo": ""}
         todo = "try again; `troop groups` reads the same"
-        return told | {"status": "warn", "detail": f"could not be read: {error}", "todo": todo}
+        return base | {"status": "warn", "detail": f"could not be read: {error}", "todo": todo}
     units = sorted({group["unit"] for group in groups if group["problems"]})
     of = f" of the first {LOOKED_AT:,} groups" if len(groups) == LOOKED_AT else ""
     if not units:
-        return told | {"status": "ok", "value": 0, "detail": f"every unit's policy{of} can be read", "todo": ""}
+        return base | {"status": "ok", "value": 0, "detail": f"every unit's policy{of} can be read", "todo": ""}
     named = ", ".join(units[:_NAMED]) + (f" and {len(units) - _NAMED} more" if len(units) > _NAMED else "")
     todo = "`troop group UNIT` says which value, and where it stands; docs/chaos.md#how-you-have-your-say"
-    return told | {"status": "warn", "value": len(units), "detail": f"left alone{of}: {named}", "todo": todo}
+    return base | {"status": "warn", "value": len(units), "detail": f"left alone{of}: {named}", "todo": todo}

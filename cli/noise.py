@@ -59,17 +59,17 @@ def ratio(a: Sequence[float], b: Sequence[float], confidence: float) -> Ratio:
         raise ValueError("there is no ratio to 0")
     if min(b) <= 0:
         return Ratio(0.0)
-    found = middle(b) / middle(a)
+    estimate = middle(b) / middle(a)
     if len(a) < 2 or len(b) < 2:
-        return Ratio(found)
+        return Ratio(estimate)
     if _alike(a) and _alike(b):
-        found = 1.0 if abs(found - 1) <= ALIKE else found
-        return Ratio(found, found, found)
+        estimate = 1.0 if abs(estimate - 1) <= ALIKE else estimate
+        return Ratio(estimate, estimate, estimate)
     low, high = _welch([math.log(rate) for rate in a], [math.log(rate) for rate in b], confidence)
     if math.isnan(low) or math.isnan(high):
-        return Ratio(found)
+        return Ratio(estimate)
     # Cut, and not left out: what is within the noise at one confidence must be so at every higher one.
-    return Ratio(found, *(math.exp(max(-WIDEST, min(end, WIDEST))) for end in (low, high)))
+    return Ratio(estimate, *(math.exp(max(-WIDEST, min(end, WIDEST))) for end in (low, high)))
 
 
 def _alike(rates: Sequence[float]) -> bool:

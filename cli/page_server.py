@@ -23,7 +23,7 @@ from cli import aws, retries, times, why
 from cli.api import Answer, UnreachableError
 from cli.client import TroopClient
 from cli.errors import CliError, Exit
-from cli.proxy import Handler, Proxy, said
+from cli.proxy import Handler, Proxy, error_answer
 from cli.proxy_guard import Admitted, Refusal, Routes
 from cli.retries import is_own
 from troop import values
@@ -151,15 +151,15 @@ class PageServer(Proxy):
     def _link(self, ticket: str) -> str:
         return f"{self.address}/#ticket={ticket}"
 
-    def redeem(self, given: Any) -> bool:
+    def redeem(self, candidate: Any) -> bool:
         """Whether that is a ticket, which then is one no more."""
-        asked = str(given).encode(errors="replace")
+        encoded = str(candidate).encode(errors="replace")
         with self._lock:
-            found = [ticket for ticket in self._tickets if hmac.compare_digest(ticket.encode(), asked)]
-            self._tickets = [ticket for ticket in self._tickets if ticket not in found]
-        for ticket in found:
+            matches = [ticket for ticket in self._tickets if hmac.compare_digest(ticket.encode(), encoded)]
+            self._tickets = [ticket for ticket in self._tickets if ticket not in matches]
+        for ticket in matches:
             self.used(self._link(ticket))
-        return bool(found)
+        return bool(matches)
 
     def address_of(self, report: str) -> str:
         """Where a browser gets what is at that address: there, or from here."""
@@ -184,24 +184,24 @@ class _PageHandler(Handler):
         if file := self.server.files.get(path):
             return self._file(path, file)
         try:
-            with aws.told():
+            with aws.translated_errors():
                 if path.startswith(_SERVED):
                     return self._served_report(path)
-                return self._session() if path == _SESSION else self._told(path)
+                return self._session() if path == _SESSION else self._dispatch(path)
         except UnreachableError as error:
             where = self.server.client.where
-            return said(HTTPStatus.BAD_GATEWAY, f"the API of {where} cannot be reached: {error}")
+            return error_answer(HTTPStatus.BAD_GATEWAY, f"the API of {where} cannot be reached: {error}")
         except CliError as error:
-            return said(_STATUS.get(error.code, HTTPStatus.BAD_GATEWAY), str(error))
+            return error_answer(_STATUS.get(error.code, HTTPStatus.BAD_GATEWAY), str(error))
 
     def _file(self, path: str, file: Path) -> Answer:
-        self.server.guard.look(self.headers, site=path != "/")
+        self.server.guard.admit_public(self.headers, site=path != "/")
         if self.command not in ("GET", "HEAD"):
             raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this is a file", _GET)
         return Answer(HTTPStatus.OK, file.read_bytes(), headers={**_HEADERS, "Content-Type": TYPES[file.suffix]})
 
     def _served_report(self, path: str) -> Answer:
-        self.server.guard.look(self.headers, site=False)  # a report's own page may be loaded again
+        self.server.guard.admit_public(self.headers, site=False)  # a report's own page may be loaded again
         if self.command != "GET" or (page := self.server.served(path)) is None:
             raise Refusal(HTTPStatus.NOT_FOUND, "this address of a report is good no more: open it from the run again")
         return Answer(HTTPStatus.OK, page, headers=_ALONE)
@@ -216,12 +216,12 @@ class _PageHandler(Handler):
             )
         return Answer(HTTPStatus.OK, {"token": self.server.token})
 
-    def _told(self, path: str) -> Answer:
+    def _dispatch(self, path: str) -> Answer:
         if not path.startswith("/ui/"):
             return self._passed_on(self.server.guard.admit(self.command, self.path, self.headers))
         query = self.server.guard.admit(self.command, self.path, self.headers, _ROUTES).query
-        if found := _REPORT.fullmatch(path):
-            return self._report(found["run"], where=not found["made"])
+        if match := _REPORT.fullmatch(path):
+            return self._report(match["run"], where=not match["made"])
         if path == "/ui/why":
             return Answer(HTTPStatus.OK, self._why(query))
         if path == "/ui/calendar":
@@ -236,7 +236,9 @@ class _PageHandler(Handler):
             self.server.ahead.forget()
         if answer.status < HTTPStatus.BAD_REQUEST or is_own(answer):
             return answer
-        return said(HTTPStatus(answer.status), str(self.server.client.refusal(answer, admitted.method, admitted.path)))
+        return error_answer(
+            HTTPStatus(answer.status), str(self.server.client.refusal(answer, admitted.method, admitted.path))
+        )
 
     def _why(self, query: Mapping[str, str]) -> dict[str, Any]:
         day: date | None = None
@@ -245,10 +247,10 @@ class _PageHandler(Handler):
                 day = values.day(text)
             except values.BadValue as error:
                 raise Refusal(HTTPStatus.BAD_REQUEST, f"day is {text!r}: must be {error}") from None
-        told = why.told(self.server.client, query.get("unit", ""), day, times.now())
-        stretches = [dict(zip(("time", "ticks", "reason", "detail"), row, strict=True)) for row in told.rows()]
-        found = told.document()
-        return {key: found[key] for key in ("unit", "day", "time_zone", "answer")} | {"stretches": stretches}
+        explanation = why.explain(self.server.client, query.get("unit", ""), day, times.now())
+        stretches = [dict(zip(("time", "ticks", "reason", "detail"), row, strict=True)) for row in explanation.rows()]
+        document = explanation.document()
+        return {key: document[key] for key in ("unit", "day", "time_zone", "answer")} | {"stretches": stretches}
 
     def _report(self, run: str, *, where: bool) -> Answer:
         """Where a report is: a link may be opened without the token, and so cannot lead through this proxy; or when it
@@ -260,10 +262,10 @@ class _PageHandler(Handler):
         if location and where:
             return Answer(HTTPStatus.OK, {"url": self.server.address_of(location)})
         if location:
-            told = answer.body if isinstance(answer.body, Mapping) else {}
-            return Answer(HTTPStatus.OK, {key: told.get(key) for key in ("made_at", "etag")})
+            document = answer.body if isinstance(answer.body, Mapping) else {}
+            return Answer(HTTPStatus.OK, {key: document.get(key) for key in ("made_at", "etag")})
         if answer.status < HTTPStatus.BAD_REQUEST:
-            return said(HTTPStatus.BAD_GATEWAY, "the API does not tell where the report is")
+            return error_answer(HTTPStatus.BAD_GATEWAY, "the API does not tell where the report is")
         if is_own(answer):
             return answer
         raise self.server.client.refusal(answer, "GET", path)

@@ -41,11 +41,11 @@ class Cells:
 
     def operations(self) -> list[Operation]:
         """All that they have measured, in order."""
-        found: dict[Operation, None] = {}
+        operations: dict[Operation, None] = {}
         for cell in self.cells:
             for phase in cell.phases:
-                found.update({(phase.phase, one.role, one.operation): None for one in phase.operations})
-        return [*found]
+                operations.update({(phase.phase, one.role, one.operation): None for one in phase.operations})
+        return [*operations]
 
     def measured(self, operation: Operation) -> list[Measured]:
         """Of an operation, one for each repetition that has measured its rate."""
@@ -80,7 +80,7 @@ def example(report: Report) -> str:
     return f"{report.run.run or 'RUN'}:'{labels[0]}'" if labels else "RUN:n6"
 
 
-def wanted(side: Chosen) -> list[Cell]:
+def cells_of(side: Chosen) -> list[Cell]:
     """The cells of the side, whatever became of them.
 
     Raises:
@@ -88,12 +88,12 @@ def wanted(side: Chosen) -> list[Cell]:
     """
     if side.label is None:
         return side.report.cells
-    found = [cell for cell in side.report.cells if label_of(cell) == side.label]
-    if not found:
+    cells = [cell for cell in side.report.cells if label_of(cell) == side.label]
+    if not cells:
         labels = ", ".join(repr(label) for label in dict.fromkeys(map(label_of, side.report.cells)) if label)
         there = f"it has {labels}" if labels else "it has one alone, without a name"
         raise IncomparableError(f"{side.name}: there is no variant {side.label!r}; {there}")
-    return found
+    return cells
 
 
 def variants(side: Chosen) -> dict[str, Cells]:
@@ -102,14 +102,14 @@ def variants(side: Chosen) -> dict[str, Cells]:
     Raises:
         IncomparableError: there is none.
     """
-    found: dict[str, Cells] = {}
-    for cell in wanted(side):
+    cells_by_values: dict[str, Cells] = {}
+    for cell in cells_of(side):
         if cell.status == CellStatus.SUCCEEDED:
             key = json.dumps([cell.scale, cell.values], sort_keys=True)
-            found.setdefault(key, Cells(label_of(cell))).cells.append(cell)
-    if not found:
+            cells_by_values.setdefault(key, Cells(label_of(cell))).cells.append(cell)
+    if not cells_by_values:
         raise IncomparableError(f"no cell of {side.name} has SUCCEEDED: there is nothing to compare")
-    return found
+    return cells_by_values
 
 
 def matched(

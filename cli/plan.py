@@ -21,7 +21,7 @@ from troop.chaos import forecast
 from troop.chaos.decisions import Account
 from troop.chaos.expected import ticks_of
 from troop.chaos.facts import Switch
-from troop.chaos.forecast import LEASHED, Look, UnitDay
+from troop.chaos.forecast import LEASHED, ReadDetails, UnitDay
 from troop.settings import Settings
 
 _COLUMNS = ("unit", "outcome", "due", "tick", "why")
@@ -35,7 +35,7 @@ class _Basis:
     settings: TriedSettings
     salt: bytes
     after: datetime | None
-    look: Look
+    read_details: ReadDetails
     where: str
     notes: list[str]
 
@@ -63,15 +63,17 @@ def plan(
     now = what_if.now()
     basis = _of_file(groups, settings, salt) if groups else _of_account(ctx.obj, settings, salt, unleashed, now)
     chosen = basis.settings.chaos
-    wanted = what_if.day(day, "--day") if day else None
-    days = {name: wanted or calendar.at(now).day for name, calendar in chosen.calendars.items()}
+    requested_day = what_if.day(day, "--day") if day else None
+    days = {name: requested_day or calendar.at(now).day for name, calendar in chosen.calendars.items()}
     if basis.after and all(days[name] < calendar.at(now).day for name, calendar in chosen.calendars.items()):
         raise CliError(Exit.USAGE, f"--day is {day!r}: must not be past; `troop events` tells what has happened")
-    found = forecast.plan(basis.account, chosen, basis.salt, basis.settings.tick_minutes, days, basis.after, basis.look)
+    unit_days = forecast.plan(
+        basis.account, chosen, basis.salt, basis.settings.tick_minutes, days, basis.after, basis.read_details
+    )
     calendars = [_calendar(c, days[c.name], basis) for c in chosen.calendars.values()]
     notes = what_if.assumptions(*basis.notes)
     if as_json:
-        units = [_unit(u, chosen) for u in found]
+        units = [_unit(u, chosen) for u in unit_days]
         show.document(
             {
                 "day": str(days["default"]),
@@ -82,7 +84,7 @@ def plan(
             }
         )
     else:
-        _show(basis.where, found, calendars, chosen)
+        _show(basis.where, unit_days, calendars, chosen)
         what_if.tell(notes)
 
 
@@ -107,7 +109,7 @@ def _of_account(
     notes = ["refreshes, stop alarms and what load balancers find stay as they are now"]
     if salt is not None:
         notes.append(what_if.salt_note(salt))
-    return _Basis(account, chosen, key, now, live_account.look(session), str(deployment), notes)
+    return _Basis(account, chosen, key, now, live_account.details_reader(session), str(deployment), notes)
 
 
 def _calendar(calendar: Calendar, day: date, basis: _Basis) -> dict[str, Any]:
@@ -152,16 +154,18 @@ def _unit(unit: UnitDay, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _show(where: str, found: list[UnitDay], calendars: Sequence[Mapping[str, Any]], settings: Settings) -> None:
-    for told in calendars:
-        window = f"{told['open']} to {told['close']} {told['time_zone']}"
-        day = f"{date.fromisoformat(told['day']):%A} {told['day']}"
-        closed = told["closed"]
-        state = f"closed, {closed['reason']}: {closed['detail']}" if closed else f"{len(told['ticks'])} ticks to come"
-        show.say(f"{day}, calendar {told['calendar']} ({window}): {state}")
-    if found:
-        show.table(_COLUMNS, [_row(unit, settings) for unit in found])
-        reasons = Counter(unit.outcome.reason for unit in found)
+def _show(where: str, unit_days: list[UnitDay], calendars: Sequence[Mapping[str, Any]], settings: Settings) -> None:
+    for calendar in calendars:
+        window = f"{calendar['open']} to {calendar['close']} {calendar['time_zone']}"
+        day = f"{date.fromisoformat(calendar['day']):%A} {calendar['day']}"
+        closed = calendar["closed"]
+        state = (
+            f"closed, {closed['reason']}: {closed['detail']}" if closed else f"{len(calendar['ticks'])} ticks to come"
+        )
+        show.say(f"{day}, calendar {calendar['calendar']} ({window}): {state}")
+    if unit_days:
+        show.table(_COLUMNS, [_row(unit, settings) for unit in unit_days])
+        reasons = Counter(unit.outcome.reason for unit in unit_days)
         show.say(", ".join(f"{reason} {count}" for reason, count in reasons.most_common()))
     else:
         show.note(f"there are no groups in {where}")

@@ -29,12 +29,12 @@ def export(
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of YAML.")] = False,
 ) -> None:
     """Print what people have set in the table GroupTags, also for units that have no group (yet)."""
-    found = connection(ctx)
-    units = exported(found.client)
+    conn = connection(ctx)
+    units = exported(conn.client)
     if as_json:
         show.document({"units": units})
     else:
-        comment = f"Policy of {found.deployment}, as set in the table GroupTags.\nTo apply: troop policy import FILE"
+        comment = f"Policy of {conn.deployment}, as set in the table GroupTags.\nTo apply: troop policy import FILE"
         typer.echo(policy_files.dump(units, comment), nl=False)
 
 
@@ -53,19 +53,19 @@ def import_file(
 
     The difference is shown first. A unit that fails is reported, and the rest is done.
     """
-    wanted = policy_files.load(yaml_files.read(file))
+    policies = policy_files.load(yaml_files.read(file))
     client = connection(ctx).client
-    plan, failed = _plan(client, wanted, ahead)
+    plan, failed = _plan(client, policies, ahead)
     if not as_json:
         _show(plan, failed)
     changing = [change for change in plan if change.changes]
     if changing and not dry_run:
-        confirm(f"Change {len(changing)} of {len(wanted)} units", yes)
+        confirm(f"Change {len(changing)} of {len(policies)} units", yes)
         for n, change in enumerate(plan):
             if not change.changes:
                 continue
             try:
-                plan[n] = _send(client, change, wanted[change.unit])
+                plan[n] = _send(client, change, policies[change.unit])
                 if not as_json:
                     show.say(f"{change.unit}: {'changed' if plan[n].changes else 'not changed'}")
             except CliError as error:
@@ -77,28 +77,28 @@ def import_file(
     elif not changing and not failed:
         show.say("nothing to change")
     if failed:
-        raise CliError(Exit.FAILED, f"{len(failed)} of {len(wanted)} units failed: {', '.join(sorted(failed))}")
+        raise CliError(Exit.FAILED, f"{len(failed)} of {len(policies)} units failed: {', '.join(sorted(failed))}")
 
 
 def _plan(
-    client: TroopClient, wanted: Mapping[str, dict[str, Any]], ahead: bool
+    client: TroopClient, policies: Mapping[str, dict[str, Any]], ahead: bool
 ) -> tuple[list[UnitChange], dict[str, str]]:
     """What is to be changed, and for which units that cannot even be told, with the reason."""
     plan, failed = [], {}
-    for unit, policy in wanted.items():
+    for unit, policy in policies.items():
         try:
-            told = client.unit(unit) if ahead else client.known_unit(unit, AHEAD_HINT)
-            if told and told["unit"] != unit:
-                raise CliError(Exit.NO_SUCH_UNIT, f"{unit} is a group of the unit {told['unit']}: name that instead")
+            record = client.unit(unit) if ahead else client.known_unit(unit, AHEAD_HINT)
+            if record and record["unit"] != unit:
+                raise CliError(Exit.NO_SUCH_UNIT, f"{unit} is a group of the unit {record['unit']}: name that instead")
         except CliError as error:
             if error.code not in (Exit.NO_SUCH_UNIT, Exit.REFUSED, Exit.API_FAILED, Exit.FORBIDDEN):
                 raise  # it would be the same for every unit
             failed[unit] = str(error)
             continue
-        stored = of_item(told["item"]) if told else {}
+        stored = of_item(record["item"]) if record else {}
         if (until := over(policy)) and any(stored.get(key) != policy.get(key) for key in _OPT_OUT):
             policy = _without_opt_out(unit, policy, until)
-        plan.append(policy_files.compare(unit, stored, policy, told["version"] if told else None))
+        plan.append(policy_files.compare(unit, stored, policy, record["version"] if record else None))
     return plan, failed
 
 

@@ -15,14 +15,14 @@ def exported(client: TroopClient) -> dict[str, dict[str, Any]]:
     What no import would take is said on stderr: an item whose key no unit can have, and values that are malformed.
     """
     units = {}
-    for told in sorted(client.policies(), key=lambda told: str(told["unit"])):
-        if told["id"] is None:
-            show.note(f"left out, as no unit can have that name: {told['unit']!r}", style="yellow")
+    for entry in sorted(client.policies(), key=lambda entry: str(entry["unit"])):
+        if entry["id"] is None:
+            show.note(f"left out, as no unit can have that name: {entry['unit']!r}", style="yellow")
             continue
-        policy, problems = written(told["item"])
+        policy, problems = written(entry["item"])
         if policy:
-            units[told["unit"]] = policy
+            units[entry["unit"]] = policy
         if problems:
-            message = f"{told['unit']} is left alone, and import refuses it: {'; '.join(problems)}"
+            message = f"{entry['unit']} is left alone, and import refuses it: {'; '.join(problems)}"
             show.note(message, style="yellow")
     return units

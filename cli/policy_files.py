@@ -37,9 +37,9 @@ class UnitChange:
         return {"unit": self.unit, "changes": changes}
 
 
-def compare(unit: str, stored: Mapping[str, Any], wanted: Mapping[str, Any], version: int | None) -> UnitChange:
+def compare(unit: str, stored: Mapping[str, Any], target: Mapping[str, Any], version: int | None) -> UnitChange:
     """What turns a stored policy into the one of the file; a key the file does not have is removed."""
-    changes = {k: (stored.get(k), wanted.get(k)) for k in KEYS if stored.get(k) != wanted.get(k)}
+    changes = {k: (stored.get(k), target.get(k)) for k in KEYS if stored.get(k) != target.get(k)}
     return UnitChange(unit, changes, version)
 
 
@@ -68,17 +68,17 @@ def load(text: str) -> dict[str, dict[str, Any]]:
     if not isinstance(raw, dict) or set(raw) != {"units"} or not isinstance(raw["units"], dict | None):
         raise CliError(Exit.USAGE, "the file must have one key, units, with a policy for each unit")
     problems: list[str] = []
-    found = {}
+    policies = {}
     for unit, policy in (raw["units"] or {}).items():
         if not isinstance(unit, str) or not unit.strip():
             problems.append(f"{unit!r} is no name of a unit: put it into quotes")
         elif not isinstance(policy, dict | None):
             problems.append(f"{unit}: must be a mapping of keys to values")
         else:
-            found[unit] = _policy(unit, policy or {}, problems)
+            policies[unit] = _policy(unit, policy or {}, problems)
     if problems:
         raise CliError(Exit.USAGE, "nothing was changed: " + "; ".join(problems))
-    return found
+    return policies
 
 
 def _policy(unit: str, raw: Mapping[Any, Any], problems: list[str]) -> dict[str, Any]:

@@ -58,23 +58,23 @@ def assignments(words: Iterable[str]) -> dict[str, Any]:
     Raises:
         CliError: USAGE.
     """
-    found: dict[str, Any] = {}
+    policy: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals:
             raise CliError(Exit.USAGE, f"{word!r} is no assignment: write KEY=VALUE, or KEY= to remove the key")
-        if key in found:
+        if key in policy:
             raise CliError(Exit.USAGE, f"{key} is given twice")
         if value == "" and key in PARSERS:
-            found[key] = None
+            policy[key] = None
             continue
         try:
-            found[key] = normal(key, value)
+            policy[key] = normal(key, value)
         except BadPolicy as error:
             raise CliError(Exit.USAGE, str(error)) from None
-    if until := over(found):
+    if until := over(policy):
         raise CliError(Exit.USAGE, f"until is {until}, which is over: {OVER}")
-    return found
+    return policy
 
 
 def written(item: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -83,23 +83,23 @@ def written(item: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     What is malformed is among it, for it counts: the unit is left alone on its account.
     """
     others = {key: item[key] for key in sorted(item) if key not in PARSERS and key not in BOOKKEEPING}
-    found = of_item(item) | others
+    policy = of_item(item) | others
     problems = []
-    for key, value in found.items():
+    for key, value in policy.items():
         try:
             normal(key, value)
         except BadPolicy as error:
             problems.append(str(error))
-    return found, problems
+    return policy, problems
 
 
 def of_item(item: Mapping[str, Any]) -> dict[str, Any]:
     """The policy among the attributes of a unit's item, in order; what is malformed stays as it is."""
-    found = {}
+    policy = {}
     for key in KEYS:
         if item.get(key) is not None:
             try:
-                found[key] = normal(key, item[key])
+                policy[key] = normal(key, item[key])
             except BadPolicy:
-                found[key] = item[key]
-    return found
+                policy[key] = item[key]
+    return policy

@@ -103,11 +103,11 @@ class Handler(BaseHTTPRequestHandler):
             answer = self.reply()
         except Refusal as refusal:
             allow = refusal.allow
-            answer = said(refusal.status, str(refusal))
+            answer = error_answer(refusal.status, str(refusal))
         except UnreachableError as error:
-            answer = said(HTTPStatus.BAD_GATEWAY, f"the API cannot be reached: {error}")
+            answer = error_answer(HTTPStatus.BAD_GATEWAY, f"the API cannot be reached: {error}")
         except (BotoCoreError, ClientError) as error:  # ClientError: STS does not renew the credentials of a role
-            answer = said(HTTPStatus.BAD_GATEWAY, f"the request could not be signed: {error}")
+            answer = error_answer(HTTPStatus.BAD_GATEWAY, f"the request could not be signed: {error}")
         self._send(answer, allow)
 
     def reply(self) -> Answer:
@@ -168,7 +168,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def send_error(self, code: int, *_: Any) -> None:
         """What is no request at all is answered like everything else, and repeats nothing of it."""
-        self._send(said(HTTPStatus(code), "this is no request that can be read"), frozenset())
+        self._send(error_answer(HTTPStatus(code), "this is no request that can be read"), frozenset())
 
     def log_request(self, code: int | str = "-", *_: Any) -> None:
         path = getattr(self, "path", "").partition("?")[0]
@@ -178,7 +178,7 @@ class Handler(BaseHTTPRequestHandler):
         """Requests are logged above; a malformed one is none."""
 
 
-def said(status: HTTPStatus, message: str) -> Answer:
+def error_answer(status: HTTPStatus, message: str) -> Answer:
     """An answer of this machine's own, in the API's words."""
     return Answer(int(status), {"statusCode": int(status), "message": message})
 

@@ -22,15 +22,15 @@ def proxy(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 0,
 ) -> None:
     """Serve the API to programs of this user on 127.0.0.1, signed with your credentials, until Ctrl-C."""
-    found = connection(ctx)
+    conn = connection(ctx)
     try:
-        server = Proxy(found.client.api, port, show.note)
+        server = Proxy(conn.client.api, port, show.note)
     except OSError as error:
         raise CliError(Exit.FAILED, f"127.0.0.1:{port} cannot be listened on: {error.strerror}") from None
     stop_on_signals()
     try:
         with server, token_file(_folder(), server.server_address[1], server.token) as file:
-            show.say(f"{found.deployment}, for you alone at {server.address}, until Ctrl-C. Try:")
+            show.say(f"{conn.deployment}, for you alone at {server.address}, until Ctrl-C. Try:")
             show.say(f"  curl -H @{shlex.quote(str(file))} {server.address}/events")
             server.serve_forever(poll_interval=0.2)
     except OSError as error:

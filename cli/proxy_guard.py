@@ -97,7 +97,7 @@ class Guard:
     token: str
     command: str = "troop proxy"
 
-    def look(self, headers: Message, *, site: bool = True) -> None:
+    def admit_public(self, headers: Message, *, site: bool = True) -> None:
         """Lets a request for something pass that holds no secret, and so needs no token.
 
         Args:
@@ -116,7 +116,7 @@ class Guard:
         Raises:
             Refusal: as for ``admit``.
         """
-        self.look(headers)
+        self.admit_public(headers)
         _route(method, target, routes)
         return Admitted(method, target.removeprefix("/"), {}, _body_length(method, target, headers))
 
@@ -155,12 +155,12 @@ class Guard:
             raise Refusal(HTTPStatus.FORBIDDEN, "web pages may not use this proxy")
 
     def _token(self, headers: Message) -> None:
-        given = headers.get_all(TOKEN_HEADER, [])
+        tokens = headers.get_all(TOKEN_HEADER, [])
         bearers = [value.strip() for value in headers.get_all("Authorization", [])]
-        given += [value[7:] for value in bearers if value[:7].lower() == "bearer "]
+        tokens += [value[7:] for value in bearers if value[:7].lower() == "bearer "]
         # Compared in constant time, as bytes: text outside ASCII would be refused with an error of its own.
-        matches = [hmac.compare_digest(value.strip().encode(errors="replace"), self.token.encode()) for value in given]
-        if len(given) != 1 or len(bearers) > 1 or not matches[0]:
+        matches = [hmac.compare_digest(value.strip().encode(errors="replace"), self.token.encode()) for value in tokens]
+        if len(tokens) != 1 or len(bearers) > 1 or not matches[0]:
             raise Refusal(
                 HTTPStatus.UNAUTHORIZED,
                 f"every request needs the token that `{self.command}` made, as {TOKEN_HEADER} "

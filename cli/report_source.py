@@ -21,7 +21,7 @@ from cli import aws
 from cli.bench_client import BenchClient, NoReportError, ReportLink
 from cli.context import connection
 from cli.errors import CliError, Exit
-from cli.kept_folder import KeptFolder
+from cli.kept_folder import FolderArchive
 from troop.bench.names import RUN
 from troop.report.build import build
 from troop.report.document import FORMAT, Report
@@ -74,7 +74,7 @@ def of_folder(folder: Path) -> Report:
     """
     name = folder.resolve().name
     try:
-        return build(KeptFolder(folder), datetime.now(UTC), VERSION, name if RUN.fullmatch(name) else "")
+        return build(FolderArchive(folder), datetime.now(UTC), VERSION, name if RUN.fullmatch(name) else "")
     except ReportError as error:
         raise CliError(Exit.FAILED, f"{folder}: {error}") from None
     except OSError as error:
@@ -88,17 +88,19 @@ def parsed(body: bytes, where: str) -> Report:
         CliError: it is none, or one that only a newer version can read.
     """
     try:
-        found = json_in(body.decode("utf-8-sig"))
+        document = json_in(body.decode("utf-8-sig"))
     except ValueError:
         raise CliError(Exit.FAILED, f"{where} is no JSON document: give a run's report.json") from None
-    told = found.get("format") if isinstance(found, dict) else None
-    kind, _, version = str(told).partition("/")
+    format_name = document.get("format") if isinstance(document, dict) else None
+    kind, _, version = str(format_name).partition("/")
     if kind == _KIND and version != _OURS:
-        raise CliError(Exit.FAILED, f"{where} has the format {told}, which this version cannot read: update Troop")
-    if told != FORMAT:
+        raise CliError(
+            Exit.FAILED, f"{where} has the format {format_name}, which this version cannot read: update Troop"
+        )
+    if format_name != FORMAT:
         raise CliError(Exit.FAILED, f"{where} is no report: its format must be {FORMAT}")
     try:
-        return Report.model_validate(found)
+        return Report.model_validate(document)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
@@ -129,23 +131,23 @@ def fetched(
 def _link(
     client: BenchClient, run: str, form: str, again: bool, sleep: Callable[[float], None], clock: Callable[[], float]
 ) -> ReportLink:
-    before = asked_at = None
+    before = requested_at = None
     if again:
         with suppress(NoReportError):  # or there is no such run: then the next request says so
             before = client.report(run, form).etag
-        asked_at = client.make_report(run)
+        requested_at = client.make_report(run)
     until = clock() + _PATIENCE
     while True:
         try:
-            found = client.report(run, form)
+            link = client.report(run, form)
         except NoReportError as missing:
             if not (missing.soon or again) or clock() >= until:
                 raise
         else:
             # Who asked less than a minute after somebody else gets what that one asked for, which can be there already.
-            late = asked_at and found.made_at and found.made_at > asked_at
-            if not again or found.etag != before or late:
-                return found
+            late = requested_at and link.made_at and link.made_at > requested_at
+            if not again or link.etag != before or late:
+                return link
             if clock() >= until:
                 raise CliError(
                     Exit.FAILED,
@@ -180,7 +182,7 @@ def download(address: str) -> bytes:
         opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _OverTls())
         with opener.open(request, timeout=_SECONDS) as answer:
             body: bytes = answer.read(LARGEST + 1)
-            told = int(answer.headers.get("Content-Length", len(body)))
+            length = int(answer.headers.get("Content-Length", len(body)))
     except urllib.error.HTTPError as error:
         error.close()
         raise CliError(
@@ -188,9 +190,9 @@ def download(address: str) -> bytes:
         ) from None
     except (OSError, HTTPException) as error:
         # What HTTP's own errors say can have the address in it.
-        said = type(error).__name__ if isinstance(error, HTTPException) else str(getattr(error, "reason", error))
-        raise CliError(Exit.UNREACHABLE, f"the report cannot be fetched from S3: {said}") from None
-    if len(body) < told <= LARGEST:
+        reason = type(error).__name__ if isinstance(error, HTTPException) else str(getattr(error, "reason", error))
+        raise CliError(Exit.UNREACHABLE, f"the report cannot be fetched from S3: {reason}") from None
+    if len(body) < length <= LARGEST:
         raise CliError(Exit.UNREACHABLE, "the report was cut off on its way from S3: try again")
     if len(body) > LARGEST:
         raise CliError(Exit.FAILED, f"the report is larger than {LARGEST:,} bytes: nothing was kept of it")

@@ -34,20 +34,20 @@ def load(file: Path | None) -> TriedSettings:
         CliError: USAGE; names the file, the key, the value and what is allowed.
     """
     defaults = _keys(CHECKOUT)
-    given = _keys(file) if file else {}
+    overrides = _keys(file) if file else {}
     name = file or CHECKOUT
     try:
-        chaos.refuse_unknown(given, tuple(defaults))
-        return make(_staged(defaults | given))
+        chaos.refuse_unknown(overrides, tuple(defaults))
+        return make(_staged(defaults | overrides))
     except SettingsError as error:
         raise CliError(Exit.USAGE, f"{name}: {error}") from None
 
 
 def _staged(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     """The settings of the stage that is chosen; as they are, when none is."""
-    found = stages.stages_of(raw, tuple(key for key in raw if key not in (stages.STAGE, stages.STAGES)))
-    chosen = stages.chosen(raw, found)
-    return stages.in_stage(raw, chosen, found[chosen]) if chosen else raw
+    by_stage = stages.stages_of(raw, tuple(key for key in raw if key not in (stages.STAGE, stages.STAGES)))
+    chosen = stages.chosen(raw, by_stage)
+    return stages.in_stage(raw, chosen, by_stage[chosen]) if chosen else raw
 
 
 def make(raw: Mapping[str, Any]) -> TriedSettings:
@@ -66,14 +66,14 @@ def _keys(file: Path) -> dict[str, Any]:
     context = raw["context"] if is_cdk else raw
     if not isinstance(context, dict):
         raise CliError(Exit.USAGE, f"{file}: must be a cdk.json, or a mapping of its keys to values")
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for key, value in context.items():
         if not isinstance(key, str):
             raise CliError(Exit.USAGE, f"{file}: {key!r} is no key of the settings: put it into quotes")
         if is_cdk and not key.startswith(PREFIX):
             continue  # the CDK's own
         plain = key.removeprefix(PREFIX)
-        if plain in found:
+        if plain in settings:
             raise CliError(Exit.USAGE, f"{file}: {plain} is given twice, with {PREFIX} and without")
-        found[plain] = value
-    return found
+        settings[plain] = value
+    return settings

@@ -50,14 +50,14 @@ def simulate(
     if end < start:
         raise CliError(Exit.USAGE, f"--to is {str(end)!r}: must not be before --from ({start})")
     account = group_files.load(groups).account(tried.chaos)
-    found = run(account, tried, what_if.salt_of(salt), start, end)
+    unit_years = run(account, tried, what_if.salt_of(salt), start, end)
     if unit is not None:
-        known = [u.unit for u in found]
-        found = [u for u in found if u.unit == unit]
-        if not found:
+        known = [u.unit for u in unit_years]
+        unit_years = [u for u in unit_years if u.unit == unit]
+        if not unit_years:
             raise CliError(Exit.NO_SUCH_UNIT, f"there is no unit {unit!r} in {groups}: there is {', '.join(known)}")
     days = {name: days_of(calendar, start, end) for name, calendar in tried.chaos.calendars.items()}
-    document = _document(found, days, start, end) | {
+    document = _document(unit_years, days, start, end) | {
         "assumptions": what_if.assumptions(*what_if.OF_A_FILE, what_if.salt_note(salt))
     }
     if as_json:
@@ -76,17 +76,17 @@ def _year_from(day: date) -> date:
     return following - timedelta(days=1)
 
 
-def _document(found: Sequence[UnitYears], days: Mapping[str, Days], first: date, last: date) -> dict[str, Any]:
+def _document(unit_years: Sequence[UnitYears], days: Mapping[str, Days], first: date, last: date) -> dict[str, Any]:
     groups = [
         {"name": group.name, "unit": unit.unit, **statistics(unit, days[unit.calendar.name], group.name)}
-        for unit in found
+        for unit in unit_years
         for group in unit.groups
     ]
     units = [
         {"unit": unit.unit, "groups": [g.name for g in unit.groups], **statistics(unit, days[unit.calendar.name])}
-        for unit in found
+        for unit in unit_years
     ]
-    hits = [t for unit in found for t in unit.terminations]
+    hits = [t for unit in unit_years for t in unit.terminations]
     hours = Counter(t.hour for t in hits)
     weeks = {monday for of_calendar in days.values() for monday in of_calendar.weeks}
     return {

@@ -74,8 +74,8 @@ def simulate(account: Account, settings: TriedSettings, salt: bytes, first: date
             policies.setdefault(decision.unit, decision.policy)
             if decision.reason == TERMINATE and decision.target:
                 hour = chosen.calendars[_calendar(decision, settings)].local(decision.tick).hour
-                found = Termination(day, hour, decision.target.group.name)
-                terminations.setdefault(decision.unit, []).append(found)
+                termination = Termination(day, hour, decision.target.group.name)
+                terminations.setdefault(decision.unit, []).append(termination)
     some_moment = chosen.calendars["default"].window(first)[0]
     return [
         UnitYears(
@@ -113,31 +113,31 @@ def days_of(calendar: Calendar, first: date, last: date) -> Days:
 
 def statistics(unit: UnitYears, days: Days, group: str | None = None) -> dict[str, Any]:
     """A unit's, or one of its groups', terminations and what they come to, in JSON's types."""
-    found = [t for t in unit.terminations if group in (None, t.group)]
+    terminations = [t for t in unit.terminations if group in (None, t.group)]
     probability = None if unit.policy is None or unit.policy.problems else unit.policy.probability.value
     hours = range(unit.calendar.open_minute // 60, -(-unit.calendar.close_minute // 60))
-    by_hour = Counter(t.hour for t in found)
+    by_hour = Counter(t.hour for t in terminations)
     return {
-        "terminations": len(found),
-        "days": [t.day.isoformat() for t in found],
-        "by_weekday": by_weekday(found),
+        "terminations": len(terminations),
+        "days": [t.day.isoformat() for t in terminations],
+        "by_weekday": by_weekday(terminations),
         "by_hour": {f"{hour:02d}": by_hour[hour] for hour in hours},
         "calendar": unit.calendar.name,
         "probability": probability,
-        "realised_rate": len(found) / days.business if days.business else None,
+        "realised_rate": len(terminations) / days.business if days.business else None,
         "business_days": days.business,
         "open_days": days.open,
         "eligible_days": sum(count for reason, count in unit.reasons.items() if reason in ELIGIBLE),
         "weeks": len(days.weeks),
-        "chance_of_a_week_without": without((t.day for t in found), days.weeks),
+        "chance_of_a_week_without": without((t.day for t in terminations), days.weeks),
         "configured_chance_of_a_week_without": _configured(probability, days),
         "reasons": dict(unit.reasons),
     }
 
 
-def by_weekday(found: Iterable[Termination]) -> dict[str, int]:
+def by_weekday(terminations: Iterable[Termination]) -> dict[str, int]:
     """Terminations by the day of the week, from Monday on."""
-    counts = Counter(t.day.weekday() for t in found)
+    counts = Counter(t.day.weekday() for t in terminations)
     return {name: counts[number] for number, name in enumerate(WEEKDAYS)}
 
 

@@ -57,20 +57,20 @@ def diff(
     """Show in what two stages differ. Needs no AWS, unless --deployed asks for what people have set."""
     raw = load(file or SETTINGS)
     settled = [effective(raw, stage) for stage in (left, right)]
-    found = list(_differences("", *(flat(one) for one in settled)))
+    differences = list(_differences("", *(flat(one) for one in settled)))
     if deployed:
-        found += _units(ctx.obj, [str(one["deployment"]) for one in settled])
+        differences += _units(ctx.obj, [str(one["deployment"]) for one in settled])
     if as_json:
-        rows = [{"unit": d.where or None, "key": d.key, "left": d.left, "right": d.right} for d in found]
+        rows = [{"unit": d.where or None, "key": d.key, "left": d.left, "right": d.right} for d in differences]
         show.document({"stages": [left, right], "differences": rows})
-    elif found:
+    elif differences:
         show.table(
             ("unit", "key", left, right),
-            [(d.where or show.NOTHING, d.key, show.plain(d.left), show.plain(d.right)) for d in found],
+            [(d.where or show.NOTHING, d.key, show.plain(d.left), show.plain(d.right)) for d in differences],
         )
     else:
         show.say(f"{left} and {right} do not differ")
-    if found and exit_code:
+    if differences and exit_code:
         raise typer.Exit(DIFFERENT)
 
 
@@ -102,12 +102,12 @@ def effective(raw: Mapping[str, Any], stage: str) -> dict[str, Any]:
         verb = "is" if len(missing) == 1 else "are"
         raise CliError(Exit.USAGE, f"settings: {', '.join(missing)} {verb} missing: give a whole cdk.json")
     try:
-        found = stages.stages_of(raw, known, PREFIX)
+        by_stage = stages.stages_of(raw, known, PREFIX)
         if not stage:
-            allowed = f"one of {', '.join(found)}" if found else "the name of one, and the settings have none"
+            allowed = f"one of {', '.join(by_stage)}" if by_stage else "the name of one, and the settings have none"
             raise CliError(Exit.USAGE, f"settings: a stage is '': must be {allowed}")
-        stages.chosen({stages.STAGE: stage}, found, PREFIX)
-        merged = stages.in_stage(raw, stage, found[stage])
+        stages.chosen({stages.STAGE: stage}, by_stage, PREFIX)
+        merged = stages.in_stage(raw, stage, by_stage[stage])
         deciding = {key: value for key, value in merged.items() if key in settings.KEYS}
         settings.parse_settings(deciding, f"{PREFIX}{stages.STAGES}.{stage}.")
     except SettingsError as error:
@@ -117,13 +117,13 @@ def effective(raw: Mapping[str, Any], stage: str) -> dict[str, Any]:
 
 def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Objects within objects as one, by the path to each value."""
-    found: dict[str, Any] = {}
+    by_path: dict[str, Any] = {}
     for key, inner in value.items():
         if isinstance(inner, Mapping):
-            found |= flat(inner, f"{prefix}{key}.")
+            by_path |= flat(inner, f"{prefix}{key}.")
         else:
-            found[f"{prefix}{key}"] = inner
-    return found
+            by_path[f"{prefix}{key}"] = inner
+    return by_path
 
 
 def _meant(value: Any) -> Any:

@@ -36,11 +36,11 @@ def leash(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) ->
 
 def unleash(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json: AsJson = False) -> None:
     """Let chaos terminate instances. Asks first."""
-    found = connection(ctx)
+    conn = connection(ctx)
     if not yes:
-        _tell_health(found)
-    confirm(f"Let {found.deployment} terminate instances from its next tick on", yes)
-    _change(found, {"leashed": False}, reason, as_json)
+        _tell_health(conn)
+    confirm(f"Let {conn.deployment} terminate instances from its next tick on", yes)
+    _change(conn, {"leashed": False}, reason, as_json)
 
 
 def halt(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) -> None:
@@ -50,14 +50,14 @@ def halt(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) -> 
 
 def resume(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json: AsJson = False) -> None:
     """Take a halt back. Asks first."""
-    found = connection(ctx)
+    conn = connection(ctx)
     if not yes:
-        leashed = found.client.switch()["leashed"]
+        leashed = conn.client.switch()["leashed"]
         show.note(
             "it is leashed: it will decide and record" if leashed else "it is unleashed: it will terminate instances"
         )
-    confirm(f"Let {found.deployment} go on from its next tick", yes)
-    _change(found, {"halted": False}, reason, as_json)
+    confirm(f"Let {conn.deployment} go on from its next tick", yes)
+    _change(conn, {"halted": False}, reason, as_json)
 
 
 reaper = typer.Typer(no_args_is_help=True, help="The reaper of benchmarks: what removes what runs leave behind.")
@@ -72,9 +72,9 @@ def reaper_off(ctx: typer.Context, reason: Reason = None, as_json: AsJson = Fals
 @reaper.command("on")
 def reaper_on(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json: AsJson = False) -> None:
     """Let the reaper remove what runs have left behind. Asks first."""
-    found = connection(ctx)
-    confirm(f"Let the reaper of {found.deployment} remove what runs have left behind", yes)
-    _change(found, {REAPER_OFF: False}, reason, as_json)
+    conn = connection(ctx)
+    confirm(f"Let the reaper of {conn.deployment} remove what runs have left behind", yes)
+    _change(conn, {REAPER_OFF: False}, reason, as_json)
 
 
 def _checked(reason: str | None) -> str | None:
@@ -84,18 +84,18 @@ def _checked(reason: str | None) -> str | None:
         raise CliError(Exit.USAGE, f"--reason has {len(reason or '')} characters: must be {error}") from None
 
 
-def _change(found: Connection, change: dict[str, Any], reason: str | None, as_json: bool) -> None:
+def _change(conn: Connection, change: dict[str, Any], reason: str | None, as_json: bool) -> None:
     try:
-        switch = found.client.change_switch(change | ({"reason": reason} if reason else {}))
+        switch = conn.client.change_switch(change | ({"reason": reason} if reason else {}))
     except CliError as error:
         stops_chaos = change.get("halted") or change.get("leashed")
         if error.code not in (Exit.API_FAILED, Exit.UNREACHABLE) or not stops_chaos:
             raise
-        raise CliError(error.code, f"{error}\nThis halts it without the API:\n{_by_hand(found.deployment)}") from error
+        raise CliError(error.code, f"{error}\nThis halts it without the API:\n{_by_hand(conn.deployment)}") from error
     if as_json:
         show.document(switch)
     else:
-        show.say(f"{found.deployment}: {describe(switch)}")
+        show.say(f"{conn.deployment}: {describe(switch)}")
 
 
 def _by_hand(deployment: Deployment) -> str:
@@ -117,9 +117,9 @@ def _chaos(switch: dict[str, Any]) -> str:
     return "unleashed: it terminates instances"
 
 
-def _tell_health(found: Connection) -> None:
+def _tell_health(conn: Connection) -> None:
     try:
-        health = found.client.health()
+        health = conn.client.health()
     except CliError as error:
         show.note(f"its health is not known: {error}", style="yellow")
         return

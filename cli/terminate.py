@@ -42,16 +42,16 @@ def terminate(
     as_json: Annotated[bool, typer.Option("--json", help="The event as one JSON document.")] = False,
 ) -> None:
     """Terminate an instance of a group now, whatever roll and calendar say. Asks first."""
-    found = connection(ctx)
-    confirm(f"Terminate an instance of {group} in {found.deployment} now", yes)
+    conn = connection(ctx)
+    confirm(f"Terminate an instance of {group} in {conn.deployment} now", yes)
     key = key or str(uuid4())
     request = {"group": group, "idempotency_key": key} | ({"method": str(method)} if method else {})
     tell: Callable[[str], None] = show.note if as_json else show.say
-    event, repeated = found.client.terminate(request)
+    event, repeated = conn.client.terminate(request)
     before = "already on record" if repeated else "claimed"
     tell(f"{before}: {event['instance_id']} of {event['group']} (key {key})")
     if wait:
-        event = _watch(found.client, event, tell, time.sleep, time.monotonic)
+        event = _watch(conn.client, event, tell, time.sleep, time.monotonic)
     if as_json:
         show.document(event)
     if wait and event["status"] != Status.RECOVERED:
@@ -74,17 +74,17 @@ def _watch(
     Raises:
         CliError: the event stays in a status beyond the time that it can rightly have.
     """
-    said, since = "CLAIMED", clock()
+    status, since = "CLAIMED", clock()
     while True:
         now = client.event(str(event["id"]))
-        if now["status"] != said:
-            said, since = now["status"], clock()
+        if now["status"] != status:
+            status, since = now["status"], clock()
             seconds = now["recovery_seconds"]
-            tell(said.lower().replace("_", " ") + (f" in {seconds:.1f} s" if seconds is not None else ""))
-        if said not in _OPEN:
+            tell(status.lower().replace("_", " ") + (f" in {seconds:.1f} s" if seconds is not None else ""))
+        if status not in _OPEN:
             return now
         if clock() - since > _longest(now) + _GRACE_SECONDS:
-            raise CliError(Exit.FAILED, _STUCK[said].format(id=now["event_id"]))
+            raise CliError(Exit.FAILED, _STUCK[status].format(id=now["event_id"]))
         sleep(_POLL_SECONDS)
 
 

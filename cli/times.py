@@ -23,9 +23,9 @@ def parse_moment(text: str, now: datetime) -> datetime:
     Raises:
         ValueError: the text is none of the forms.
     """
-    if found := _AGO.fullmatch(text.strip()):
+    if match := _AGO.fullmatch(text.strip()):
         try:
-            return (now - timedelta(**{_UNITS[found[2]]: int(found[1])})).astimezone(UTC)
+            return (now - timedelta(**{_UNITS[match[2]]: int(match[1])})).astimezone(UTC)
         except OverflowError:
             raise ValueError(f"{text!r} is too long ago") from None
     try:

@@ -28,7 +28,7 @@ from cli.page_server import PageServer
 from cli.proxy_command import stop_on_signals
 
 _FETCH_SECONDS = 30
-_KEPT_SECONDS = 60.0
+_CACHE_SECONDS = 60.0
 """For so long what was read of the account is good enough to look ahead with: a large one takes many calls."""
 
 
@@ -39,19 +39,19 @@ def ui(
 ) -> None:
     """Show units, events, the calendar and benchmarks in your browser, for you alone, until Ctrl-C."""
     options: context.Options = ctx.obj
-    found = connection(ctx)
+    conn = connection(ctx)
     session = aws.make_session(options.profile, options.region)
-    ahead = LookAhead(lambda: read(session, found.deployment))
+    ahead = CachedForecast(lambda: read(session, conn.deployment))
     try:
         fetch = fetched if aws.is_local() else None
-        server = PageServer(found.client, about(found.deployment), ahead, port, _quiet, fetch)
+        server = PageServer(conn.client, about(conn.deployment), ahead, port, _quiet, fetch)
     except OSError as error:
         raise CliError(Exit.FAILED, f"127.0.0.1:{port} cannot be listened on: {error.strerror}") from None
     stop_on_signals()
     try:
         with server, Doorway() as doorway:
             server.used, door = doorway.used, None if no_open else doorway
-            show.say(f"{found.deployment}, for you alone, until Ctrl-C. The link is good for one browser, once:")
+            show.say(f"{conn.deployment}, for you alone, until Ctrl-C. The link is good for one browser, once:")
             _show(server, door)
             if sys.stdin.isatty():
                 signal.signal(signal.SIGTTIN, signal.SIG_IGN)  # else a shell would stop it where it reads in vain
@@ -126,13 +126,13 @@ def read(session: boto3.Session, deployment: Deployment) -> Basis:
 
 
 @dataclass
-class LookAhead:
+class CachedForecast:
     """Looks ahead with what was read up to a minute ago; one request at a time."""
 
     read: Callable[[], Basis]
     now: Callable[[], datetime] = times.now
     clock: Callable[[], float] = time.monotonic
-    _kept: tuple[float, int, Basis] | None = None
+    _cache: tuple[float, int, Basis] | None = None
     _changes: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -143,12 +143,12 @@ class LookAhead:
 
     def _basis(self) -> Basis:
         changes = self._changes
-        if self._kept is not None:
-            at, known, basis = self._kept
-            if known == changes and self.clock() - at <= _KEPT_SECONDS:
+        if self._cache is not None:
+            at, known, basis = self._cache
+            if known == changes and self.clock() - at <= _CACHE_SECONDS:
                 return basis
         at, basis = self.clock(), self.read()
-        self._kept = at, changes, basis
+        self._cache = at, changes, basis
         return basis
 
     def forget(self) -> None:

@@ -16,7 +16,7 @@ INTERRUPTED = 130
 """What shells make of Ctrl-C."""
 
 
-def looks(look: Callable[[], dict[str, Any]], is_over: Callable[[Mapping[str, Any]], bool]) -> Iterator[dict[str, Any]]:
+def poll(fetch: Callable[[], dict[str, Any]], is_over: Callable[[Mapping[str, Any]], bool]) -> Iterator[dict[str, Any]]:
     """What each look has shown, the last one that after which it is over; one in a while may fail.
 
     Raises:
@@ -25,14 +25,14 @@ def looks(look: Callable[[], dict[str, Any]], is_over: Callable[[Mapping[str, An
     failures = 0
     while True:
         try:
-            told = look()
+            view = fetch()
         except CliError as error:
             failures += 1
             if error.code not in (Exit.UNREACHABLE, Exit.API_FAILED) or failures > FAILURES:
                 raise
         else:
             failures = 0
-            yield told
-            if is_over(told):
+            yield view
+            if is_over(view):
                 return
         time.sleep(POLL_SECONDS)

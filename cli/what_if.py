@@ -42,31 +42,31 @@ def day(text: str, option: str) -> date:
         CliError: USAGE.
     """
     try:
-        found = values.day(text)
+        parsed_day = values.day(text)
     except values.BadValue as error:
         raise CliError(Exit.USAGE, f"{option} is {text!r}: must be {error}") from None
-    if not FIRST <= found <= LAST:
+    if not FIRST <= parsed_day <= LAST:
         raise CliError(Exit.USAGE, f"{option} is {text!r}: must be from {FIRST} to {LAST}")
-    return found
+    return parsed_day
 
 
-def salt_of(given: str | None) -> bytes:
+def salt_of(salt: str | None) -> bytes:
     """The salt for groups of a file.
 
     Raises:
         CliError: USAGE: it is empty, or no UTF-8.
     """
-    if given == "":
+    if salt == "":
         raise CliError(Exit.USAGE, "--salt is '': must not be empty; leave it out for a fixed one")
     try:
-        return (given or FIXED_SALT).encode()
+        return (salt or FIXED_SALT).encode()
     except UnicodeEncodeError:
-        raise CliError(Exit.USAGE, f"--salt is {given!r}: must be text in UTF-8") from None
+        raise CliError(Exit.USAGE, f"--salt is {salt!r}: must be text in UTF-8") from None
 
 
-def salt_note(given: str | None) -> str:
+def salt_note(salt: str | None) -> str:
     """What is to be said of the salt of a file's groups."""
-    if given is not None:
+    if salt is not None:
         return "the salt is the one given"
     return (
         f"the salt is {FIXED_SALT!r}: the same days every time, but not a deployment's, whose salt gives others; "

@@ -34,22 +34,24 @@ def why(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document, with every tick.")] = False,
 ) -> None:
     """Why a unit was left alone, or what became of it, in one sentence."""
-    wanted = _day(day)
+    requested_day = _day(day)
     client, now = connection(ctx).client, times.now()
-    found = told(client, unit, wanted, now)
+    explanation = explain(client, unit, requested_day, now)
     if as_json:
-        show.document(found.document())
+        show.document(explanation.document())
         return
-    show.say(found.sentence)
-    if every and found.decisions:
-        show.table((f"time in {found.zone.key}", "ticks", "reason", "detail"), found.rows())
-    today, asked = now.astimezone(found.zone).date(), found.day
-    if wanted is None and asked and asked < today:
-        show.note(f"no tick has decided about {found.unit} today, {today:%A} {today.isoformat()}: this is the last day")
+    show.say(explanation.sentence)
+    if every and explanation.decisions:
+        show.table((f"time in {explanation.zone.key}", "ticks", "reason", "detail"), explanation.rows())
+    today, effective_day = now.astimezone(explanation.zone).date(), explanation.day
+    if requested_day is None and effective_day and effective_day < today:
+        show.note(
+            f"no tick has decided about {explanation.unit} today, {today:%A} {today.isoformat()}: this is the last day"
+        )
 
 
 @dataclass(frozen=True)
-class Told:
+class Explanation:
     """What became of a unit on a day.
 
     Attributes:
@@ -88,7 +90,7 @@ class Told:
         ]
 
 
-def told(client: TroopClient, unit: str, day: date | None, now: datetime) -> Told:
+def explain(client: TroopClient, unit: str, day: date | None, now: datetime) -> Explanation:
     """What became of a unit, or of the unit of a group of that name.
 
     Args:
@@ -97,12 +99,12 @@ def told(client: TroopClient, unit: str, day: date | None, now: datetime) -> Tol
     Raises:
         CliError: NO_SUCH_UNIT, or why the API does not tell.
     """
-    found = client.known_unit(unit)
-    name = found["unit"]
-    asked = day or _last_day(client, found)
-    decisions = client.decisions({"unit": name, "day": asked.isoformat()}, _MOST) if asked else []
-    events = _events_of(client, name, asked) if asked else []
-    return Told(name, asked, answer(name, asked, decisions, events, now), decisions, events)
+    record = client.known_unit(unit)
+    name = record["unit"]
+    effective_day = day or _last_day(client, record)
+    decisions = client.decisions({"unit": name, "day": effective_day.isoformat()}, _MOST) if effective_day else []
+    events = _events_of(client, name, effective_day) if effective_day else []
+    return Explanation(name, effective_day, answer(name, effective_day, decisions, events, now), decisions, events)
 
 
 def _day(text: str | None) -> date | None:

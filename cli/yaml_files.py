@@ -101,9 +101,9 @@ class Document:
         except _TooMuchError as error:
             raise NoYamlError(f"{name}:{error.line}: {error}", error.line) from None
         except (yaml.YAMLError, RecursionError, ValueError) as error:
-            said = " ".join(str(error).split()).replace(' in "<unicode string>",', " in")
+            message = " ".join(str(error).split()).replace(' in "<unicode string>",', " in")
             mark = getattr(error, "problem_mark", None)
-            raise NoYamlError(f"{name} is no YAML: {said}", mark.line + 1 if mark else None) from None
+            raise NoYamlError(f"{name} is no YAML: {message}", mark.line + 1 if mark else None) from None
 
     def line_of(self, place: Sequence[str | int]) -> int | None:
         """Answers the line (the first is 1) of a value, or of what is nearest around it; None when it has none.
@@ -161,12 +161,12 @@ def _halves(document: Any) -> Iterator[str]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    mapping: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in mapping:
             raise ValueError(f"{shown(key)} is given twice")
-        found[key] = value
-    return found
+        mapping[key] = value
+    return mapping
 
 
 class _Strict(yaml.SafeLoader):
@@ -239,8 +239,8 @@ def _value(loader: _Strict, node: yaml.Node) -> Any:
     kind = str(node.tag).rpartition(":")[2]
     text = loader.construct_scalar(node) if isinstance(node, yaml.ScalarNode) else None
     if text is None or not any(_VALUES[one][0].match(text) for one in {kind, "int" if kind == "float" else kind}):
-        told = "what is here" if text is None else shown(text)
-        raise yaml.constructor.ConstructorError(None, None, f"{told} is no {kind}", node.start_mark)
+        subject = "what is here" if text is None else shown(text)
+        raise yaml.constructor.ConstructorError(None, None, f"{subject} is no {kind}", node.start_mark)
     if kind != "bool" and (len(text) > _LONGEST_NUMBER or not math.isfinite(float(text))):
         raise yaml.constructor.ConstructorError(None, None, f"{shown(text)} is too large for a number", node.start_mark)
     return yaml.SafeLoader.yaml_constructors[node.tag](loader, node)

@@ -67,7 +67,7 @@ def acknowledgements(stack: TroopStack) -> Iterator[Acknowledgement]:
         yield Acknowledgement(queue, "SQS3", reason)
     if stack.benchmarks:
         reason = "The queue is itself where calls go that have failed at every try. Nobody reads it but people."
-        yield Acknowledgement(stack.functions.reports_given_up, "SQS3", reason)
+        yield Acknowledgement(stack.functions.failed_reports, "SQS3", reason)
         for entry in bench_acknowledgements(stack.benchmarks, stack.functions, stack.allowed_buckets):
             yield Acknowledgement(*entry)
 

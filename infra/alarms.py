@@ -31,7 +31,7 @@ NOT_BREACHING = cloudwatch.TreatMissingData.NOT_BREACHING
 
 
 @dataclass(frozen=True)
-class Told:
+class AlarmSpec:
     """An alarm.
 
     Attributes:
@@ -58,17 +58,17 @@ class Alarms(Construct):
     somebody subscribes.
 
     Attributes:
-        act_now, look_soon: the topics.
-        to_act_on, to_look_at: the alarms that go to each.
+        act_now_topic, warning_topic: the topics.
+        act_now_alarms, warning_alarms: the alarms that go to each.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, settings: DeploymentSettings) -> None:
         """The topics alone, for those to see who are watched themselves."""
         super().__init__(scope, construct_id)
         self._runbook = settings.runbook_url
-        self.act_now, self.look_soon = self._topic("ActNow"), self._topic("LookSoon")
-        self.to_act_on: list[cloudwatch.Alarm] = []
-        self.to_look_at: list[cloudwatch.Alarm] = []
+        self.act_now_topic, self.warning_topic = self._topic("ActNow"), self._topic("LookSoon")
+        self.act_now_alarms: list[cloudwatch.Alarm] = []
+        self.warning_alarms: list[cloudwatch.Alarm] = []
 
     def watch(
         self,
@@ -77,12 +77,12 @@ class Alarms(Construct):
         on_demand: sfn.IStateMachine,
         untold: sqs.IQueue,
         teardown: sfn.IStateMachine | None,
-        look_soon: Iterable[Told],
+        warning_specs: Iterable[AlarmSpec],
     ) -> None:
         """Makes the alarms."""
-        to_act_on = (*_alarms(watched, on_demand, untold), *(_of_benchmarks(teardown) if teardown else ()))
-        self.to_act_on = [self._alarm(told, self.act_now) for told in to_act_on]
-        self.to_look_at = [self._alarm(told, self.look_soon) for told in look_soon]
+        act_now_specs = (*_alarms(watched, on_demand, untold), *(_of_benchmarks(teardown) if teardown else ()))
+        self.act_now_alarms = [self._alarm(spec, self.act_now_topic) for spec in act_now_specs]
+        self.warning_alarms = [self._alarm(spec, self.warning_topic) for spec in warning_specs]
 
     def _topic(self, name: str) -> sns.Topic:
         topic = sns.Topic(self, name, enforce_ssl=True)
@@ -97,23 +97,23 @@ class Alarms(Construct):
         )
         return topic
 
-    def _alarm(self, told: Told, topic: sns.Topic) -> cloudwatch.Alarm:
+    def _alarm(self, spec: AlarmSpec, topic: sns.Topic) -> cloudwatch.Alarm:
         alarm = cloudwatch.Alarm(
             self,
-            told.name,
+            spec.name,
             # What a mail's subject and the dashboard show. No name of an alarm has a hyphen, so these are unique where
             # the stacks' are. Another name makes another alarm: the old one's history goes with it.
-            alarm_name=f"{cdk.Aws.STACK_NAME}-{told.name}",
-            alarm_description=f"{told.what} What to do: {self._runbook}#{told.anchor}",
-            metric=told.metric,
-            threshold=told.threshold,
+            alarm_name=f"{cdk.Aws.STACK_NAME}-{spec.name}",
+            alarm_description=f"{spec.what} What to do: {self._runbook}#{spec.anchor}",
+            metric=spec.metric,
+            threshold=spec.threshold,
             comparison_operator=(
                 cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
-                if told.silence
+                if spec.silence
                 else cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
             ),
-            evaluation_periods=SILENT_PERIODS if told.silence else 1,
-            treat_missing_data=told.missing,
+            evaluation_periods=SILENT_PERIODS if spec.silence else 1,
+            treat_missing_data=spec.missing,
         )
         tell = actions.SnsAction(topic)
         alarm.add_alarm_action(tell)
@@ -121,17 +121,17 @@ class Alarms(Construct):
         return alarm
 
 
-def _alarms(watched: Watched, on_demand: sfn.IStateMachine, untold: sqs.IQueue) -> Iterator[Told]:
+def _alarms(watched: Watched, on_demand: sfn.IStateMachine, untold: sqs.IQueue) -> Iterator[AlarmSpec]:
     # The watchdog speaks every quarter of an hour: in between, what it said last holds.
     until_it_speaks = IGNORED
-    yield Told(
+    yield AlarmSpec(
         "UnitUnrecovered",
         "A unit was not whole again in time after a termination, and has left chaos.",
         "unit-unrecovered",
         ours(Metric.UNITS_UNRECOVERED),
         until_it_speaks,
     )
-    yield Told(
+    yield AlarmSpec(
         "TicksMissing",
         "Chaos is due by its calendars, and the workflow is not started.",
         "ticks-missing",
@@ -139,14 +139,14 @@ def _alarms(watched: Watched, on_demand: sfn.IStateMachine, untold: sqs.IQueue) 
         until_it_speaks,
     )
     # What the workflow tolerates is not its own failure: children have an ARN, and so metrics, of their own.
-    yield Told(
+    yield AlarmSpec(
         "TerminationsFailed",
         "A termination, or the watch over a group's recovery, has failed at every try.",
         "terminations-failed",
         of_executions("Failed", f"{watched.machine.state_machine_arn}/{CHILDREN}"),
         NOT_BREACHING,
     )
-    yield Told(
+    yield AlarmSpec(
         "OnDemandFailed",
         "A termination on demand, or the watch over its group's recovery, has failed at every try.",
         "terminations-failed",
@@ -154,28 +154,28 @@ def _alarms(watched: Watched, on_demand: sfn.IStateMachine, untold: sqs.IQueue) 
         NOT_BREACHING,
     )
     for kind, how in {"Failed": "has failed", "TimedOut": "took too long", "Aborted": "was stopped"}.items():
-        yield Told(
+        yield AlarmSpec(
             f"Ticks{kind}",
             f"An execution of the chaos workflow {how}.",
             "ticks-failed",
             of_executions(kind, watched.machine.state_machine_arn),
             NOT_BREACHING,
         )
-    yield Told(
+    yield AlarmSpec(
         "DeadLetters",
         "A schedule, or the rule about failed runs, could not deliver what it is for.",
         "dead-letters",
         waiting_in(watched.undelivered),
         NOT_BREACHING,
     )
-    yield Told(
+    yield AlarmSpec(
         "NotificationsLost",
         "Others were not told of something that is on record.",
         "notifications-lost",
         waiting_in(untold),
         NOT_BREACHING,
     )
-    yield Told(
+    yield AlarmSpec(
         "WatchdogSilent",
         "The watchdog has been silent, or blind, for a while: whatever happens now, no other alarm may tell.",
         "watchdog-silent",
@@ -185,9 +185,9 @@ def _alarms(watched: Watched, on_demand: sfn.IStateMachine, untold: sqs.IQueue) 
     )
 
 
-def _of_benchmarks(teardown: sfn.IStateMachine) -> Iterator[Told]:
+def _of_benchmarks(teardown: sfn.IStateMachine) -> Iterator[AlarmSpec]:
     """That a run fails is for whoever has started it to know. What may be left of it costs money by the hour."""
-    yield Told(
+    yield AlarmSpec(
         "ReaperSilent",
         "The reaper has been silent for a while: what benchmarks leave behind now, nobody removes.",
         "reaper-silent",
@@ -197,7 +197,7 @@ def _of_benchmarks(teardown: sfn.IStateMachine) -> Iterator[Told]:
     )
     # That one is stopped is no alarm: it is with its run, when somebody stops that. The reaper starts it again.
     for kind, how in {"Failed": "has failed", "TimedOut": "took too long"}.items():
-        yield Told(
+        yield AlarmSpec(
             f"Teardown{kind}",
             f"Removing what a benchmark has created {how}: some of it may still be there.",
             "teardown-failed",

@@ -6,7 +6,7 @@ from constructs import Construct
 
 from infra.data import make_bucket, make_table
 from infra.settings import DeploymentSettings
-from troop.bench.names import ARTIFACTS_KEPT, ARTIFACTS_PREFIX, RUNS_PREFIX
+from troop.bench.names import ARTIFACT_LIFETIME, ARTIFACTS_PREFIX, RUNS_PREFIX
 from troop.tables import RUNS
 
 
@@ -27,5 +27,5 @@ class BenchData(Construct):
             self,
             "Results",
             retain=retain,
-            days={RUNS_PREFIX: settings.results_retention_days, ARTIFACTS_PREFIX: ARTIFACTS_KEPT.days},
+            days={RUNS_PREFIX: settings.results_retention_days, ARTIFACTS_PREFIX: ARTIFACT_LIFETIME.days},
         )

@@ -248,16 +248,16 @@ def fleet(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
     ]
 
 
-def report(data: BenchData, given_up: sqs.IQueue) -> list[iam.PolicyStatement]:
+def report(data: BenchData, failed_reports: sqs.IQueue) -> list[iam.PolicyStatement]:
     """Reads a run's record, reads and lists what is kept of it, and writes its report and a copy of its record. Calls
-    that fail at every try Lambda puts, in its name, into the queue ``given_up``.
+    that fail at every try Lambda puts, in its name, into the queue ``failed_reports``.
     """
     return [
         _record(data, "GetItem", "Query"),
         allow(["s3:GetObject"], data.results.arn_for_objects(RUN_OBJECTS)),
         _list_objects(data),
         allow(["s3:PutObject"], *(data.results.arn_for_objects(keys) for keys in WRITTEN_BY_REPORT)),
-        allow(["sqs:SendMessage"], given_up.queue_arn),
+        allow(["sqs:SendMessage"], failed_reports.queue_arn),
     ]
 
 

@@ -43,7 +43,7 @@ class Call:
         schedule: the construct's id, of which the schedule's name is made.
         what: the function does, for descriptions.
         expression: EventBridge Scheduler's.
-        given: what the function is called with.
+        payload: what the function is called with.
         tries_again: how often Lambda calls the function again when it has failed, whoever has called it without
             waiting. None: the next round comes soon, and finds for itself what there is to do.
     """
@@ -52,7 +52,7 @@ class Call:
     what: str
     function: lambda_.IFunction
     expression: str
-    given: Mapping[str, str] = field(default_factory=dict)
+    payload: Mapping[str, str] = field(default_factory=dict)
     tries_again: int = 0
 
 
@@ -74,5 +74,5 @@ class Calls(Construct):
             schedule_expression=call.expression,
             state=ENABLED,
             flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
-            target=schedules.target(call.function.function_arn, role, call.given),
+            target=schedules.target(call.function.function_arn, role, call.payload),
         )

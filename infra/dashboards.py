@@ -58,7 +58,7 @@ class Shown:
         written: the tables into which many write at once.
         queues: of dead letters, by what to call them.
         api: whose stage is measured.
-        act_now, look_soon: alarms of each class.
+        act_now_alarms, warning_alarms: alarms of each class.
         benchmarks: whether there is that half.
         widgets: draws custom widgets; None for none.
     """
@@ -69,8 +69,8 @@ class Shown:
     written: Sequence[dynamodb.ITable]
     queues: Mapping[str, sqs.IQueue]
     api: apigateway.RestApi
-    act_now: Sequence[cloudwatch.IAlarm]
-    look_soon: Sequence[cloudwatch.IAlarm]
+    act_now_alarms: Sequence[cloudwatch.IAlarm]
+    warning_alarms: Sequence[cloudwatch.IAlarm]
     benchmarks: bool
     widgets: lambda_.IFunction | None = None
     runbook_url: str = field(default="docs/runbook.md")
@@ -174,9 +174,11 @@ def _operations(shown: Shown) -> list[list[cloudwatch.IWidget]]:
             )
         ],
         [
-            cloudwatch.AlarmStatusWidget(title="Act now", alarms=list(shown.act_now), width=WIDTH // 2, height=5),
             cloudwatch.AlarmStatusWidget(
-                title="Look when you can", alarms=list(shown.look_soon), width=WIDTH // 2, height=5
+                title="Act now", alarms=list(shown.act_now_alarms), width=WIDTH // 2, height=5
+            ),
+            cloudwatch.AlarmStatusWidget(
+                title="Look when you can", alarms=list(shown.warning_alarms), width=WIDTH // 2, height=5
             ),
         ],
         [

@@ -70,13 +70,13 @@ def make_table(scope: Construct, described: tables.Table, *, retain: bool) -> dy
         removal_policy=cdk.RemovalPolicy.RETAIN if retain else cdk.RemovalPolicy.DESTROY,
     )
     for index in described.indices:
-        projection = dynamodb.ProjectionType.ALL if index.told is None else dynamodb.ProjectionType.INCLUDE
+        projection = dynamodb.ProjectionType.ALL if index.projected is None else dynamodb.ProjectionType.INCLUDE
         table.add_global_secondary_index(
             index_name=index.name,
             partition_key=_text(index.partition),
             sort_key=_text(index.sort),
             projection_type=projection,
-            non_key_attributes=None if index.told is None else list(index.told),
+            non_key_attributes=None if index.projected is None else list(index.projected),
         )
     cdk.Tags.of(table).add(DATA_TAG, described.name)
     # Its own, though the stack has it, too: a stack that has taken the table over takes its tags off again when the
@@ -102,10 +102,10 @@ def make_bucket(scope: Construct, construct_id: str, *, retain: bool, days: Mapp
         lifecycle_rules=[
             s3.LifecycleRule(
                 prefix=prefix,
-                expiration=cdk.Duration.days(kept),
+                expiration=cdk.Duration.days(retention_days),
                 abort_incomplete_multipart_upload_after=cdk.Duration.days(1),
             )
-            for prefix, kept in days.items()
+            for prefix, retention_days in days.items()
         ],
         removal_policy=removal(retain),
     )

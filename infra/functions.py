@@ -28,7 +28,7 @@ from troop.environment import Variable
 if TYPE_CHECKING:
     from infra.benchmarks import Benchmarks
 
-_GIVEN_UP_HOURS = 6
+_FAILED_REPORT_HOURS = 6
 
 
 class Functions(Construct):
@@ -43,7 +43,7 @@ class Functions(Construct):
         fleet: the task of the workflow of standing fleets.
         teardown: the task of the workflow that removes what a run has created.
         report: makes the report of a run that has ended; the only one with the layer of HTML.
-        reports_given_up: the queue for calls of it that nobody waited for and that failed at every try.
+        failed_reports: the queue for calls of it that nobody waited for and that failed at every try.
         reaper: removes what that has left, and starts it where it was not.
         widgets: what dashboards show; with the layer of HTML.
         by_name: all of them.
@@ -58,7 +58,7 @@ class Functions(Construct):
     fleet: lambda_.Function
     teardown: lambda_.Function
     report: lambda_.Function
-    reports_given_up: sqs.Queue
+    failed_reports: sqs.Queue
     reaper: lambda_.Function
     widgets: lambda_.Function
 
@@ -152,16 +152,16 @@ class Functions(Construct):
 
         # Lambda says in no metric of every partition what it gives up. What is here has been told by an alarm, and that
         # is over when it expires.
-        self.reports_given_up = sqs.Queue(
+        self.failed_reports = sqs.Queue(
             self,
             "ReportsGivenUp",
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
-            retention_period=cdk.Duration.hours(_GIVEN_UP_HOURS),
+            retention_period=cdk.Duration.hours(_FAILED_REPORT_HOURS),
         )
         self.report = self._factory.make(
             "report",
-            bench_permissions.report(bench, self.reports_given_up),
+            bench_permissions.report(bench, self.failed_reports),
             [self._factory.runtime_layer, self._factory.api_layer, self._factory.report_layer],
             record,
             seconds=300,  # what all cells have measured is read and drawn in one call
@@ -171,7 +171,7 @@ class Functions(Construct):
         self.report.configure_async_invoke(
             max_event_age=cdk.Duration.minutes(15),
             retry_attempts=1,
-            on_failure=destinations.SqsDestination(self.reports_given_up),
+            on_failure=destinations.SqsDestination(self.failed_reports),
         )
 
     def add_reaper(

@@ -17,7 +17,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.alarms import IGNORED, Told
+from infra.alarms import IGNORED, AlarmSpec
 from infra.measured import ours, throttled_anywhere, waiting_in
 from infra.partitions import in_china
 from troop.metrics import CURRENCY, Metric
@@ -40,36 +40,36 @@ Written = tuple[dynamodb.ITable, Sequence[str]]
 """A table, and the names of those of its indices into which as many write."""
 
 
-def look_soon(
+def warning_specs(
     api: apigateway.RestApi, busy: Mapping[str, lambda_.IFunction], written: Mapping[str, Written]
-) -> Iterator[Told]:
+) -> Iterator[AlarmSpec]:
     """Those of every deployment.
 
     Args:
         busy: functions of which many run at once, by name. All share the account's concurrency, so few will do.
         written: tables into which many write at once, by name. That an index cannot keep up holds its table up, too.
     """
-    yield Told(
+    yield AlarmSpec(
         "SlowRecoveries",
         "A unit took more than twice as long to recover as it usually does.",
         "slow-recoveries",
         ours(Metric.SLOW_RECOVERIES, _SUM, _HOUR),
     )
-    yield Told(
+    yield AlarmSpec(
         "ApiErrors",
         f"The API has failed to answer {SOME} requests or more within a quarter of an hour.",
         "api-errors",
         api.deployment_stage.metric_server_error(period=_QUARTER, statistic=_SUM),
         threshold=SOME,
     )
-    yield Told(
+    yield AlarmSpec(
         "StepsFailing",
         f"Functions have failed {MANY} times or more within an hour; what is repeated may have succeeded since.",
         "steps-failing",
         ours(Metric.STEPS_FAILED, _SUM, _HOUR),
         threshold=MANY,
     )
-    yield Told(
+    yield AlarmSpec(
         "NotificationsFailing",
         f"{SOME} tries or more to tell others something have failed within a quarter of an hour; they are repeated.",
         "notifications-failing",
@@ -77,7 +77,7 @@ def look_soon(
         threshold=SOME,
     )
     for name, function in busy.items():
-        yield Told(
+        yield AlarmSpec(
             f"Throttled{name}",
             f"AWS has put off {MANY_THROTTLED} calls or more of the function {name} within an hour.",
             "throttled",
@@ -85,7 +85,7 @@ def look_soon(
             threshold=MANY_THROTTLED,
         )
     for name, (table, indices) in written.items():
-        yield Told(
+        yield AlarmSpec(
             f"Throttled{name}",
             f"DynamoDB has put off {MANY_THROTTLED} writes or more to the table {name}"
             f"{''.join(f' or its index {index}' for index in indices)} within an hour.",
@@ -95,28 +95,28 @@ def look_soon(
         )
 
 
-def look_soon_at_benchmarks(scope: Construct, daily_cost: float, reports_given_up: sqs.IQueue) -> Iterator[Told]:
+def benchmark_warning_specs(scope: Construct, daily_cost: float, failed_reports: sqs.IQueue) -> Iterator[AlarmSpec]:
     """Those of the half that runs benchmarks.
 
     Args:
         scope: of the stack, on whose partition the currency of the prices depends.
         daily_cost: from which on a day's benchmarks are an alarm.
-        reports_given_up: where Lambda puts calls for a report that have failed.
+        failed_reports: where Lambda puts calls for a report that have failed.
     """
-    yield Told(
+    yield AlarmSpec(
         "ReaperFound",
         "A benchmark had left something behind, or had not ended in its time, and the reaper had to see to it.",
         "reaper-found",
         ours(Metric.REAPER_FINDS),
         IGNORED,  # it speaks every quarter of an hour, as the watchdog does
     )
-    yield Told(
+    yield AlarmSpec(
         "ReaperOff",
         "Somebody has switched the reaper off: what benchmarks leave behind stays until it is on again.",
         "reaper-off",
         ours(Metric.REAPER_OFF, period=_TWO_ROUNDS),
     )
-    yield Told(
+    yield AlarmSpec(
         "LeftBehind",
         "Something with the tags of a benchmark's run stays: it is protected, or nothing but the tags says it is ours.",
         "left-behind",
@@ -125,14 +125,14 @@ def look_soon_at_benchmarks(scope: Construct, daily_cost: float, reports_given_u
     # Whoever waits for a report hears of nothing: the teardown passes over its failure, and the API does not wait. In
     # the end both leave it to Lambda; what that gives up was throttled, or failed, at every try. The metric for this,
     # AsyncEventsDropped, China has not.
-    yield Told(
+    yield AlarmSpec(
         "ReportFailed",
         "The report of a benchmark's run could not be made.",
         "report-failed",
-        waiting_in(reports_given_up),
+        waiting_in(failed_reports),
     )
     currency = cdk.Fn.condition_if(in_china(scope), "CNY", "USD").to_string()
-    yield Told(
+    yield AlarmSpec(
         "BenchmarkCost",
         f"Benchmarks and fleets have cost {daily_cost:g} or more within a day.",
         "benchmark-cost",

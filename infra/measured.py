@@ -45,8 +45,8 @@ def ours_by(metric: Metric, statistic: str, period: cdk.Duration, *, filled: boo
     """
     dimension = SECOND[metric]
     # In double quotes: without, the search would also find deployments whose names have the words of this one's.
-    found = f'{{{NAMESPACE},{DIMENSION},{dimension}}} MetricName="{metric.value}" {DIMENSION}="{cdk.Aws.STACK_NAME}"'
-    search = f"SEARCH('{found}', '{statistic}')"
+    criteria = f'{{{NAMESPACE},{DIMENSION},{dimension}}} MetricName="{metric.value}" {DIMENSION}="{cdk.Aws.STACK_NAME}"'
+    search = f"SEARCH('{criteria}', '{statistic}')"
     expression = f"FILL({search}, 0)" if filled else search
     return cloudwatch.MathExpression(expression=expression, period=period, label="")
 
@@ -84,8 +84,8 @@ def throttled_indices(table: dynamodb.ITable, kind: str, period: cdk.Duration) -
     """The same of each index of a table, which does not count as the table's; by a search, so it is no metric that a
     dashboard names. An alarm cannot have it: see :func:`throttled_anywhere`.
     """
-    found = f'{{AWS/DynamoDB,TableName,GlobalSecondaryIndexName}} MetricName="{kind}ThrottleEvents"'
-    search = f"SEARCH('{found} TableName=\"{table.table_name}\"', 'Sum')"
+    criteria = f'{{AWS/DynamoDB,TableName,GlobalSecondaryIndexName}} MetricName="{kind}ThrottleEvents"'
+    search = f"SEARCH('{criteria} TableName=\"{table.table_name}\"', 'Sum')"
     return cloudwatch.MathExpression(expression=search, period=period, label="")
 
 

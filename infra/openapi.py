@@ -24,31 +24,31 @@ _SIGNED = {
     "description": "AWS Signature Version 4",
     "x-amazon-apigateway-authtype": "awsSigv4",
 }
-_NEVER_GIVEN = ("HTTPValidationError", "ValidationError", "ResponseValidationError")
+_UNUSED_SCHEMAS = ("HTTPValidationError", "ValidationError", "ResponseValidationError")
 """Powertools' own refusals: the API answers with others."""
 
 
 def document() -> dict[str, Any]:
     """The OpenAPI document."""
-    found: dict[str, Any] = json.loads(
+    spec: dict[str, Any] = json.loads(
         app.get_openapi_json_schema(title="Troop", version=_VERSION, description=_ABOUT, openapi_version="3.1.0")
     )
-    del found["servers"]  # an address is the deployment's: the stack's output ApiUrl
+    del spec["servers"]  # an address is the deployment's: the stack's output ApiUrl
     described = {name: function for module in ROUTES for name, function in vars(module).items()}
-    for operations in found["paths"].values():
+    for operations in spec["paths"].values():
         for operation in operations.values():
             operation["description"] = inspect.getdoc(described[operation["operationId"]])
             operation["security"] = [{"sigv4": []}]
             operation["responses"] = {c: r for c, r in sorted(operation["responses"].items()) if c != "422"}
             for parameter in operation.get("parameters", []):
                 parameter["schema"] = _without_null(parameter["schema"])
-    found["paths"] = dict(sorted(found["paths"].items()))
-    schemas = found["components"]["schemas"]
-    found["components"] = {
-        "schemas": {name: schema for name, schema in sorted(schemas.items()) if name not in _NEVER_GIVEN},
+    spec["paths"] = dict(sorted(spec["paths"].items()))
+    schemas = spec["components"]["schemas"]
+    spec["components"] = {
+        "schemas": {name: schema for name, schema in sorted(schemas.items()) if name not in _UNUSED_SCHEMAS},
         "securitySchemes": {"sigv4": _SIGNED},
     }
-    return found
+    return spec
 
 
 def text() -> str:

@@ -32,7 +32,7 @@ _WATCH = (
     "elasticloadbalancing:DescribeInstanceHealth",
     "elasticloadbalancing:DescribeTargetHealth",
 )
-_LOOK = (
+_READ_UNIT_ACTIONS = (
     *_WATCH,
     "autoscaling:DescribeInstanceRefreshes",
     "cloudwatch:DescribeAlarms",  # composite alarms are only told to who may describe all
@@ -45,7 +45,7 @@ _TRACE = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
 def decide(data: Data) -> list[iam.PolicyStatement]:
     """Reads groups and policy; writes decisions, LEASHED events and the list of what is to be terminated."""
     return [
-        *_look(data),
+        *_read_unit(data),
         allow(["dynamodb:Scan"], data.group_tags.table_arn, data.state.table_arn),
         allow(["dynamodb:BatchWriteItem"], data.decisions.table_arn),
         allow(["dynamodb:PutItem"], data.events.table_arn),
@@ -67,7 +67,7 @@ def terminate(stack: cdk.Stack, data: Data) -> list[iam.PolicyStatement]:
         arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
     )
     return [
-        *_look(data, "autoscaling:DescribeAutoScalingInstances"),
+        *_read_unit(data, "autoscaling:DescribeAutoScalingInstances"),
         _read_salt(data),
         allow(["dynamodb:GetItem"], data.group_tags.table_arn, data.state.table_arn, data.events.table_arn),
         allow(["dynamodb:PutItem", "dynamodb:UpdateItem"], data.events.table_arn),
@@ -130,7 +130,7 @@ def api(data: Data, on_demand: sfn.IStateMachine) -> list[iam.PolicyStatement]:
     be terminated on demand, and starts the workflow that does it.
     """
     return [
-        *_look(data),
+        *_read_unit(data),
         allow(["dynamodb:GetItem", "dynamodb:PutItem"], data.events.table_arn),
         allow(["dynamodb:ConditionCheckItem"], data.group_tags.table_arn, data.state.table_arn),
         allow(["states:StartExecution"], on_demand.state_machine_arn),
@@ -277,9 +277,9 @@ def _never_touch() -> list[iam.PolicyStatement]:
     ]
 
 
-def _look(data: Data, *more: str) -> list[iam.PolicyStatement]:
+def _read_unit(data: Data, *more: str) -> list[iam.PolicyStatement]:
     """A close look at a unit before it is claimed."""
-    return [allow([*_LOOK, *more], "*"), _lattice(data)]
+    return [allow([*_READ_UNIT_ACTIONS, *more], "*"), _lattice(data)]
 
 
 def _lattice(data: Data) -> iam.PolicyStatement:

@@ -26,8 +26,8 @@ DOCS = ROOT / "docs"
 def text(name: str) -> str:
     """A schema (2020-12) as it is committed."""
     model, title = PATHS[name]
-    found = model.model_json_schema(mode="serialization")
-    described: dict[str, Any] = _described(found)
+    schema = model.model_json_schema(mode="serialization")
+    described: dict[str, Any] = _described(schema)
     whole = {"$schema": GenerateJsonSchema.schema_dialect, "title": title, **described}
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
@@ -38,10 +38,10 @@ def _described(value: Any) -> Any:
         return [_described(inner) for inner in value]
     if not isinstance(value, dict):
         return value
-    return {key: _described(inner) for key, inner in value.items() if not _is_said_already(key, inner)}
+    return {key: _described(inner) for key, inner in value.items() if not _is_redundant(key, inner)}
 
 
-def _is_said_already(key: str, inner: Any) -> bool:
+def _is_redundant(key: str, inner: Any) -> bool:
     return key == "default" or (key == "title" and isinstance(inner, str))
 
 

@@ -75,12 +75,12 @@ class Schedules(Construct):
             },
         )
 
-    def target(self, arn: str, role: iam.IRole, given: Mapping[str, str]) -> scheduler.CfnSchedule.TargetProperty:
+    def target(self, arn: str, role: iam.IRole, payload: Mapping[str, str]) -> scheduler.CfnSchedule.TargetProperty:
         """What a schedule calls, how often it tries, and where what it could not deliver goes."""
         return scheduler.CfnSchedule.TargetProperty(
             arn=arn,
             role_arn=role.role_arn,
-            input=json.dumps(dict(given)),
+            input=json.dumps(dict(payload)),
             retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(
                 maximum_event_age_in_seconds=_STALE_SECONDS, maximum_retry_attempts=_ATTEMPTS
             ),

@@ -32,7 +32,7 @@ MOST_ZONES = 6
 
 
 @dataclass(frozen=True)
-class GivenNetwork:
+class ExistingNetwork:
     """A network that is there already.
 
     Attributes:
@@ -47,21 +47,21 @@ class GivenNetwork:
 _NETWORK = 'null, or an object such as {"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123456789abcdef0"]}'
 
 
-def _network(value: Any) -> GivenNetwork | None:
+def _network(value: Any) -> ExistingNetwork | None:
     if value is None or (isinstance(value, str) and value.strip() in ("", "null")):
         return None
     try:
-        given = chaos.json_object(value)
+        document = chaos.json_object(value)
     except values.BadValue:
         raise values.BadValue(_NETWORK) from None
-    subnets = given.get("subnets")
-    if given.keys() != {"vpc", "subnets"} or not isinstance(subnets, list) or not subnets:
+    subnets = document.get("subnets")
+    if document.keys() != {"vpc", "subnets"} or not isinstance(subnets, list) or not subnets:
         raise values.BadValue(_NETWORK)
-    if not _is_id("vpc", given["vpc"]) or not all(_is_id("subnet", subnet) for subnet in subnets):
+    if not _is_id("vpc", document["vpc"]) or not all(_is_id("subnet", subnet) for subnet in subnets):
         raise values.BadValue(_NETWORK)
     if len(set(subnets)) < len(subnets):
         raise values.BadValue(f"{_NETWORK}, each subnet once")
-    return GivenNetwork(given["vpc"], tuple(subnets))
+    return ExistingNetwork(document["vpc"], tuple(subnets))
 
 
 _ZONE = re.compile(r"[a-z]{2,5}(-[a-z]+)+-[0-9]+[a-z]")
@@ -77,13 +77,13 @@ def _zones(value: Any) -> int | tuple[str, ...]:
         return values.whole(1, MOST_ZONES)(value)
     except values.BadValue:
         pass
-    given = value
-    if isinstance(given, str) and given.lstrip().startswith("["):
+    parsed = value
+    if isinstance(parsed, str) and parsed.lstrip().startswith("["):
         try:
-            given = values.json_in(given)
+            parsed = values.json_in(parsed)
         except ValueError:
             raise values.BadValue(_ZONES) from None
-    parts = given.split(",") if isinstance(given, str) else given
+    parts = parsed.split(",") if isinstance(parsed, str) else parsed
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
         raise values.BadValue(_ZONES)
     names = tuple(part.strip() for part in parts)
@@ -152,7 +152,7 @@ class DeploymentSettings:
     dashboards: bool
     daily_cost_alarm: float
     bundle: str
-    network: GivenNetwork | None
+    network: ExistingNetwork | None
     zones: int | tuple[str, ...]
     results_retention_days: int
 
@@ -173,14 +173,14 @@ def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None 
     known = (*chaos.KEYS, *_DEPLOYMENT_ONLY)
     chaos.refuse_unknown(raw, (*known, stages.STAGE, stages.STAGES), PREFIX)
     defaults = _parse({key: value for key, value in raw.items() if key in known}, PREFIX)
-    given = [] if written is None else [key for key in known if key in raw and _differs(raw[key], written, key)]
-    found = stages.stages_of(raw, known, PREFIX)
+    override_keys = [] if written is None else [key for key in known if key in raw and _differs(raw[key], written, key)]
+    by_stage = stages.stages_of(raw, known, PREFIX)
     # The defaults are in order, so whatever is wrong with them and a stage together is wrong with the stage.
     parsed = {
-        name: _parse(stages.in_stage(raw, name, own, given), f"{PREFIX}{stages.STAGES}.{name}.")
-        for name, own in found.items()
+        name: _parse(stages.in_stage(raw, name, own, override_keys), f"{PREFIX}{stages.STAGES}.{name}.")
+        for name, own in by_stage.items()
     }
-    stage = stages.chosen(raw, found, PREFIX)
+    stage = stages.chosen(raw, by_stage, PREFIX)
     return parsed[stage] if stage else defaults
 
 

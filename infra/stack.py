@@ -11,7 +11,7 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from infra.alarms import Alarms, Told
+from infra.alarms import Alarms, AlarmSpec
 from infra.api import Api
 from infra.benchmarks import Benchmarks
 from infra.calls import REAPER, REDRIVE, SWEEP, SWEPT, WATCHDOG, Call, Calls
@@ -19,7 +19,7 @@ from infra.chaos import ChaosWorkflow
 from infra.dashboards import Dashboards, Shown
 from infra.data import Data
 from infra.functions import Functions
-from infra.look_soon import Written, look_soon, look_soon_at_benchmarks
+from infra.look_soon import Written, benchmark_warning_specs, warning_specs
 from infra.notifications import Notifications
 from infra.on_demand import OnDemandWorkflow
 from infra.queries import Queries
@@ -65,7 +65,7 @@ class TroopStack(cdk.Stack):
                 self, "Benchmarks", settings=settings, functions=self.functions, schedules=self.schedules
             )
         self.alarms = Alarms(self, "Alarms", settings=settings)
-        self.functions.add_observers(watched, self.on_demand.machine, self.benchmarks, self.alarms.act_now)
+        self.functions.add_observers(watched, self.on_demand.machine, self.benchmarks, self.alarms.act_now_topic)
         self.notifications = Notifications(
             self, "Notifications", data=self.data, bus=self.bus, functions=self.functions
         )
@@ -88,13 +88,13 @@ class TroopStack(cdk.Stack):
             on_demand=self.on_demand.machine,
             untold=self.notifications.undelivered,
             teardown=self.benchmarks.teardown if self.benchmarks else None,
-            look_soon=self._look_soon(settings),
+            warning_specs=self._warning_specs(settings),
         )
         if settings.dashboards:
             self.dashboards = Dashboards(self, "Dashboards", shown=self._shown(settings))
-        self.template_options.metadata = {outputs.SETTINGS_METADATA: _told(settings)}
+        self.template_options.metadata = {outputs.SETTINGS_METADATA: _settings_json(settings)}
         Queries(self, "Queries", functions=self.functions)
-        told = {
+        cfn_outputs = {
             outputs.API_URL: (self.api.rest_api.url, "Where the API answers signed requests"),
             outputs.GROUP_TAGS_TABLE: (
                 self.data.group_tags.table_name,
@@ -107,8 +107,11 @@ class TroopStack(cdk.Stack):
             outputs.SALT_SECRET: (self.data.salt.secret_arn, "Keys the rolls: who may read it can recompute them"),
             "ChaosStateMachineArn": (self.workflow.machine.state_machine_arn, "The workflow every tick runs"),
             "OnDemandStateMachineArn": (self.on_demand.machine.state_machine_arn, "Carries out terminations on demand"),
-            "ActNowTopicArn": (self.alarms.act_now.topic_arn, "Subscribe whoever is to be told that somebody must act"),
-            "LookSoonTopicArn": (self.alarms.look_soon.topic_arn, "Subscribe whoever looks when there is time"),
+            "ActNowTopicArn": (
+                self.alarms.act_now_topic.topic_arn,
+                "Subscribe whoever is to be told that somebody must act",
+            ),
+            "LookSoonTopicArn": (self.alarms.warning_topic.topic_arn, "Subscribe whoever looks when there is time"),
             "NewsTopicArn": (self.notifications.news.topic_arn, "Subscribe whoever wants to know what chaos does"),
             "WidgetsFunctionArn": (self.widgets.function.function_arn, "For custom widgets of your own dashboards"),
             "EventBusName": (self.bus.event_bus_name, "The same for programs: rules on this bus"),
@@ -116,7 +119,7 @@ class TroopStack(cdk.Stack):
         }
         if self.benchmarks:
             bench = self.benchmarks
-            told |= {
+            cfn_outputs |= {
                 outputs.RUNS_TABLE: (bench.data.runs.table_name, "Runs of benchmarks, and what each has created"),
                 "ResultsBucket": (
                     bench.data.results.bucket_name,
@@ -126,7 +129,7 @@ class TroopStack(cdk.Stack):
                 "FleetStateMachineArn": (bench.fleet.state_machine_arn, "Keeps a standing fleet"),
                 "TeardownStateMachineArn": (bench.teardown.state_machine_arn, "Removes what a run has created"),
             }
-        for output, (value, description) in told.items():
+        for output, (value, description) in cfn_outputs.items():
             cdk.CfnOutput(self, output, value=value, description=description)
 
     @property
@@ -141,15 +144,15 @@ class TroopStack(cdk.Stack):
         data = self.data
         return [data.decisions, data.events, data.state, *([self.benchmarks.data.runs] if self.benchmarks else [])]
 
-    def _look_soon(self, settings: DeploymentSettings) -> Iterator[Told]:
+    def _warning_specs(self, settings: DeploymentSettings) -> Iterator[AlarmSpec]:
         busy: dict[str, lambda_.IFunction] = {"Terminate": self.functions.terminate}
         written: dict[str, Written] = {"Decisions": (self.data.decisions, [one.name for one in DECISIONS.indices])}
         if self.benchmarks:
             # Its indices have runs alone, and not what each has created: few write there.
             busy["Cell"], written["Runs"] = self.functions.cell, (self.benchmarks.data.runs, ())
-        yield from look_soon(self.api.rest_api, busy, written)
+        yield from warning_specs(self.api.rest_api, busy, written)
         if self.benchmarks:
-            yield from look_soon_at_benchmarks(self, settings.daily_cost_alarm, self.functions.reports_given_up)
+            yield from benchmark_warning_specs(self, settings.daily_cost_alarm, self.functions.failed_reports)
 
     def _shown(self, settings: DeploymentSettings) -> Shown:
         chaos = self.workflow.machine.state_machine_arn
@@ -170,18 +173,18 @@ class TroopStack(cdk.Stack):
             queues={
                 "of schedules": self.schedules.undelivered,
                 "notifications": self.notifications.undelivered,
-                **({"reports given up": self.functions.reports_given_up} if self.benchmarks else {}),
+                **({"reports given up": self.functions.failed_reports} if self.benchmarks else {}),
             },
             api=self.api.rest_api,
-            act_now=self.alarms.to_act_on,
-            look_soon=self.alarms.to_look_at,
+            act_now_alarms=self.alarms.act_now_alarms,
+            warning_alarms=self.alarms.warning_alarms,
             benchmarks=self.benchmarks is not None,
             runbook_url=settings.runbook_url,
             widgets=self.widgets.function,
         )
 
 
-def _told(settings: DeploymentSettings) -> str:
+def _settings_json(settings: DeploymentSettings) -> str:
     """What the functions decide by. As it is part of the stack, it changes when they do; the stack has the name."""
-    told = json.loads(settings.chaos_json) | {"tick_minutes": settings.tick_minutes}
-    return json.dumps({key: value for key, value in told.items() if key != "deployment"})
+    document = json.loads(settings.chaos_json) | {"tick_minutes": settings.tick_minutes}
+    return json.dumps({key: value for key, value in document.items() if key != "deployment"})

@@ -38,11 +38,11 @@ def to_adopt(
     Raises:
         CliError: where it is not clear which are meant, or they cannot be taken.
     """
-    wanted = retained.parts(template)
-    if new and (taken := {part: there[key].physical_id for key, part in wanted.items() if key in there}):
+    parts_by_id = retained.parts(template)
+    if new and (taken := {part: there[key].physical_id for key, part in parts_by_id.items() if key in there}):
         _refuse_to_throw_away(settings, "remove the stack first, with make destroy, which leaves them")
         _say_taken(taken)
-    missing = {part for key, part in wanted.items() if key not in there}
+    missing = {part for key, part in parts_by_id.items() if key not in there}
     by_name = how not in ("ask", "newest", "none")
     if how == "none" or not (missing or by_name):
         return {}
@@ -63,11 +63,11 @@ def to_adopt(
             f"the deployment has tables of its own for {', '.join(has)}: remove it first, with make destroy, "
             "which keeps them, and name the tables again",
         )
-    found = [table for table in meant if table.part in missing]
-    if not found:
+    candidates = [table for table in meant if table.part in missing]
+    if not candidates:
         return {}
     _refuse_to_throw_away(settings, "start with empty tables with ADOPT=none")
-    tables = retained.imports(template, retained.choose(found, newest=how == "newest"))
+    tables = retained.imports(template, retained.choose(candidates, newest=how == "newest"))
     retained.refuse_shared(session, tables.values())
     say("An earlier deployment of this name has left these tables, which this one takes over (not with ADOPT=none):")
     for table in tables.values():
@@ -98,7 +98,7 @@ def _say_foreign(tables: Sequence[retained.RetainedTable], name: str) -> None:
 
 def say_left(session: boto3.Session, name: str, template: Mapping[str, Any], there: Mapping[str, Resource]) -> None:
     """What a deployment takes out of its stack that people and Troop have recorded, such as benchmarks do."""
-    out = {key: found.physical_id for key, found in there.items() if key not in template["Resources"]}
+    out = {key: resource.physical_id for key, resource in there.items() if key not in template["Resources"]}
     if not any(there[key].kind in _DATA for key in out):
         return
     deployed = template_of(session, name)

@@ -32,7 +32,7 @@ def bootstrap_missing(session: boto3.Session, account: str, assembly: Path, depl
     parameter = properties.get("bootstrapStackVersionSsmParameter")
     if not parameter:
         return False
-    with aws.told():
+    with aws.translated_errors():
         try:
             version = aws.client(session, "ssm").get_parameter(Name=parameter)["Parameter"]["Value"]
         except ClientError as error:

@@ -31,19 +31,19 @@ _ZONES = f"{PREFIX}zones"
 _FUNCTION = "AWS::Lambda::Function"
 
 
-def deploy(given: argparse.Namespace) -> None:
+def deploy(args: argparse.Namespace) -> None:
     """All of it, in the order in which a person wants to be asked."""
     with tempfile.TemporaryDirectory(prefix="troop-") as assembly:
-        _deploy(given, Path(assembly))
+        _deploy(args, Path(assembly))
 
 
-def _deploy(given: argparse.Namespace, assembly: Path) -> None:
-    overrides = [*given.context, *chosen(given.stage, given.deployment), *_for_here(given.context)]
-    settings = settings_with(overrides, given.deployment)
+def _deploy(args: argparse.Namespace, assembly: Path) -> None:
+    overrides = [*args.context, *chosen(args.stage, args.deployment), *_for_here(args.context)]
+    settings = settings_with(overrides, args.deployment)
     _refuse_layers_of_elsewhere(settings)
     name = settings.chaos.deployment
     session = aws.make_session(None, None)
-    with aws.told():
+    with aws.translated_errors():
         caller = aws.client(session, "sts").get_caller_identity()
     stack = find_stack(session, name)
     there = resources_of(session, name) if stack else {}
@@ -52,10 +52,10 @@ def _deploy(given: argparse.Namespace, assembly: Path) -> None:
     # By what it has, not by its state: one that holds nothing but tables it has taken over was never deployed.
     new = not any(resource.kind == _FUNCTION for resource in there.values())
     say(f"Deployment {name}, account {caller['Account']}, region {session.region_name}, as {caller['Arn']}")
-    if given.repair:
+    if args.repair:
         _refuse_repair(name, new=new)
     say("It is new." if new else "It is there, and is brought up to date.")
-    if given.repair:
+    if args.repair:
         say("What was changed by hand is put back to what the template says, as far as CloudFormation sees it.")
     if not settings.chaos.benchmarks and stack:
         refuse_while_open(session, stack)
@@ -63,11 +63,11 @@ def _deploy(given: argparse.Namespace, assembly: Path) -> None:
         overrides = [*(one for one in overrides if not one.startswith(f"{_ZONES}=")), f"{_ZONES}={','.join(zones)}"]
     warn_of_concurrency(session, settings.chaos)
     template = _synthesise(session, name, overrides, assembly)
-    tables = to_adopt(session, settings, template, there, given.adopt, new=new)
+    tables = to_adopt(session, settings, template, there, args.adopt, new=new)
     say_left(session, name, template, there)
     starts = new or any(table.part == SWITCH for table in tables.values())
     unleashed = starts and _say_switch(session, settings, switch_table(template, there, tables))
-    if unleashed and given.yes and not given.unleashed:
+    if unleashed and args.yes and not args.unleashed:
         raise CliError(
             Exit.NOT_CONFIRMED,
             "by a retained table this deployment would terminate instances from its first tick on, and YES=1 does not "
@@ -80,7 +80,7 @@ def _deploy(given: argparse.Namespace, assembly: Path) -> None:
         )
         say(f"  cdk bootstrap aws://{caller['Account']}/{session.region_name}  is run first.")
     into = f"{name}{', UNLEASHED,' if unleashed else ''} into account {caller['Account']}, region {session.region_name}"
-    ask(f"Deploy {into}", given.yes, "YES=1")
+    ask(f"Deploy {into}", args.yes, "YES=1")
     if bootstrap:
         cdk(session, "bootstrap", f"aws://{caller['Account']}/{session.region_name}", "--app", "")
     if stack and not there and (tables or stack["StackStatus"].startswith("IMPORT_ROLLBACK")):
@@ -91,8 +91,8 @@ def _deploy(given: argparse.Namespace, assembly: Path) -> None:
             takeover.adopt_into(session, name, assembly, template, tables)
         else:
             takeover.adopt(session, name, template, tables)
-    approval = "never" if given.yes else "broadening"
-    repair = ["--revert-drift"] if given.repair else []
+    approval = "never" if args.yes else "broadening"
+    repair = ["--revert-drift"] if args.repair else []
     cdk(session, "deploy", name, "--app", str(assembly), "--require-approval", approval, *repair)
     option = "" if name == "Troop" else f" --deployment {name}"
     say(f"\nNext: troop{option} doctor; troop{option} groups; and when all is well: troop{option} unleash")
@@ -113,19 +113,19 @@ def _refuse_repair(name: str, *, new: bool) -> None:
         raise CliError(Exit.USAGE, f"there is no deployment {name} to repair: deploy without REPAIR")
 
 
-def _for_here(given: Sequence[str]) -> list[str]:
+def _for_here(overrides: Sequence[str]) -> list[str]:
     """What AWS on this machine needs, as ``KEY=VALUE``: its functions are processes, and take this machine's wheels."""
-    if not aws.is_local() or any(override.startswith(f"{_BUNDLE}=") for override in given):
+    if not aws.is_local() or any(override.startswith(f"{_BUNDLE}=") for override in overrides):
         return []
     return [f"{_BUNDLE}=machine"]
 
 
 def _refuse_layers_of_elsewhere(settings: DeploymentSettings) -> None:
-    wanted, whose = ("machine", "AWS on this machine") if aws.is_local() else ("lambda", "AWS itself")
-    if settings.bundle != wanted:
+    bundle, whose = ("machine", "AWS on this machine") if aws.is_local() else ("lambda", "AWS itself")
+    if settings.bundle != bundle:
         raise CliError(
             Exit.USAGE,
-            f"{_BUNDLE} is {settings.bundle}: functions of {whose} cannot import what they need; it must be {wanted}",
+            f"{_BUNDLE} is {settings.bundle}: functions of {whose} cannot import what they need; it must be {bundle}",
         )
 
 
@@ -144,12 +144,12 @@ def _zones(
         return ()
     if not aws.is_local() and not any(resource.kind == "AWS::EC2::VPC" for resource in there.values()):
         refuse_beyond_quota(session, account)
-    wanted = settings.zones
-    zones = choose_zones(wanted, zones_there(session, there), zones_available(session), str(session.region_name))
+    setting = settings.zones
+    zones = choose_zones(setting, zones_there(session, there), zones_available(session), str(session.region_name))
     say(f"Its network has a subnet in each of {', '.join(zones)}.")
-    if isinstance(wanted, int) and len(zones) < wanted:
+    if isinstance(setting, int) and len(zones) < setting:
         say(
-            f"{_ZONES} is {wanted}, and {session.region_name} has {len(zones)} for this account: no fleet can be "
+            f"{_ZONES} is {setting}, and {session.region_name} has {len(zones)} for this account: no fleet can be "
             f"spread over more. With -c {_ZONES}={len(zones)}, or in cdk.json, this is not said again."
         )
     return zones
@@ -190,7 +190,7 @@ def _say_switch(session: boto3.Session, settings: DeploymentSettings, table: str
     """
     leashed, whence, by_table = settings.chaos.leashed, "troop:leashed", False
     if table:
-        with aws.told():
+        with aws.translated_errors():
             answer = aws.client(session, "dynamodb").get_item(TableName=table, Key={"key": {"S": "switch"}})
         if "leashed" in (item := answer.get("Item", {})):
             leashed, whence = bool(item["leashed"].get("BOOL")), "the switch in the retained table"
@@ -217,8 +217,8 @@ def main() -> int:
     parser.add_argument("--unleashed", action="store_true", help="--yes also to an unleashed switch in retained tables")
     parser.add_argument("--repair", action="store_true", help="put back what was changed by hand")
     parser.add_argument("-c", dest="context", metavar="KEY=VALUE", action="append", default=[], help="a setting")
-    given = parser.parse_args()
-    return run(lambda: deploy(given))
+    args = parser.parse_args()
+    return run(lambda: deploy(args))
 
 
 if __name__ == "__main__":

@@ -29,9 +29,9 @@ _BATCH = 1000
 """Objects that S3 deletes at once."""
 
 
-def destroy(given: argparse.Namespace) -> None:
+def destroy(args: argparse.Namespace) -> None:
     """All of it; nothing is touched before the name has been typed."""
-    name = given.deployment or settings_with(chosen(given.stage, None)).chaos.deployment
+    name = args.deployment or settings_with(chosen(args.stage, None)).chaos.deployment
     check_name(name)
     session = aws.make_session(None, None)
     account = aws.account_of(session)
@@ -48,7 +48,7 @@ def destroy(given: argparse.Namespace) -> None:
     say(f"Removes the deployment {name} from account {account}, region {session.region_name}.")
     _say_rules(rules)
     _say_remains(name, template, physical_ids, session.region_name, empty)
-    _confirm(name, given.confirm)
+    _confirm(name, args.confirm)
     for rule in rules:
         remove(session, rule)
     _delete(session, name, stack["StackId"], buckets_to_empty(template, physical_ids))
@@ -104,19 +104,19 @@ def _say_remains(
     say(f"\nOr deploy again, and the tables are taken over: make deploy DEPLOYMENT={name}\n")
 
 
-def _confirm(name: str, given: str | None) -> None:
-    if given is None:
+def _confirm(name: str, typed_name: str | None) -> None:
+    if typed_name is None:
         if not interactive():
             raise CliError(Exit.NOT_CONFIRMED, f"this asks before it acts, and this is no terminal: add CONFIRM={name}")
-        given = answer("Type the deployment's name to remove it: ")
-    if given != name:
+        typed_name = answer("Type the deployment's name to remove it: ")
+    if typed_name != name:
         raise CliError(Exit.NOT_CONFIRMED, f"that is not {name}: nothing was removed")
 
 
 def _empty(session: boto3.Session, bucket: str) -> None:
     """Deletes every object, and every version of it; of a bucket that is gone, nothing."""
     s3 = aws.client(session, "s3")
-    with aws.told():
+    with aws.translated_errors():
         try:
             for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket, MaxKeys=_BATCH):
                 _delete_objects(s3, bucket, [*page.get("Versions", []), *page.get("DeleteMarkers", [])])
@@ -147,7 +147,7 @@ def _delete(session: boto3.Session, name: str, stack_id: str, buckets: Sequence[
         for bucket in buckets:
             _empty(session, bucket)
         say("CloudFormation is deleting it ..." if not attempt else "Not all of it went: once more ...")
-        with aws.told():
+        with aws.translated_errors():
             cloudformation.delete_stack(StackName=name)
             reasons = _await_deleted(cloudformation, stack_id)
         if not reasons:
@@ -188,8 +188,8 @@ def main() -> int:
     parser.add_argument("--deployment", help="the deployment's name; else what the settings say")
     parser.add_argument("--stage", help="the stage whose deployment it is, instead of its name")
     parser.add_argument("--confirm", metavar="NAME", help="the name once more, instead of typing it when asked")
-    given = parser.parse_args()
-    return run(lambda: destroy(given))
+    args = parser.parse_args()
+    return run(lambda: destroy(args))
 
 
 if __name__ == "__main__":

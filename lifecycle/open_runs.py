@@ -44,7 +44,7 @@ def refuse_while_open(session: boto3.Session, stack: Mapping[str, Any]) -> None:
 
 def _open_runs(dynamodb: Any, table: str) -> dict[str, bool]:
     """Some of the runs that have not ended, and whether they are standing fleets; none where the table is gone."""
-    with aws.told():
+    with aws.translated_errors():
         try:
             answer = dynamodb.query(
                 TableName=table,

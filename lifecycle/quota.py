@@ -45,9 +45,9 @@ def warn_of_concurrency(session: boto3.Session, settings: Settings) -> None:
         say(f"How much Lambda runs at a time here could not be found out ({' '.join(str(error).split())}).")
         return
     unreserved = int(limit["UnreservedConcurrentExecutions"])
-    found = Concurrency(int(limit["ConcurrentExecutions"]), unreserved, str(session.region_name))
-    if why := shortage(found, settings):
-        say(f"Warning: {why}. To raise it: {remedy(found, settings)}")
+    concurrency = Concurrency(int(limit["ConcurrentExecutions"]), unreserved, str(session.region_name))
+    if why := shortage(concurrency, settings):
+        say(f"Warning: {why}. To raise it: {remedy(concurrency, settings)}")
 
 
 def _allowed(session: boto3.Session) -> int:

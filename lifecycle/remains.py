@@ -43,14 +43,14 @@ def remains(template: Mapping[str, Any], physical_ids: Mapping[str, str], region
         region: for the commands.
     """
     order = list(KINDS)
-    found = []
+    ranked_remains = []
     for logical_id, resource in template.get("Resources", {}).items():
         kind = resource["Type"]
         if resource.get("DeletionPolicy") in _RETAINED and logical_id in physical_ids and kind != _PART_OF_ANOTHER:
             commands = removed_by(kind, physical_ids[logical_id], resource.get("Properties", {}), region)
             rank = order.index(kind) if kind in order else len(order)
-            found.append((rank, Remain(KINDS.get(kind, kind), physical_ids[logical_id], commands)))
-    return [remain for _, remain in sorted(found, key=lambda f: (f[0], f[1].physical_id))]
+            ranked_remains.append((rank, Remain(KINDS.get(kind, kind), physical_ids[logical_id], commands)))
+    return [remain for _, remain in sorted(ranked_remains, key=lambda f: (f[0], f[1].physical_id))]
 
 
 def buckets_to_empty(template: Mapping[str, Any], physical_ids: Mapping[str, str]) -> list[str]:

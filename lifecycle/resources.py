@@ -31,7 +31,7 @@ class Resource:
 def resources_of(session: boto3.Session, stack: str) -> dict[str, Resource]:
     """What exists of a stack (its name or id), by logical id; nothing of a stack that is not there."""
     cloudformation = aws.client(session, "cloudformation")
-    with aws.told():
+    with aws.translated_errors():
         try:
             pages = list(cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack))
         except ClientError as error:
@@ -48,7 +48,7 @@ def resources_of(session: boto3.Session, stack: str) -> dict[str, Resource]:
 
 def template_of(session: boto3.Session, stack: str) -> dict[str, Any]:
     """The deployed template of a stack; empty before there is any."""
-    with aws.told():
+    with aws.translated_errors():
         body = aws.client(session, "cloudformation").get_template(StackName=stack).get("TemplateBody") or {}
     template: dict[str, Any] = json.loads(body) if isinstance(body, str) else body
     return template

@@ -57,13 +57,13 @@ class RetainedTable:
 def find_retained(session: boto3.Session, deployment: str) -> list[RetainedTable]:
     """The deployment's tables in this account and region, newest first, also those of its stack if that is there."""
     dynamodb = aws.client(session, "dynamodb")
-    found: list[RetainedTable] = []
-    with aws.told():
+    tables: list[RetainedTable] = []
+    with aws.translated_errors():
         for page in dynamodb.get_paginator("list_tables").paginate():
             for name in page["TableNames"]:
                 if name.startswith(f"{deployment}-"):  # CloudFormation begins names with the stack's
-                    found += _retained(dynamodb, name, deployment)
-    return sorted(found, key=lambda table: (table.created, table.name), reverse=True)
+                    tables += _retained(dynamodb, name, deployment)
+    return sorted(tables, key=lambda table: (table.created, table.name), reverse=True)
 
 
 def _retained(dynamodb: Any, name: str, deployment: str) -> Iterable[RetainedTable]:
@@ -96,7 +96,7 @@ def is_empty(dynamodb: Any, name: str) -> bool:
 def delete_empty(session: boto3.Session, table: RetainedTable) -> None:
     """Deletes a table, unless something has been written into it by now."""
     dynamodb = aws.client(session, "dynamodb")
-    with aws.told():
+    with aws.translated_errors():
         if not is_empty(dynamodb, table.name):
             return
         if table.protected:
@@ -119,18 +119,18 @@ def named(tables: Sequence[RetainedTable], names: Collection[str]) -> list[Retai
     Raises:
         CliError: USAGE, for a name that no table of the deployment has, and for two tables of one part.
     """
-    found = [table for table in tables if table.name in names]
-    if unknown := sorted(set(names) - {table.name for table in found}):
+    matches = [table for table in tables if table.name in names]
+    if unknown := sorted(set(names) - {table.name for table in matches}):
         there = ", ".join(table.name for table in tables) or "none"
         raise CliError(
             Exit.USAGE,
             f"ADOPT is {', '.join(unknown)}: must be newest, none, or names of tables that an earlier deployment left, "
             f"parted by commas: there is {there}",
         )
-    parts_of = [table.part for table in found]
+    parts_of = [table.part for table in matches]
     if twice := sorted({part for part in parts_of if parts_of.count(part) > 1}):
         raise CliError(Exit.USAGE, f"ADOPT names several tables of {', '.join(twice)}: name one of each")
-    return found
+    return matches
 
 
 def refuse_shared(session: boto3.Session, tables: Iterable[RetainedTable]) -> None:
@@ -140,7 +140,7 @@ def refuse_shared(session: boto3.Session, tables: Iterable[RetainedTable]) -> No
         CliError: FAILED, with the commands that remove the policies.
     """
     dynamodb = aws.client(session, "dynamodb")
-    with aws.told():
+    with aws.translated_errors():
         shared = [table for table in tables if _has_policy(dynamodb, table.arn)]
     if shared:
         removed = "\n".join(
@@ -203,7 +203,7 @@ def imports(template: Mapping[str, Any], chosen: Mapping[str, RetainedTable]) ->
         CliError: FAILED, for a table with other keys than the template's, or without one of its indices: CloudFormation
             would import it and believe it complete.
     """
-    found = {}
+    tables_by_id = {}
     for logical_id, part in parts(template).items():
         table = chosen.get(part)
         if table is None:
@@ -215,8 +215,8 @@ def imports(template: Mapping[str, Any], chosen: Mapping[str, RetainedTable]) ->
                 f"the retained table {table.name} does not fit this version ({', '.join(wrong)}): make the index as "
                 f"functions/troop/tables.py has it, or start with an empty table with ADOPT=none",
             )
-        found[logical_id] = table
-    return found
+        tables_by_id[logical_id] = table
+    return tables_by_id
 
 
 def _schema(table: Mapping[str, Any]) -> dict[str, tuple[tuple[str, str], ...]]:

@@ -42,16 +42,17 @@ def rules_on(session: boto3.Session, bus: str, own: Collection[str]) -> list[Rul
         CliError: FAILED, where a service has made one: only what the service made it for can be removed.
     """
     events = aws.client(session, "events")
-    with aws.told():
+    with aws.translated_errors():
         try:
             pages = list(events.get_paginator("list_rules").paginate(EventBusName=bus))
         except ClientError as error:
             if error.response["Error"]["Code"] == "ResourceNotFoundException":
                 return []
             raise
-        found = [rule for page in pages for rule in page["Rules"] if rule["Name"] not in own]
+        descriptions = [rule for page in pages for rule in page["Rules"] if rule["Name"] not in own]
         rules = [
-            Rule(rule["Name"], bus, _targets(events, rule["Name"], bus), rule.get("ManagedBy", "")) for rule in found
+            Rule(rule["Name"], bus, _targets(events, rule["Name"], bus), rule.get("ManagedBy", ""))
+            for rule in descriptions
         ]
     if managed := [f"{rule.name} (of {rule.managed_by})" for rule in rules if rule.managed_by]:
         raise CliError(
@@ -71,7 +72,7 @@ def remove(session: boto3.Session, rule: Rule) -> None:
     """Removes a rule; what it calls stays."""
     events = aws.client(session, "events")
     ids = list(rule.targets)
-    with aws.told():
+    with aws.translated_errors():
         for start in range(0, len(ids), _BATCH):
             answer = events.remove_targets(Rule=rule.name, EventBusName=rule.bus, Ids=ids[start : start + _BATCH])
             if failed := answer.get("FailedEntries"):

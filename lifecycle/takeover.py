@@ -38,7 +38,7 @@ def adopt(
     """
     end_streams(session, tables)
     cloudformation = aws.client(session, "cloudformation")
-    with aws.told():
+    with aws.translated_errors():
         stack_id = cloudformation.create_change_set(
             StackName=deployment,
             ChangeSetName=_CHANGE_SET,
@@ -91,9 +91,9 @@ def adopt_into(
     taken = {key: as_it_is(template["Resources"][key]) for key in tables}
     file.write_text(json.dumps({**template, "Resources": {**template["Resources"], **taken}}), encoding="utf-8")
     mapping = json.dumps({key: {"TableName": table.name} for key, table in tables.items()})
-    given = ("--app", str(assembly), "--force", "--resource-mapping-inline", mapping)  # more changes than the tables
+    options = ("--app", str(assembly), "--force", "--resource-mapping-inline", mapping)  # more changes than the tables
     try:
-        cdk(session, "import", deployment, *given, quiet=True)  # it names all that it leaves to the deployment
+        cdk(session, "import", deployment, *options, quiet=True)  # it names all that it leaves to the deployment
     except CliError as error:
         raise CliError(
             Exit.FAILED,
@@ -118,7 +118,7 @@ def clear_away(session: boto3.Session, stack_id: str) -> None:
     if resources_of(session, stack_id):
         return
     cloudformation = aws.client(session, "cloudformation")
-    with aws.told():
+    with aws.translated_errors():
         cloudformation.delete_stack(StackName=stack_id)
         try:
             cloudformation.get_waiter("stack_delete_complete").wait(StackName=stack_id, WaiterConfig=WAIT)
@@ -130,7 +130,7 @@ def end_streams(session: boto3.Session, tables: Mapping[str, RetainedTable]) -> 
     """Those of the tables that have one; waits until they are gone."""
     dynamodb = aws.client(session, "dynamodb")
     names = [table.name for table in tables.values() if table.streamed]
-    with aws.told():
+    with aws.translated_errors():
         for name in names:
             dynamodb.update_table(TableName=name, StreamSpecification={"StreamEnabled": False})
         for name in names:
@@ -141,8 +141,8 @@ def as_it_is(resource: Mapping[str, Any]) -> Mapping[str, Any]:
     """The resource as the table is, without a stream: CloudFormation believes what it imports, and a stream that it
     believes to be there would not be made by the deployment that follows.
     """
-    kept = {key: value for key, value in resource["Properties"].items() if key != "StreamSpecification"}
-    return {**resource, "Properties": kept}
+    properties = {key: value for key, value in resource["Properties"].items() if key != "StreamSpecification"}
+    return {**resource, "Properties": properties}
 
 
 def _settled(cloudformation: Any, stack_id: str) -> str:

@@ -20,12 +20,12 @@ _SUBNET = re.compile(r"NodesSubnet([0-9]+)Subnet[0-9A-F]{8}$")
 
 
 def choose_zones(
-    wanted: int | Sequence[str], there: Mapping[int, str], available: Iterable[str], region: str
+    setting: int | Sequence[str], there: Mapping[int, str], available: Iterable[str], region: str
 ) -> tuple[str, ...]:
     """Names for the subnets, in their order; fewer than wanted where the region has no more.
 
     Args:
-        wanted: the setting: how many, or which.
+        setting: how many, or which.
         there: zones of the subnets that exist, by position from 0.
         available: zones in which subnets can be made, the best first.
         region: for what is said.
@@ -35,30 +35,30 @@ def choose_zones(
             be had at all.
     """
     has = list(available)
-    if not isinstance(wanted, int):
-        given = ", ".join(wanted)
-        if any(zone != wanted[place] for place, zone in there.items() if place < len(wanted)):
-            kept = ", ".join(there[place] for place in sorted(there))
+    if not isinstance(setting, int):
+        names = ", ".join(setting)
+        if any(zone != setting[place] for place, zone in there.items() if place < len(setting)):
+            current = ", ".join(there[place] for place in sorted(there))
             raise CliError(
                 Exit.USAGE,
-                f"troop:zones is {given}: must begin with {kept}, where the network's subnets are: they cannot move",
+                f"troop:zones is {names}: must begin with {current}, where the network's subnets are: they cannot move",
             )
-        if unknown := [zone for zone in wanted if zone not in {*has, *there.values()}]:
+        if unknown := [zone for zone in setting if zone not in {*has, *there.values()}]:
             raise CliError(
                 Exit.USAGE,
-                f"troop:zones is {given}: must be among the zones that {region} has for this account, and "
+                f"troop:zones is {names}: must be among the zones that {region} has for this account, and "
                 f"{', '.join(unknown)} is not: it has {', '.join(has)}",
             )
-        return tuple(wanted)
+        return tuple(setting)
     further = iter([zone for zone in has if zone not in there.values()])
-    chosen = (there.get(place) or next(further, "") for place in range(wanted))
-    found = tuple(zone for zone in chosen if zone)
-    if not found:
+    chosen = (there.get(place) or next(further, "") for place in range(setting))
+    zones = tuple(zone for zone in chosen if zone)
+    if not zones:
         raise CliError(
             Exit.FAILED,
             f"{region} has no availability zone for this account at present: try again later, or take another region",
         )
-    return found
+    return zones
 
 
 def zones_there(session: boto3.Session, resources: Mapping[str, Resource]) -> dict[int, str]:
@@ -75,7 +75,7 @@ def zones_there(session: boto3.Session, resources: Mapping[str, Resource]) -> di
     if not places:
         return {}
     filters = [{"Name": "subnet-id", "Values": sorted(places)}]  # one that is gone is no error so
-    with aws.told():
+    with aws.translated_errors():
         subnets = aws.client(session, "ec2").describe_subnets(Filters=filters)["Subnets"]
     return {places[subnet["SubnetId"]]: subnet["AvailabilityZone"] for subnet in subnets}
 
@@ -87,7 +87,7 @@ def zones_available(session: boto3.Session) -> list[str]:
     that take no new subnets, and nothing but the refusal says so.
     """
     ec2 = aws.client(session, "ec2")
-    with aws.told():
+    with aws.translated_errors():
         zones = ec2.describe_availability_zones()["AvailabilityZones"]
         defaults = ec2.describe_subnets(Filters=[{"Name": "default-for-az", "Values": ["true"]}])["Subnets"]
     proven = {subnet["AvailabilityZone"] for subnet in defaults}

@@ -115,11 +115,11 @@ class LocalAccount:
 
     def session(self, **credentials: str) -> boto3.Session:
         """A session of the account's root, or of other credentials (boto3.Session's arguments)."""
-        given = credentials or {
+        arguments = credentials or {
             "aws_access_key_id": self.exports["AWS_ACCESS_KEY_ID"],
             "aws_secret_access_key": self.exports["AWS_SECRET_ACCESS_KEY"],
         }
-        return boto3.Session(**given, region_name=self.exports["AWS_REGION"])  # type: ignore[arg-type]
+        return boto3.Session(**arguments, region_name=self.exports["AWS_REGION"])  # type: ignore[arg-type]
 
     def client(self, service: str, session: boto3.Session | None = None, **options: Any) -> Any:
         """A client of the account; `options` as for botocore.config.Config."""
@@ -171,8 +171,8 @@ class LocalAccount:
         VcpuLimitExceeded), and the groups' activities say so. `market`: "spot" for scarcity of spot alone, for which
         there are more reasons: UnfulfillableCapacity, MaxSpotInstanceCountExceeded, SpotMaxPriceTooLow. With a code of
         EC2's as the reason, such as Client.InvalidKMSKey.InvalidState, further instances die while they are pending."""
-        given = {"instance_type": instance_type, "left": left, "reason": reason, "market": market}
-        self._call("POST", "scarcity", given)
+        document = {"instance_type": instance_type, "left": left, "reason": reason, "market": market}
+        self._call("POST", "scarcity", document)
 
     def interrupt(self, instance_id: str, notice_seconds: float | None = None) -> None:
         """Spot takes an instance back: its metadata says so at once, and `notice_seconds` later (two minutes, scaled
@@ -193,8 +193,8 @@ class LocalAccount:
         finally:
             self._call("POST", "release")
 
-    def _call(self, method: str, endpoint: str, given: Mapping[str, Any] | None = None) -> Any:
-        body = json.dumps(given).encode() if given is not None else None
+    def _call(self, method: str, endpoint: str, document: Mapping[str, Any] | None = None) -> Any:
+        body = json.dumps(document).encode() if document is not None else None
         headers = {"Authorization": f"Bearer {self._token}"}
         request = urllib.request.Request(self._control + endpoint, data=body, method=method, headers=headers)
         with urllib.request.urlopen(request, timeout=_ANSWER_SECONDS) as answer:

@@ -19,7 +19,7 @@ from typing import Any
 from .project import ACCOUNT_PYTHON, NODE_AWS, ROOT, STATE, tool_environment
 
 Progress = Callable[[str], None]
-_KEPT_RUNS = 3
+_MOST_RUNS = 3
 _START_SECONDS, _STOP_SECONDS = 300, 30
 """For a machine on which many other processes run. An account of its own starts and stops in seconds."""
 
@@ -45,7 +45,7 @@ def new_run_directory(name: str) -> Path:
     STATE.mkdir(exist_ok=True)
     STATE.chmod(0o700)
     over = [path for path in STATE.glob(f"{name}-*-*") if not Path("/proc", path.name.split("-")[-2]).exists()]
-    for path in sorted(over, key=lambda path: path.stat().st_mtime)[:-_KEPT_RUNS]:
+    for path in sorted(over, key=lambda path: path.stat().st_mtime)[:-_MOST_RUNS]:
         shutil.rmtree(path, ignore_errors=True)
     run = Path(tempfile.mkdtemp(prefix=f"{name}-{os.getpid()}-", dir=STATE))
     (run / "tmp").mkdir(0o700)

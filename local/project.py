@@ -27,9 +27,9 @@ def check_set_up() -> None:
 def tool_environment() -> dict[str, str]:
     """This process's environment without AWS settings and Python paths of the caller's own, with the project's tools
     first in PATH."""
-    kept = {
+    environment = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("AWS_", "PYTHON", "CDK_", "TROOP_", "MINISTACK", "MOTO_")) and name != "VIRTUAL_ENV"
     }
-    return {**kept, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
+    return {**environment, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}

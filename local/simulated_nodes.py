@@ -30,7 +30,7 @@ from troop.bench import names
 from troop.bench.definition import ON_DEMAND, SPOT
 from troop.tags import CELL_TAG, FLEET_TAG, RUN_TAG
 
-_LOOK_SECONDS, _LONGEST_SECONDS = 0.5, 5.0
+_POLL_SECONDS, _LONGEST_SECONDS = 0.5, 5.0
 """Between two looks at a cell: more and more while nothing happens, for of most runs in a bucket nothing will."""
 _RARELY_SECONDS = 10.0
 """Between two looks for further cells of a run, at most; soon after one of its cells is over, another may begin."""
@@ -80,12 +80,12 @@ class _Run:
     due: float = 0.0
     idle: int = 0
 
-    def looked(self, cells: int) -> None:
+    def schedule_poll(self, cells: int) -> None:
         self.idle = self.idle + 1 if cells and cells == self.cells else 0
         self.cells = cells
-        self.due = time.monotonic() + min(_LOOK_SECONDS * self.idle / 4, _RARELY_SECONDS)
+        self.due = time.monotonic() + min(_POLL_SECONDS * self.idle / 4, _RARELY_SECONDS)
 
-    def look_soon(self) -> None:
+    def poll_soon(self) -> None:
         self.due, self.idle = 0.0, 0
 
 
@@ -155,21 +155,21 @@ class SimulatedNodes:
 
     def _follow(self) -> None:
         try:
-            while not self._stop.wait(_LOOK_SECONDS):
+            while not self._stop.wait(_POLL_SECONDS):
                 self._discover()
                 for cell in self._cells.values():
                     if not cell.is_over and time.monotonic() >= cell.due:
-                        self._look(cell)
+                        self._poll(cell)
         except Exception as error:  # noqa: BLE001 - told to whoever leaves the block
             self._failure = error
 
-    def _look(self, cell: _Cell) -> None:
+    def _poll(self, cell: _Cell) -> None:
         before = cell.state
         self._step(cell)
         cell.idle = 0 if cell.state != before else cell.idle + 1
-        cell.due = time.monotonic() + min(_LOOK_SECONDS * cell.idle / 4, _LONGEST_SECONDS)
+        cell.due = time.monotonic() + min(_POLL_SECONDS * cell.idle / 4, _LONGEST_SECONDS)
         if cell.is_over:
-            self._runs[cell.run].look_soon()
+            self._runs[cell.run].poll_soon()
 
     def _discover(self) -> None:
         for run in self._folders(names.RUNS_PREFIX):
@@ -180,10 +180,10 @@ class SimulatedNodes:
                 if names.CELL.fullmatch(cell) and (run, cell) not in self._cells:
                     definition = self._read(names.cell_definition_key(run, cell))
                     if definition is not None:
-                        self._cells[run, cell] = self._found(_Cell(run, cell, definition))
-            known.looked(sum(of == run for of, _ in self._cells))
+                        self._cells[run, cell] = self._mark_past(_Cell(run, cell, definition))
+            known.schedule_poll(sum(of == run for of, _ in self._cells))
 
-    def _found(self, cell: _Cell) -> _Cell:
+    def _mark_past(self, cell: _Cell) -> _Cell:
         """One whose first barrier has been opened belongs to a run of the past."""
         if cell.is_standing:
             return cell
@@ -287,12 +287,12 @@ class SimulatedNodes:
         (directory / "console.log").write_text(text)
 
     def _instances(self, cell: _Cell) -> dict[str, dict[str, str]]:
-        asked = {f"tag:{RUN_TAG}": cell.run, f"tag:{CELL_TAG}": cell.cell, "instance-state-name": "running"}
+        filters = {f"tag:{RUN_TAG}": cell.run, f"tag:{CELL_TAG}": cell.cell, "instance-state-name": "running"}
         pages = self._ec2.get_paginator("describe_instances").paginate(
-            Filters=[{"Name": name, "Values": [value]} for name, value in asked.items()]
+            Filters=[{"Name": name, "Values": [value]} for name, value in filters.items()]
         )
-        found = [one for page in pages for reservation in page["Reservations"] for one in reservation["Instances"]]
-        return {one["InstanceId"]: _facts(one) for one in found}
+        instances = [one for page in pages for reservation in page["Reservations"] for one in reservation["Instances"]]
+        return {one["InstanceId"]: _facts(one) for one in instances}
 
     def _barrier(self, cell: _Cell) -> dict[str, Any] | None:
         phase = cell.definition["phases"][cell.phase]["name"]
@@ -300,8 +300,8 @@ class SimulatedNodes:
 
     def _folders(self, prefix: str) -> list[str]:
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/")
-        found = [one["Prefix"] for page in pages for one in page.get("CommonPrefixes", [])]
-        return [one.removeprefix(prefix).rstrip("/") for one in found]
+        prefixes = [one["Prefix"] for page in pages for one in page.get("CommonPrefixes", [])]
+        return [one.removeprefix(prefix).rstrip("/") for one in prefixes]
 
     def _read(self, key: str) -> dict[str, Any] | None:
         try:

@@ -40,7 +40,7 @@ def summary(member: Mapping[str, Any], barrier: Mapping[str, Any], *, has_failed
     started = barrier["start_at"] or time.time()
     warm_up, measured = float(barrier["warm_up_seconds"]), float(barrier["measured_seconds"])
     begun = started + warm_up
-    found = Summary(
+    node_summary = Summary(
         node=member["id"],
         role=member["role"],
         rank=member["rank"],
@@ -57,7 +57,7 @@ def summary(member: Mapping[str, Any], barrier: Mapping[str, Any], *, has_failed
         operations={"read": _operation(member["id"], begun, measured, warm_up)} if measured else {},
         samples=_samples(int(started), min(int(warm_up + measured), _MOST_SAMPLES)),
     )
-    return found.document()
+    return node_summary.document()
 
 
 def interrupted(notice: Mapping[str, str]) -> dict[str, Any]:

@@ -72,9 +72,9 @@ def has_java() -> bool:
     """Whether there is one that is new enough: 17 of `openjdk version "17.0.15"`."""
     if shutil.which("java") is None:
         return False
-    told = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(\d+)', told)
-    return found is not None and int(found[1]) >= JAVA
+    output = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
+    match = re.search(r'version "(\d+)', output)
+    return match is not None and int(match[1]) >= JAVA
 
 
 def _install(tell: Callable[[str], None]) -> None:

@@ -31,12 +31,12 @@ def exports(environment: Mapping[str, str], commands: Path) -> str:
 def welcome(file: Path, outputs: Mapping[str, str], now: datetime, zone: str) -> str:
     """`file`: has the environment for a shell; its keys are not repeated here, for output may end up in a log.
     `outputs`: the stack's; without them nothing is deployed. `now`: aware. `zone`: the calendar's."""
-    said = ["", "In another terminal, so that boto3, and the project's own `aws` and `troop`, talk to it:", ""]
-    said += [f"  source {file.relative_to(ROOT)}"]
+    lines = ["", "In another terminal, so that boto3, and the project's own `aws` and `troop`, talk to it:", ""]
+    lines += [f"  source {file.relative_to(ROOT)}"]
     if outputs:
-        said += ["", *(f"{name}: {value}" for name, value in sorted(outputs.items()))]
-        said += ["", *_chaos(now.astimezone(ZoneInfo(zone)), zone), "", *_NEXT]
-    return "\n".join([*said, "", "Ctrl-C stops all of it."])
+        lines += ["", *(f"{name}: {value}" for name, value in sorted(outputs.items()))]
+        lines += ["", *_chaos(now.astimezone(ZoneInfo(zone)), zone), "", *_NEXT]
+    return "\n".join([*lines, "", "Ctrl-C stops all of it."])
 
 
 def _chaos(local: datetime, zone: str) -> list[str]:

@@ -57,16 +57,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--servers", type=int, default=288)
     parser.add_argument("--drivers", type=int, default=60)
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     context = local_settings(datetime.now(UTC)) | {"troop:deployment": "Cell", "troop:leashed": True}
     with LocalAccount("perf-cell", processes=False, wait_scale=1, progress=_say) as account:
         outputs = account.deploy(context)
         api = SignedApi(outputs["ApiUrl"], account.session(), account.exports["AWS_CA_BUNDLE"])
         account.forget_decisions()
         with SimulatedNodes(account, outputs["ResultsBucket"]):
-            told = _run(api, _definition(wanted.servers, wanted.drivers))
+            record = _run(api, _definition(options.servers, options.drivers))
         machines = [outputs[f"{name}StateMachineArn"] for name in ("Benchmark", "Teardown")]
-        _report(told, list(_executions(account, machines)), account.decisions())
+        _report(record, list(_executions(account, machines)), account.decisions())
 
 
 def _say(message: str) -> None:
@@ -106,15 +106,15 @@ def _run(api: SignedApi, definition: dict[str, Any]) -> dict[str, Any]:
         sys.exit(f"the run was not admitted: {answer.status} {answer.body}")
     until, seen = time.monotonic() + LONGEST_SECONDS, ""
     while time.monotonic() < until:
-        told: dict[str, Any] = api.get(f"benchmarks/{answer.body['run']}").body
-        steps = " ".join(step["phase"] for step in told["cells"][0]["steps"])
+        record: dict[str, Any] = api.get(f"benchmarks/{answer.body['run']}").body
+        steps = " ".join(step["phase"] for step in record["cells"][0]["steps"])
         if steps != seen:
-            _say(f"{told['run']['status']}: {steps}")
+            _say(f"{record['run']['status']}: {steps}")
             seen = steps
-        if told["run"]["ended_at"]:
-            return told
+        if record["run"]["ended_at"]:
+            return record
         time.sleep(1)
-    sys.exit(f"the run has not ended within {LONGEST_SECONDS} s: {told['run']}")
+    sys.exit(f"the run has not ended within {LONGEST_SECONDS} s: {record['run']}")
 
 
 def _executions(account: LocalAccount, machines: list[str]) -> Iterator[Execution]:
@@ -146,10 +146,10 @@ def _read(states: Any, execution: dict[str, Any]) -> Execution:
     return Execution(arn.split(":", 6)[-1], tasks, seconds, payload)
 
 
-def _report(told: dict[str, Any], executions: list[Execution], decisions: list[dict[str, Any]]) -> None:
-    run, cell = told["run"], told["cells"][0]
-    left = [one for one in told["resources"] if not one["gone_at"]]
-    print(f"\n{run['nodes']} nodes: {run['status']}, {len(told['resources'])} resources, {len(left)} of them left")
+def _report(record: dict[str, Any], executions: list[Execution], decisions: list[dict[str, Any]]) -> None:
+    run, cell = record["run"], record["cells"][0]
+    left = [one for one in record["resources"] if not one["gone_at"]]
+    print(f"\n{run['nodes']} nodes: {run['status']}, {len(record['resources'])} resources, {len(left)} of them left")
     moments = [(step["phase"], datetime.fromisoformat(step["at"])) for step in cell["steps"]]
     moments.append(("", datetime.fromisoformat(run["ended_at"])))
     for (name, at), (_, later) in itertools.pairwise(moments):

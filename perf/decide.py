@@ -68,12 +68,14 @@ def _policy_tags(n: int) -> dict[str, str]:
 
 def scenario(name: str, units: int, instances: int) -> tuple[Account, Settings, datetime]:
     mixed = name == "mixed"
-    found = groups(units, instances, tagged=mixed)
-    items = {g.name: {"opt_out": n % 2 == 0, "reason": "a migration"} for n, g in enumerate(found) if n % 3 == 2}
+    all_groups = groups(units, instances, tagged=mixed)
+    items = {g.name: {"opt_out": n % 2 == 0, "reason": "a migration"} for n, g in enumerate(all_groups) if n % 3 == 2}
     account = Account(
-        groups=found,
+        groups=all_groups,
         items=items if mixed else {},
-        states={g.name: UnitState(last_day=date(2026, 10, 1 + n % 28)) for n, g in enumerate(found)} if mixed else {},
+        states={g.name: UnitState(last_day=date(2026, 10, 1 + n % 28)) for n, g in enumerate(all_groups)}
+        if mixed
+        else {},
         switch=Switch(halted=False, leashed=False),
         counts=Counts(),
     )
@@ -128,17 +130,18 @@ def main() -> None:
     parser.add_argument("--instances", type=int, default=4, help="of each group")
     parser.add_argument("--repeat", type=int, default=3, help="the fastest counts")
     parser.add_argument("--scenario", choices=SCENARIOS, help="only this one, in this process, as JSON")
-    wanted = parser.parse_args()
-    if wanted.scenario:
-        print(json.dumps(measure(wanted.scenario, wanted.units, wanted.instances, wanted.repeat)))
+    options = parser.parse_args()
+    if options.scenario:
+        print(json.dumps(measure(options.scenario, options.units, options.instances, options.repeat)))
         return
     print(
-        f"{wanted.units:,} units of one group with {wanted.instances} instances; MB; seconds of one core, by the clock"
+        f"{options.units:,} units of one group with {options.instances} instances; MB; "
+        "seconds of one core, by the clock"
     )
     print(f"for scale: 100,000 HMACs, one a unit, take {_yardstick():.2f} s here and now")
     print(f"{'scenario':<10}{'seconds':>8}{'wall':>7}{'account':>9}{'peak':>7}  reasons")
     for name in SCENARIOS:
-        row = _in_own_process(name, wanted)
+        row = _in_own_process(name, options)
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in row["reasons"].items())
         seconds = f"{row['seconds']:>8.2f}{row['wall']:>7.2f}"
         memory = f"{row['account_mb']:>9.0f}{row['peak_mb']:>7.0f}"
@@ -147,9 +150,9 @@ def main() -> None:
         print(f"{name}: {meaning}")
 
 
-def _in_own_process(name: str, wanted: argparse.Namespace) -> dict[str, Any]:
-    arguments = ["--scenario", name, "--units", str(wanted.units), "--instances", str(wanted.instances)]
-    command = [sys.executable, __file__, *arguments, "--repeat", str(wanted.repeat)]
+def _in_own_process(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    arguments = ["--scenario", name, "--units", str(options.units), "--instances", str(options.instances)]
+    command = [sys.executable, __file__, *arguments, "--repeat", str(options.repeat)]
     answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     row: dict[str, Any] = json.loads(answer)
     return row

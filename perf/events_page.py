@@ -129,18 +129,18 @@ def measure(
     queries: Callable[[], list[tuple[int, int]]],
     query: dict[str, str],
     path: str = "/events",
-    times_asked: int = 5,
+    repeats: int = 5,
 ) -> str:
     """One line: what a page costs. ``queries`` empties the list of (items examined, bytes) of each query."""
     page = ask(path, query)
     queries()
     times = []
-    for _ in range(times_asked):
+    for _ in range(repeats):
         started = time.perf_counter()
         page = ask(path, query)
         times.append(time.perf_counter() - started)
-    made = queries()
-    once = made[: len(made) // len(times)]
+    costs = queries()
+    once = costs[: len(costs) // len(times)]
     examined = sum(items for items, _ in once)
     # Eventually consistent reads: half a unit for every 4 KB that a query examines.
     units = sum(ceil(size / 4096) / 2 for _, size in once)
@@ -151,7 +151,7 @@ def measure(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", type=int, nargs="+", default=[1000, 65_000, 1_000_000])
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, dynalite(Path(folder)) as address:
         import boto3
 
@@ -176,31 +176,31 @@ def main() -> None:
             "TROOP_DEPLOYMENT": "perf",
         }
         from troop.aws.chaos.event_queries import EXAMINED
-        from troop.aws.clients import client as made_once
+        from troop.aws.clients import client as shared_client
 
         seen: list[tuple[int, int]] = []
 
         def heard(parsed: Any, **_: Any) -> None:
             if "ScannedCount" in parsed:
                 # What a page leaves out was examined as well, and is as large as what it kept, more or less.
-                kept = max(1, parsed["Count"])
-                size = len(json.dumps(parsed["Items"])) * parsed["ScannedCount"] // kept
+                count = max(1, parsed["Count"])
+                size = len(json.dumps(parsed["Items"])) * parsed["ScannedCount"] // count
                 if parsed["ScannedCount"] > EXAMINED and "LastEvaluatedKey" in parsed:
                     size = 1 << 20  # it has no limit of its own, and ends where DynamoDB ends it
                 seen.append((parsed["ScannedCount"], size))
 
         def queries() -> list[tuple[int, int]]:
-            found = list(seen)
+            costs = list(seen)
             seen.clear()
-            return found
+            return costs
 
-        made_once("dynamodb").meta.events.register("after-call.dynamodb.Query", heard)
+        shared_client("dynamodb").meta.events.register("after-call.dynamodb.Query", heard)
         client = boto3.client("dynamodb")
         create_table(client, EVENTS)
         client.get_waiter("table_exists").wait(TableName=EVENTS.name, WaiterConfig={"Delay": 1})
         there = 0
         print(f"  {'page':<30}{'events':>7}{'ms':>8}{'queries':>9}{'examined':>10}{'units':>8}")
-        for size in sorted(wanted.events):
+        for size in sorted(options.events):
             fill(client, there, size)
             there = size
             newest = FIRST + timedelta(seconds=53 * size)

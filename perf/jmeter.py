@@ -86,10 +86,10 @@ def generate(path: Path, samples: int, seed: int = 1) -> dict[str, Truth]:
             took = int(dice.lognormvariate(3.2, 0.9)) * (10 if dice.random() < 0.01 else 1)
             good = dice.random() >= ERRORS
             stamp = 1000 * START + number * 1000 // SAMPLES_A_SECOND
-            told = "200,OK" if good else "500,Internal Server Error"
+            status = "200,OK" if good else "500,Internal Server Error"
             thread = number % 97
             log.write(
-                f"{stamp},{took},{label},{told},users 1-{thread},text,{str(good).lower()},,{1000 + took},120,97,97,"
+                f"{stamp},{took},{label},{status},users 1-{thread},text,{str(good).lower()},,{1000 + took},120,97,97,"
                 f"http://127.0.0.1/{number % 11},{took},0,0\n"
             )
             truth[label].samples.append(took)
@@ -114,13 +114,15 @@ def run(command: list[str], folder: Path, environment: dict[str, str], address_s
             resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
 
     began = time.perf_counter()
-    with tempfile.TemporaryFile("w+") as said:
-        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=said, stderr=said, preexec_fn=confine)
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=output, stderr=output, preexec_fn=confine
+        )
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            said.seek(0)
-            raise SystemExit(f"{command[0]} ended with {process.returncode}: {said.read()[-2000:]}")
+            output.seek(0)
+            raise SystemExit(f"{command[0]} ended with {process.returncode}: {output.read()[-2000:]}")
     return Cost(time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
 
 
@@ -168,14 +170,14 @@ def fetch(home: Path) -> Path | None:
     if not shutil.which("mvn"):
         return None
     home.mkdir(parents=True, exist_ok=True)
-    wanted = "".join(
+    dependencies = "".join(
         f"<dependency><groupId>org.apache.jmeter</groupId><artifactId>{part}</artifactId><version>{VERSION}</version>"
         "</dependency>"
         for part in (*PARTS, CONFIG)
     )
     (home / "pom.xml").write_text(
         "<project><modelVersion>4.0.0</modelVersion><groupId>troop</groupId><artifactId>jmeter</artifactId>"
-        f"<version>1</version><dependencies>{wanted}</dependencies></project>"
+        f"<version>1</version><dependencies>{dependencies}</dependencies></project>"
     )
     copy = ["mvn", "-q", "-B", "-f", str(home / "pom.xml"), "dependency:copy-dependencies"]
     subprocess.run([*copy, f"-DoutputDirectory={home / 'lib'}"], check=True)
@@ -197,19 +199,19 @@ def between(values: list[int], percent: float) -> float:
     return values[below - 1] + (at - below) * (values[below] - values[below - 1])
 
 
-def check(found: Operations, truth: dict[str, Truth]) -> None:
+def check(operations: Operations, truth: dict[str, Truth]) -> None:
     """That the collector is right, held against what was generated."""
     for label, one in truth.items():
-        operation = found[label.replace(" ", "-")]
+        operation = operations[label.replace(" ", "-")]
         assert operation.times.count == len(one.good), f"{label}: every success is counted"
         assert sum(operation.errors.values()) == len(one.samples) - len(one.good), f"{label}: every error is counted"
         for percent in (*PERCENTS.values(), 99.9, 100.0):
-            exact, told = rank(one.good, percent) * 1000, operation.times.percentile(percent)
-            assert told is not None, label
-            assert exact <= told <= exact * 1.001 + 1, f"{label} p{percent}: {told}, not {exact}"
+            exact, estimate = rank(one.good, percent) * 1000, operation.times.percentile(percent)
+            assert estimate is not None, label
+            assert exact <= estimate <= exact * 1.001 + 1, f"{label} p{percent}: {estimate}, not {exact}"
 
 
-def compare(found: Operations, told: dict[str, dict[str, float]], truth: dict[str, Truth]) -> float:
+def compare(operations: Operations, figures: dict[str, dict[str, float]], truth: dict[str, Truth]) -> float:
     """That JMeter counts the same, and its percentiles are those of what was generated.
 
     Returns:
@@ -217,7 +219,7 @@ def compare(found: Operations, told: dict[str, dict[str, float]], truth: dict[st
     """
     most = 0.0
     for label, one in truth.items():
-        operation, theirs = found[label.replace(" ", "-")], told[label]
+        operation, theirs = operations[label.replace(" ", "-")], figures[label]
         assert theirs["sampleCount"] == operation.times.count + sum(operation.errors.values()), f"{label}: counts"
         assert theirs["errorCount"] == sum(operation.errors.values()), f"{label}: errors"
         for name, percent in PERCENTS.items():
@@ -231,38 +233,40 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=1_000_000)
     parser.add_argument("--jmeter-home", type=Path, help="a folder with JMeter's bin and lib")
-    wanted = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="troop-jmeter-") as made:
-        folder = Path(made)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="troop-jmeter-") as directory:
+        folder = Path(directory)
         log = folder / "results.jtl"
-        truth = generate(log, wanted.samples)
-        print(f"{wanted.samples:,} samples of {len(LABELS)} labels, {log.stat().st_size / 1e6:.0f} MB, one core")
+        truth = generate(log, options.samples)
+        print(f"{options.samples:,} samples of {len(LABELS)} labels, {log.stat().st_size / 1e6:.0f} MB, one core")
         print(f"{'':<34}{'seconds':>8}{'CPU':>8}{'MiB':>9}")
         longest = 1 + max(one.samples[-1] for one in truth.values()) // 1000
-        cost, found = collect(log, wanted.samples // SAMPLES_A_SECOND + longest + 1, folder)
-        check(found, truth)
+        cost, operations = collect(log, options.samples // SAMPLES_A_SECOND + longest + 1, folder)
+        check(operations, truth)
         print(f"{'troop.measure.collectors jtl':<34}{cost}", flush=True)
-        home = wanted.jmeter_home.resolve() if wanted.jmeter_home else fetch(HOME)
+        home = options.jmeter_home.resolve() if options.jmeter_home else fetch(HOME)
         if home is None:
             print("JMeter is not measured: it needs Java, and Maven or --jmeter-home")
             return
-        told = {}
+        figures_by_window = {}
         for name, window in (("as it comes", 20_000), ("statistic_window=-1", -1)):
-            cost, told[window] = report(home, log, window, folder)
+            cost, figures_by_window[window] = report(home, log, window, folder)
             print(f"{f'JMeter {VERSION} -g, {name}':<34}{cost}", flush=True)
-        apart = compare(found, told[-1], truth)
+        apart = compare(operations, figures_by_window[-1], truth)
         print(f"counts are equal; percentiles differ by {apart:.2f} ms at most where JMeter looks at all samples")
-        show(found, told, truth)
+        show(operations, figures_by_window, truth)
 
 
-def show(found: Operations, told: dict[int, dict[str, dict[str, float]]], truth: dict[str, Truth]) -> None:
+def show(
+    operations: Operations, figures_by_window: dict[int, dict[str, dict[str, float]]], truth: dict[str, Truth]
+) -> None:
     print(f"\n{'ms':<10}{'':>6}{'successes':>11}{'Troop':>10}{'all samples':>13}{'JMeter':>10}{'its last 20,000':>17}")
     for label, one in truth.items():
         for name, percent in PERCENTS.items():
-            mine = (found[label.replace(" ", "-")].times.percentile(percent) or 0) / 1000
+            mine = (operations[label.replace(" ", "-")].times.percentile(percent) or 0) / 1000
             exact = f"{rank(one.good, percent):>11}{mine:>10.3f}{rank(one.samples, percent):>13}"
             print(
-                f"{label:<10}{f'p{percent:g}':>6}{exact}{told[-1][label][name]:>10.2f}{told[20_000][label][name]:>17.2f}"
+                f"{label:<10}{f'p{percent:g}':>6}{exact}{figures_by_window[-1][label][name]:>10.2f}{figures_by_window[20_000][label][name]:>17.2f}"
             )
 
 

@@ -119,14 +119,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=600, help="that are measured")
     parser.add_argument("--most", type=float, default=1e9, help="requests of all drivers together")
     parser.add_argument("--repeat", type=int, default=3, help="the fastest counts")
-    wanted = parser.parse_args()
-    print(f"{wanted.drivers} drivers, {wanted.seconds} s measured; seconds, KB")
+    options = parser.parse_args()
+    print(f"{options.drivers} drivers, {options.seconds} s measured; seconds, KB")
     print(f"{'requests':>15}{'buckets':>9}{'a summary':>11}{'results':>9}{'merge':>8}{'CPU':>8}   p50 / p99 / max ms")
     requests = 1_000
-    while requests <= wanted.most:
-        share = [requests // wanted.drivers + (n < requests % wanted.drivers) for n in range(wanted.drivers)]
-        uploaded = [summary(rank, count, wanted.seconds) for rank, count in enumerate(share)]
-        took, of_cpu, document = min((merge(uploaded) for _ in range(wanted.repeat)), key=lambda run: run[0])
+    while requests <= options.most:
+        share = [requests // options.drivers + (n < requests % options.drivers) for n in range(options.drivers)]
+        uploaded = [summary(rank, count, options.seconds) for rank, count in enumerate(share)]
+        took, of_cpu, document = min((merge(uploaded) for _ in range(options.repeat)), key=lambda run: run[0])
         (row,) = document["table"]
         assert row["count"] == requests, "every request is counted"
         buckets = len(document["roles"]["drivers"]["operations"]["read"]["histogram"]["counts"])

@@ -27,11 +27,11 @@ def _chunk(first: int) -> tuple[Counter[str], int, str]:
     calls = 0
     for seed in range(first, first + CHUNK):
         try:
-            told = run(seed)
+            history = run(seed)
         except Failed as failed:
             return seen, calls, str(failed)
-        seen += told.seen
-        calls += told.calls
+        seen += history.seen
+        calls += history.calls
     return seen, calls, ""
 
 
@@ -40,11 +40,11 @@ def histories(count: int, first: int, workers: int) -> int:
     started, done, calls = time.monotonic(), 0, 0
     seen: Counter[str] = Counter()
     with multiprocessing.Pool(workers) as pool:
-        for told, made, failure in pool.imap_unordered(_chunk, range(first, first + count, CHUNK)):
+        for counts, chunk_calls, failure in pool.imap_unordered(_chunk, range(first, first + count, CHUNK)):
             if failure:
                 print(f"\n{failure}")
                 return 1
-            done, calls, seen = done + CHUNK, calls + made, seen + told
+            done, calls, seen = done + CHUNK, calls + chunk_calls, seen + counts
             if done % (CHUNK * 20) == 0:
                 print(f"{done:>9} histories, {calls:>11} AWS calls, {time.monotonic() - started:7.0f} s", flush=True)
     print(f"\n{done} histories, {calls} AWS calls, {time.monotonic() - started:.0f} s: no rule broken")
@@ -74,15 +74,15 @@ def mutants(most: int) -> int:
     for mutant, focus in MUTANTS.items():
         with pytest.MonkeyPatch.context() as patch:
             mutant(patch)
-            found = ""
+            failure = ""
             for seed in range(most):
                 try:
                     run(seed, prepare=focus)
                 except Failed as failed:
-                    found = str(failed).splitlines()[0]
+                    failure = str(failed).splitlines()[0]
                     break
-        missed += not found
-        print(f"{mutant.__name__:<48} {found or f'NOT FOUND in {most} histories'}", flush=True)
+        missed += not failure
+        print(f"{mutant.__name__:<48} {failure or f'NOT FOUND in {most} histories'}", flush=True)
     return 1 if missed else 0
 
 

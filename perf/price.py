@@ -57,7 +57,7 @@ FREE = {
 CLAIM_WRITES = 30
 """Units to claim, mark and close an event: transactions count twice, and each of the three indices once."""
 
-LOOK_WRITES = 4
+CHECK_WRITES = 4
 """The event and its three indices."""
 
 
@@ -77,7 +77,7 @@ class Item:
 def looks_at(recovery: float) -> int:
     """How often a group is looked at that recovers after so many seconds; the look that confirms it counts as the
     same, for it is made by the same call."""
-    times = accumulate(wait_before(look) for look in range(1000))
+    times = accumulate(wait_before(attempt) for attempt in range(1000))
     return next(number for number, seconds in enumerate(times, 1) if seconds >= recovery)
 
 
@@ -100,7 +100,7 @@ def month(groups: int, probability: float, recovery: float) -> list[Item]:
         Item("metrics read by the watchdog", "metric read", WATCHDOG * 2),
         Item("the salt", "secret", 1),
         Item("decisions written, and once more in their index", "write unit", decisions * 2),
-        Item("claims and looks written", "write unit", killed * (CLAIM_WRITES + LOOK_WRITES * looks)),
+        Item("claims and looks written", "write unit", killed * (CLAIM_WRITES + CHECK_WRITES * looks)),
         Item("tables read by ticks", "read unit", ticks * (groups / 10)),
         Item("decisions of 90 days stored, 0.7 KB and 0.4 KB in the index", "stored GB", stored * 1.1),
         Item("their point-in-time recovery", "recoverable GB", stored * 0.7),
@@ -117,9 +117,9 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=1000)
     parser.add_argument("--probability", type=float, default=0.2)
     parser.add_argument("--recovery", type=float, default=180, help="seconds until a group is whole again")
-    wanted = parser.parse_args()
-    items = month(wanted.groups, wanted.probability, wanted.recovery)
-    print(f"{wanted.groups:,} groups at {wanted.probability:g}, whole again after {wanted.recovery:g} s")
+    options = parser.parse_args()
+    items = month(options.groups, options.probability, options.recovery)
+    print(f"{options.groups:,} groups at {options.probability:g}, whole again after {options.recovery:g} s")
     print(f"\n{'item':<66}{'units':>14}{'a month':>9}")
     for item in items:
         print(f"{item.what:<66}{item.units:>14,.1f}{item.price:>9.2f}")

@@ -52,7 +52,7 @@ PRICES = Prices(
 
 
 @dataclass
-class MadeUp:
+class SyntheticRun:
     """A run whose cells have all left the same."""
 
     files: dict[str, bytes]
@@ -108,17 +108,17 @@ def results(cast: Roster, seconds: int) -> bytes:
     return json.dumps({"format": "troop.results/1", "phases": [phase]}, separators=(",", ":")).encode()
 
 
-def made_up(cells: int, nodes: int, seconds: int) -> MadeUp:
-    wanted = benchmark(nodes, seconds)
+def synthetic_run(cells: int, nodes: int, seconds: int) -> SyntheticRun:
+    definition = benchmark(nodes, seconds)
     planned = [
-        PlannedCell(names.cell_id(n + 1), Variant(None, {"parameters.threads": n // 2}, n % 2 + 1), wanted)
+        PlannedCell(names.cell_id(n + 1), Variant(None, {"parameters.threads": n // 2}, n % 2 + 1), definition)
         for n in range(cells)
     ]
     members = [
         Member(f"i-{role}{n:014x}", role, n, "abc"[n % 3], "10.0.0.1", kind)
         for role, kind, count in (
-            ("drivers", "c7g.large", wanted.fleet("drivers").count),
-            ("servers", "i4i.large", wanted.fleet("servers").count),
+            ("drivers", "c7g.large", definition.fleet("drivers").count),
+            ("servers", "i4i.large", definition.fleet("servers").count),
         )
         for n in range(count)
     ]
@@ -127,23 +127,23 @@ def made_up(cells: int, nodes: int, seconds: int) -> MadeUp:
     run = Run(names.run_id(AT, "perf"), "reads", AT, AT + timedelta(hours=2), "", cells, nodes, RunStatus.SUCCEEDED)
     recorded = [Cell(run.run, one.cell, CellStatus.SUCCEEDED, phases=began, variant=one.variant) for one in planned]
     documents: dict[str, Any] = {
-        "definition.json": to_document(wanted),
+        "definition.json": to_document(definition),
         "plan.json": to_plan_document(Plan(tuple(planned))),
         "record.json": kept_record.document(run, recorded, [], Terms(PRICES), "perf"),
     }
     files = {name: json.dumps(document).encode() for name, document in documents.items()}
     of_cell = {"roster.json": json.dumps(roster.to_document(cast)).encode(), "results.json": results(cast, seconds)}
-    return MadeUp(files, of_cell)
+    return SyntheticRun(files, of_cell)
 
 
 def measure(cells: int, nodes: int, seconds: int) -> str:
     """A line of the table."""
-    kept = made_up(cells, nodes, seconds)
+    run = synthetic_run(cells, nodes, seconds)
     before, began = _most_memory(), time.perf_counter()
-    document = build(kept, AT, "perf").model_dump_json().encode()
+    document = build(run, AT, "perf").model_dump_json().encode()
     took = time.perf_counter() - began
     packed = gzip.compress(document, 6)
-    sizes = f"{len(kept.cell['results.json']) / 1e6:>12.1f}{len(document) / 1e6:>9.1f}{len(packed) / 1e6:>9.1f}"
+    sizes = f"{len(run.cell['results.json']) / 1e6:>12.1f}{len(document) / 1e6:>9.1f}{len(packed) / 1e6:>9.1f}"
     return f"{cells:>6}{nodes:>7}{sizes}{took:>9.2f}{_most_memory() - before:>9.0f}{_most_memory():>9.0f}"
 
 
@@ -155,13 +155,13 @@ def _most_memory() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=300, help="that are measured")
-    wanted = parser.parse_args()
-    print(f"{wanted.seconds} s measured; sizes and memory in MB")
+    options = parser.parse_args()
+    print(f"{options.seconds} s measured; sizes and memory in MB")
     print(f"{'cells':>6}{'nodes':>7}{'a results':>12}{'report':>9}{'packed':>9}{'build s':>9}{'more':>9}{'memory':>9}")
     context = multiprocessing.get_context("spawn")
     for cells, nodes in RUNS:
         with context.Pool(1) as pool:
-            print(pool.apply(measure, (cells, nodes, wanted.seconds)), flush=True)
+            print(pool.apply(measure, (cells, nodes, options.seconds)), flush=True)
 
 
 if __name__ == "__main__":

@@ -45,22 +45,22 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=10_000)
     parser.add_argument("--instances", type=int, default=2, help="of each group")
     parser.add_argument("--probability", type=float, default=0.2)
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     context = local_settings(datetime.now(UTC)) | {
         "troop:deployment": "Tick",
         "troop:tick_minutes": 15,
-        "troop:probability": wanted.probability,
+        "troop:probability": options.probability,
         "troop:leashed": True,
     }
     with LocalAccount("perf-tick", processes=False, progress=_say) as account:
         outputs = account.deploy(context)
-        _say(f"creating {wanted.groups:,} groups")
-        _create(account, wanted.groups, wanted.instances)
+        _say(f"creating {options.groups:,} groups")
+        _create(account, options.groups, options.instances)
         account.forget_decisions()
         started = time.monotonic()
         history = _tick(account, outputs["ChaosStateMachineArn"])
         seconds = time.monotonic() - started
-        _report(wanted.groups, seconds, history, account.decisions(), *_decider(account.pid))
+        _report(options.groups, seconds, history, account.decisions(), *_decider(account.pid))
 
 
 def _say(message: str) -> None:

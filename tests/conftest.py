@@ -60,8 +60,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Chromium without a window: one for a worker, as there can be only one Playwright in a thread."""
-    if camera.found() is None:
+    if camera.chromium_path() is None:
         pytest.fail("Chromium is missing: pages are tested in it. `make browser` installs it; TROOP_CHROMIUM names one")
     expect.set_options(timeout=PAGE_PATIENCE_MS)
-    with camera.browser() as found:
-        yield found
+    with camera.browser() as chromium:
+        yield chromium

@@ -13,14 +13,14 @@ PAGE_PATIENCE_MS = 120_000
 """Milliseconds that a page in Chromium has for what a test expects of it."""
 
 
-def eventually(look: Callable[[], Any], pause: float = 0.05) -> Any:
-    """Returns the first truthy answer of ``look``, called every ``pause`` seconds.
+def eventually(probe: Callable[[], Any], pause: float = 0.05) -> Any:
+    """Returns the first truthy answer of ``probe``, called every ``pause`` seconds.
 
     Raises:
         AssertionError: there was none within :data:`PATIENCE`.
     """
     until = time.monotonic() + PATIENCE
-    while not (answer := look()):
+    while not (answer := probe()):
         assert time.monotonic() < until, f"not within {PATIENCE:g} s"
         time.sleep(pause)
     return answer

@@ -16,7 +16,7 @@ def create_table(dynamodb: Any, table: Table, name: str = "") -> None:
     schemas = [(table.partition, table.sort), *((one.partition, one.sort) for one in table.indices)]
     keys = {key for schema in schemas for key in schema if key}
     indices = [
-        {"IndexName": one.name, "KeySchema": _schema(one.partition, one.sort), "Projection": _projection(one.told)}
+        {"IndexName": one.name, "KeySchema": _schema(one.partition, one.sort), "Projection": _projection(one.projected)}
         for one in table.indices
     ]
     dynamodb.create_table(
@@ -33,5 +33,9 @@ def _schema(partition: str, sort: str) -> list[dict[str, str]]:
     return [{"AttributeName": name, "KeyType": kind} for kind, name in keys.items() if name]
 
 
-def _projection(told: tuple[str, ...] | None) -> dict[str, Any]:
-    return {"ProjectionType": "ALL"} if told is None else {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(told)}
+def _projection(attributes: tuple[str, ...] | None) -> dict[str, Any]:
+    return (
+        {"ProjectionType": "ALL"}
+        if attributes is None
+        else {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(attributes)}
+    )

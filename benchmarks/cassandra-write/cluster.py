@@ -35,8 +35,8 @@ class Server:
 
 def servers(roster: Mapping[str, Any]) -> list[Server]:
     """All servers, by rank."""
-    found = [Server(n["rank"], n["address"], n["zone"]) for n in roster["nodes"] if n["role"] == "servers"]
-    return sorted(found, key=lambda server: server.rank)
+    members = [Server(n["rank"], n["address"], n["zone"]) for n in roster["nodes"] if n["role"] == "servers"]
+    return sorted(members, key=lambda server: server.rank)
 
 
 def token(rank: int, count: int) -> int:
@@ -137,9 +137,9 @@ _OPENS = (
 """What Cassandra needs of a Java 17 that keeps its own parts to itself."""
 
 
-def heap_mib(memory_mib: int, asked: int) -> int:
+def heap_mib(memory_mib: int, setting: int) -> int:
     """As asked; with 0 a quarter of the memory, for the rest holds memtables and the system's cache of files."""
-    return asked or max(256, min(memory_mib // 4, MOST_HEAP_MIB))
+    return setting or max(256, min(memory_mib // 4, MOST_HEAP_MIB))
 
 
 def java_options(heap: int, agent: str, own: Server, folders: Mapping[str, str], ring_delay_ms: int) -> list[str]:

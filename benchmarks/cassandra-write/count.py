@@ -44,13 +44,15 @@ def added(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def differences(drivers: Mapping[str, int], servers: Mapping[str, int], copies: int) -> list[str]:
     """Sentences; none when the servers have counted exactly what the drivers have, and each write once a replica."""
-    written, found = drivers["writes"], []
+    written, problems = drivers["writes"], []
     if servers["coordinated"] != written:
-        found.append(f"the drivers have written {written} rows, the servers coordinated {servers['coordinated']}")
+        problems.append(f"the drivers have written {written} rows, the servers coordinated {servers['coordinated']}")
     if servers["applied"] != copies * written:
         dropped = f"{servers['dropped']} were dropped"
-        found.append(f"the servers have applied {servers['applied']} writes, not {copies} times {written}: {dropped}")
-    return found
+        problems.append(
+            f"the servers have applied {servers['applied']} writes, not {copies} times {written}: {dropped}"
+        )
+    return problems
 
 
 def tell(phase: Phase, own: Mapping[str, int]) -> None:
@@ -68,17 +70,17 @@ def tell(phase: Phase, own: Mapping[str, int]) -> None:
 
 def heard(phase: Phase, count: int) -> list[dict[str, int]]:
     """What the other drivers tell."""
-    told: list[dict[str, int]] = []
+    reports: list[dict[str, int]] = []
     with socket.create_server((phase.address, PORT), backlog=count + 1) as listening:
         listening.settimeout(SECONDS)
-        while len(told) < count:
+        while len(reports) < count:
             try:
                 connection, _ = listening.accept()
                 with connection, connection.makefile("rb") as stream:
-                    told.append(json.load(stream))
+                    reports.append(json.load(stream))
             except (OSError, ValueError) as error:
-                sys.exit(f"{len(told)} of {count} other drivers have told what they have written: {error}")
-    return told
+                sys.exit(f"{len(reports)} of {count} other drivers have told what they have written: {error}")
+    return reports
 
 
 if __name__ == "__main__":

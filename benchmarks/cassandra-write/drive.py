@@ -85,21 +85,21 @@ def schema_line(phase: Phase) -> list[str]:
 
 def line(phase: Phase, seconds: float, log: Path) -> list[str]:
     """The command that writes for so many seconds."""
-    given = phase.parameters
-    begin, end = cluster.key_range(phase.rank, int(given["keys"]))
-    if given["driver"] == "cassandra-stress":
-        return stress(phase, f"duration={round(seconds)}s", (begin, end), log, int(given["threads"]))
-    threads, each = shares(int(given["threads"]), os.cpu_count() or 1)
-    rate = ["--rate", str(given["rate"])] if given["rate"] else []
+    parameters = phase.parameters
+    begin, end = cluster.key_range(phase.rank, int(parameters["keys"]))
+    if parameters["driver"] == "cassandra-stress":
+        return stress(phase, f"duration={round(seconds)}s", (begin, end), log, int(parameters["threads"]))
+    threads, each = shares(int(parameters["threads"]), os.cpu_count() or 1)
+    rate = ["--rate", str(parameters["rate"])] if parameters["rate"] else []
     return [
         str(phase.artifacts / "latte"),
         "run",
         "--quiet",
-        *("--warmup", "0", "--duration", f"{round(seconds * 1000)}ms", "--sampling", f"{given['sampling_ms']}ms"),
+        *("--warmup", "0", "--duration", f"{round(seconds * 1000)}ms", "--sampling", f"{parameters['sampling_ms']}ms"),
         *("--threads", str(threads), "--concurrency", str(each), *rate),
         *("--start-cycle", str(begin), "--end-cycle", str(end)),
         *("--consistency", "ONE", "--datacenter", cluster.DATACENTER),
-        *("--request-timeout", f"{int(given['write_timeout_ms']) + LATER_MS}ms"),
+        *("--request-timeout", f"{int(parameters['write_timeout_ms']) + LATER_MS}ms"),
         *("--output", f"{phase.name}.json"),
         str(phase.files / "write.rn"),
         *contacts(phase),
@@ -108,17 +108,17 @@ def line(phase: Phase, seconds: float, log: Path) -> list[str]:
 
 def stress(phase: Phase, how_long: str, keys: tuple[int, int], log: Path, threads: int) -> list[str]:
     """cassandra-stress's command; its own table is that of ``write.rn``."""
-    given = phase.parameters
-    throttle = [f"throttle={given['rate']}/s"] if given["rate"] else []
+    parameters = phase.parameters
+    throttle = [f"throttle={parameters['rate']}/s"] if parameters["rate"] else []
     return [
         str(phase.home / "tools" / "bin" / "cassandra-stress"),
         *("write", "cl=ONE", "no-warmup", how_long),
         *("-pop", f"seq={keys[0] + 1}..{keys[1]}"),
         *("-col", "n=FIXED(10)", "size=FIXED(10)"),
-        *("-schema", f"replication(strategy=NetworkTopologyStrategy,{cluster.DATACENTER}={given['replicas']})"),
+        *("-schema", f"replication(strategy=NetworkTopologyStrategy,{cluster.DATACENTER}={parameters['replicas']})"),
         *("-rate", f"threads={threads}", *throttle),
         *("-node", ",".join(contacts(phase))),
-        *("-log", f"hdrfile={log}", f"interval={given['sampling_ms']}ms"),
+        *("-log", f"hdrfile={log}", f"interval={parameters['sampling_ms']}ms"),
     ]
 
 
@@ -158,10 +158,10 @@ def answers(address: str) -> bool:
 def failed(phase: Phase, intervals: Sequence[Interval], output: str) -> list[int]:
     """Failures by interval. Of cassandra-stress, which tells only how many there were, all in the last that counts."""
     if phase.parameters["driver"] == "cassandra-stress":
-        told = re.search(r"^Total errors\s*:\s*([0-9,]+)", output, re.MULTILINE)
+        match = re.search(r"^Total errors\s*:\s*([0-9,]+)", output, re.MULTILINE)
         until = phase.measured_from + phase.measured_seconds if phase.measured_seconds else math.inf
         last = max((n for n, one in enumerate(intervals) if one.middle < until), default=0)
-        return [int(told[1].replace(",", "")) if told and n == last else 0 for n in range(len(intervals))]
+        return [int(match[1].replace(",", "")) if match and n == last else 0 for n in range(len(intervals))]
     report: dict[str, Any] = json.loads(Path(f"{phase.name}.json").read_text(encoding="utf-8"))
     return [int(sample["req_error_count"]) for sample in report["result"]["log"]]
 
@@ -176,11 +176,11 @@ def record(phase: Phase, intervals: Sequence[Interval], failures: Sequence[int])
     begin, end = phase.measured_from, phase.measured_from + phase.measured_seconds
     if problem := uncovered(intervals, begin, end):
         sys.exit(problem)
-    found = hdr_log.operation(intervals, begin, phase.measured_seconds, warm_up_seconds=phase.warm_up_seconds)
-    add_failures(found, intervals, failures, begin, end)
-    hdr_log.write({"write": found}, phase.results)
-    print(f"{found.times.count} writes in the measured time")
-    if not found.times.count:
+    operation = hdr_log.operation(intervals, begin, phase.measured_seconds, warm_up_seconds=phase.warm_up_seconds)
+    add_failures(operation, intervals, failures, begin, end)
+    hdr_log.write({"write": operation}, phase.results)
+    print(f"{operation.times.count} writes in the measured time")
+    if not operation.times.count:
         sys.exit("nothing was written in the measured time")
 
 

@@ -34,27 +34,29 @@ def main() -> None:
             Path("/proc/sys/vm/max_map_count").write_text(str(MOST_MAPS), encoding="ascii")
     elif phase.parameters["driver"] == "latte":
         (phase.artifacts / "latte").chmod(0o755)
-        told = run([str(phase.artifacts / "latte"), "--version"], "it must be built for this node: see README.md")
-        print(told.strip())
+        version = run([str(phase.artifacts / "latte"), "--version"], "it must be built for this node: see README.md")
+        print(version.strip())
 
 
 def install_java(may_change: bool) -> None:
-    found = java_version()
-    if found is None and may_change:
+    version = java_version()
+    if version is None and may_change:
         run(["dnf", "install", "--assumeyes", "--quiet", PACKAGE], "the distribution's packages come from S3")
-        found = java_version()
-    if found is None or found < JAVA:
-        sys.exit(f"Java {JAVA} is needed, there is {found or 'none'}: set system to true, or use an image that has it")
-    print(f"Java {found}")
+        version = java_version()
+    if version is None or version < JAVA:
+        sys.exit(
+            f"Java {JAVA} is needed, there is {version or 'none'}: set system to true, or use an image that has it"
+        )
+    print(f"Java {version}")
 
 
 def java_version() -> int | None:
     """17 of ``openjdk version "17.0.15"``; None without Java."""
     if shutil.which("java") is None:
         return None
-    told = subprocess.run(["java", "-version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False).stdout
-    found = re.search(rb'version "(\d+)', told)
-    return int(found[1]) if found else None
+    output = subprocess.run(["java", "-version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False).stdout
+    match = re.search(rb'version "(\d+)', output)
+    return int(match[1]) if match else None
 
 
 def unpack(phase: Phase) -> None:
@@ -68,20 +70,22 @@ def folders(phase: Phase, may_change: bool) -> list[Path]:
     """Where data goes: one folder for each disk, or one on the volume that the node has booted from."""
     disk = str(phase.parameters["disk"])
     if disk == "root":
-        return [_made(phase.shared / "data")]
+        return [_make_folder(phase.shared / "data")]
     if not may_change:
         sys.exit(f"disk is {disk}: it would be formatted, which parameters.system does not allow")
     devices = disks(disk)
-    return [_made(mounted(device, Path(f"/mnt/cassandra-{n}")) / "cassandra") for n, device in enumerate(devices)]
+    return [
+        _make_folder(mounted(device, Path(f"/mnt/cassandra-{n}")) / "cassandra") for n, device in enumerate(devices)
+    ]
 
 
 def disks(disk: str) -> list[Path]:
     """Devices: all of the instance store, or the one that is named."""
     if disk == "instance-store":
-        found = {link.resolve() for link in Path("/").glob(INSTANCE_STORE.lstrip("/")) if "-part" not in link.name}
-        if not found:
+        devices = {link.resolve() for link in Path("/").glob(INSTANCE_STORE.lstrip("/")) if "-part" not in link.name}
+        if not devices:
             sys.exit("disk is instance-store, and this instance type has none: choose another type, or a volume")
-        return sorted(found)
+        return sorted(devices)
     named = [Path(disk), Path(disk.replace("/dev/sd", "/dev/xvd"))]
     there = [path.resolve() for path in named if path.exists()]
     if not there:
@@ -92,7 +96,7 @@ def disks(disk: str) -> list[Path]:
 def mounted(device: Path, folder: Path) -> Path:
     """An empty file system on a device: whatever was on it is lost."""
     run(["mkfs.xfs", "-f", "-q", str(device)], f"{device} cannot be formatted")
-    run(["mount", "-o", "noatime", str(device), str(_made(folder))], f"{device} cannot be mounted")
+    run(["mount", "-o", "noatime", str(device), str(_make_folder(folder))], f"{device} cannot be mounted")
     print(f"{device} at {folder}")
     return folder
 
@@ -111,7 +115,7 @@ def run(command: list[str], hint: str) -> str:
     return done.stdout
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -51,8 +51,8 @@ class Phase:
     @property
     def drivers(self) -> list[str]:
         """Addresses by rank."""
-        found = [node for node in self.roster["nodes"] if node["role"] == "drivers"]
-        return [str(node["address"]) for node in sorted(found, key=lambda node: int(node["rank"]))]
+        nodes = [node for node in self.roster["nodes"] if node["role"] == "drivers"]
+        return [str(node["address"]) for node in sorted(nodes, key=lambda node: int(node["rank"]))]
 
     @property
     def home(self) -> Path:
@@ -71,25 +71,25 @@ class Phase:
 def this_phase() -> Phase:
     """As the agent says in the environment of the script that it runs."""
 
-    def told(name: str) -> str:
+    def variable(name: str) -> str:
         return os.environ[f"TROOP_{name}"]
 
     def document(name: str) -> dict[str, Any]:
-        read: dict[str, Any] = json.loads(Path(told(name)).read_text(encoding="utf-8"))
+        read: dict[str, Any] = json.loads(Path(variable(name)).read_text(encoding="utf-8"))
         return read
 
     return Phase(
-        name=told("PHASE"),
-        role=told("ROLE"),
-        rank=int(told("RANK")),
-        address=told("ADDRESS"),
+        name=variable("PHASE"),
+        role=variable("ROLE"),
+        rank=int(variable("RANK")),
+        address=variable("ADDRESS"),
         parameters=document("PARAMETERS"),
         roster=document("ROSTER"),
-        files=Path(told("FILES")),
-        artifacts=Path(told("ARTIFACTS")),
-        shared=Path(told("SHARED")),
-        results=Path(told("RESULTS")),
-        measured_from=float(told("MEASURED_FROM")),
-        measured_seconds=float(told("MEASURED_SECONDS")),
-        warm_up_seconds=float(told("WARM_UP_SECONDS")),
+        files=Path(variable("FILES")),
+        artifacts=Path(variable("ARTIFACTS")),
+        shared=Path(variable("SHARED")),
+        results=Path(variable("RESULTS")),
+        measured_from=float(variable("MEASURED_FROM")),
+        measured_seconds=float(variable("MEASURED_SECONDS")),
+        warm_up_seconds=float(variable("WARM_UP_SECONDS")),
     )

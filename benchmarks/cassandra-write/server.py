@@ -85,12 +85,12 @@ class Ring:
 
     def missing(self, servers: Sequence[cluster.Server]) -> str | None:
         """What it lacks to be up and normal on all servers, with one schema; None when it lacks nothing."""
-        wanted = {server.address for server in servers}
+        addresses = {server.address for server in servers}
         if self.mode != "NORMAL":
             return f"it is {self.mode}"
-        if absent := sorted((wanted - self.live) | (wanted & self.moving)):
-            return f"{len(absent)} of {len(wanted)} servers are not up and normal: {', '.join(absent[:5])}"
-        if strange := sorted(self.live - wanted):
+        if absent := sorted((addresses - self.live) | (addresses & self.moving)):
+            return f"{len(absent)} of {len(addresses)} servers are not up and normal: {', '.join(absent[:5])}"
+        if strange := sorted(self.live - addresses):
             return f"there are servers of another ring: {', '.join(strange[:5])}"
         return None if len(self.schemas) == 1 else f"there are {len(self.schemas)} versions of the schema"
 
@@ -98,10 +98,10 @@ class Ring:
 def ring(address: str) -> Ring:
     """Raises SilentError or RefusedError."""
     names = ("OperationMode", "LiveNodes", "UnreachableNodes", "JoiningNodes", "LeavingNodes", "MovingNodes")
-    told, schemas = ask(address, [attributes(SERVICE, *names), attributes(PROXY, "SchemaVersions")])
-    moving = {one for name in names[2:] for one in told[name]}
+    service, schemas = ask(address, [attributes(SERVICE, *names), attributes(PROXY, "SchemaVersions")])
+    moving = {one for name in names[2:] for one in service[name]}
     versions = {version: len(hosts) for version, hosts in schemas["SchemaVersions"].items()}
-    return Ring(told["OperationMode"], frozenset(told["LiveNodes"]), frozenset(moving), versions)
+    return Ring(service["OperationMode"], frozenset(service["LiveNodes"]), frozenset(moving), versions)
 
 
 TOTALS = {
@@ -154,14 +154,14 @@ def keep_started(phase: Phase, pid: int) -> Process:
 
 def log_tail(phase: Phase, lines: int = 12) -> str:
     """The end of what the server has had to say."""
-    said = []
+    tail = []
     for name in ("system.log", "console.log"):
         path = phase.shared / "logs" / name
         if path.exists():
             with path.open("rb") as file:
                 file.seek(max(0, path.stat().st_size - 8192))
-                said += file.read().decode("utf-8", "replace").splitlines()[-lines:]
-    return "\n".join(said)
+                tail += file.read().decode("utf-8", "replace").splitlines()[-lines:]
+    return "\n".join(tail)
 
 
 def await_seeds(phase: Phase, until: float) -> None:
@@ -181,10 +181,10 @@ def await_seeds(phase: Phase, until: float) -> None:
 def mode(address: str) -> str:
     """What a server is doing; empty while it does not answer."""
     try:
-        (told,) = ask(address, [attributes(SERVICE, "OperationMode")], seconds=5)
+        (service,) = ask(address, [attributes(SERVICE, "OperationMode")], seconds=5)
     except (SilentError, RefusedError):
         return ""
-    return str(told["OperationMode"])
+    return str(service["OperationMode"])
 
 
 def await_ring(phase: Phase, until: float) -> Ring:

@@ -41,10 +41,10 @@ class Reading:
 
 def offsets(count: int) -> list[int]:
     """The largest microseconds of each of Cassandra's buckets; of the last one, which has no end, where it begins."""
-    found = [1]
-    while len(found) < count - 1:
-        found.append(max(found[-1] + 1, round(found[-1] * 1.2)))
-    return [*found, found[-1] + 1]
+    bounds = [1]
+    while len(bounds) < count - 1:
+        bounds.append(max(bounds[-1] + 1, round(bounds[-1] * 1.2)))
+    return [*bounds, bounds[-1] + 1]
 
 
 def operation(
@@ -136,9 +136,9 @@ def main() -> None:
     watch.until(end)
     after = watch.certainly(*histograms)
     counts = zip(OPERATIONS, before, after)
-    found = {name: operation(name, watch.readings, old, new, (begin, end)) for name, old, new in counts}
-    hdr_log.write(found, phase.results)
-    print({name: one.times.count for name, one in found.items()})
+    operations = {name: operation(name, watch.readings, old, new, (begin, end)) for name, old, new in counts}
+    hdr_log.write(operations, phase.results)
+    print({name: one.times.count for name, one in operations.items()})
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-LOOK_SECONDS = 240.0
+CHECK_SECONDS = 240.0
 LASTS_SECONDS = 6 * 3600
 REFUSED = frozenset({"http-400", "http-401", "http-403"})
 """What S3 answers to an address whose time, or credentials, have ended."""
@@ -68,7 +68,7 @@ class Addresses:
 
     def __init__(self, path: Path, edition: Any, refusals: Any) -> None:
         self._path, self._edition, self._refusals = path, edition, refusals
-        self._lock, self._seen, self._told = threading.Lock(), -1, -1
+        self._lock, self._seen, self._reported_edition = threading.Lock(), -1, -1
         self._objects: list[dict[str, Any]] = []
 
     def objects(self) -> list[dict[str, Any]]:
@@ -82,10 +82,10 @@ class Addresses:
 
     def failed(self, kind: str) -> None:
         """Told of every error: where it is the address that no longer works, another is asked for."""
-        if kind in REFUSED and self._told != self._seen:
+        if kind in REFUSED and self._reported_edition != self._seen:
             with self._lock:
-                if self._told != self._seen:
-                    self._told = self._seen
+                if self._reported_edition != self._seen:
+                    self._reported_edition = self._seen
                     self._refusals.send_bytes(str(self._seen).encode())
 
 
@@ -98,8 +98,8 @@ class Renewal:
         self._path, self._edition, self._refusals = path, edition, refusals
         self._bucket = str(parameters["bucket"])
         self._lasts = int(parameters.get("address_seconds", LASTS_SECONDS))
-        self._every = min(float(parameters.get("renew_seconds", LOOK_SECONDS)), self._lasts / 3)
-        self._made = path.stat().st_mtime
+        self._every = min(float(parameters.get("renew_seconds", CHECK_SECONDS)), self._lasts / 3)
+        self._written_at = path.stat().st_mtime
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="renewal", daemon=True)
 
@@ -114,7 +114,7 @@ class Renewal:
         self._thread.join(STOPS_WITHIN_SECONDS)
 
     def _run(self) -> None:
-        pause = self._every if time.time() - self._made < self._every else 0.0
+        pause = self._every if time.time() - self._written_at < self._every else 0.0
         refused = False
         while True:
             try:
@@ -125,7 +125,7 @@ class Renewal:
                 return
             again = min(PAUSE_SECONDS, self._every)
             try:
-                if self.look(refused) and refused:
+                if self.renew(refused) and refused:
                     self._stopped.wait(again)
                 pause, refused = self._every, False
             except (CliError, OSError) as error:
@@ -134,14 +134,14 @@ class Renewal:
 
     def _is_refused(self, seconds: float) -> bool:
         """Waits for so long at most; whether S3 refuses the addresses that are there now."""
-        told = self._refusals.poll(seconds)
+        pending = self._refusals.poll(seconds)
         editions = set()
-        while told:
+        while pending:
             editions.add(int(self._refusals.recv_bytes()))
-            told = self._refusals.poll(0)
+            pending = self._refusals.poll(0)
         return self._edition.value in editions
 
-    def look(self, refused: bool) -> bool:
+    def renew(self, refused: bool) -> bool:
         """Renews all addresses when they were refused, are old, or other credentials sign now; whether it did.
 
         Raises:
@@ -149,17 +149,17 @@ class Renewal:
         """
         objects = json.loads(self._path.read_text(encoding="utf-8"))
         first = self._address(objects[0])
-        old = time.time() - self._made > self._lasts / 2
+        old = time.time() - self._written_at > self._lasts / 2
         if not (refused or old) and signer(first) == signer(objects[0]["url"]):
             return False
-        made = time.time()
+        now = time.time()
         renewed = [{**objects[0], "url": first}]
         for one in objects[1:]:
             if self._stopped.is_set():
                 return False
             renewed.append({**one, "url": self._address(one)})
         write(self._path, renewed)
-        self._made = made
+        self._written_at = now
         self._edition.value += 1
         print(f"addresses renewed, {'refused' if refused else 'old' if old else 'other credentials'}", flush=True)
         return True

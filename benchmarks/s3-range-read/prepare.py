@@ -25,14 +25,14 @@ def main() -> None:
     if not 1 <= least <= most:
         sys.exit(f"min_bytes is {least} and max_bytes {most}: must be from 1, and max_bytes not the smaller")
     bucket = str(parameters["bucket"])
-    found = sizes(bucket, parameters)
-    large = sorted(key for key, size in found.items() if size >= most)
-    print(f"{bucket}: {len(found)} objects, {len(large)} of them with at least {most} bytes")
+    sizes_by_key = sizes(bucket, parameters)
+    large = sorted(key for key, size in sizes_by_key.items() if size >= most)
+    print(f"{bucket}: {len(sizes_by_key)} objects, {len(large)} of them with at least {most} bytes")
     if not large:
         sys.exit(f"nothing to read: no object in {bucket} has max_bytes = {most} bytes")
     chosen = spread(large, int(parameters.get("objects", 8)))
     seconds = int(parameters.get("address_seconds", LASTS_SECONDS))
-    objects = [{"key": key, "size": found[key], "url": presigned(bucket, key, seconds)} for key in chosen]
+    objects = [{"key": key, "size": sizes_by_key[key], "url": presigned(bucket, key, seconds)} for key in chosen]
     for one in objects:
         print(f"{one['size']:>15,} {one['key']}")
     write(Path(os.environ["TROOP_SHARED"]) / "objects.json", objects)
@@ -47,7 +47,7 @@ def sizes(bucket: str, parameters: dict[str, Any]) -> dict[str, int]:
     prefix = str(parameters.get("prefix", ""))
     command = ["s3api", "list-objects-v2", "--bucket", bucket, "--prefix", prefix, "--max-items", str(LISTED)]
     listed = json.loads(aws(*command, "--output", "json") or "{}")  # of an empty bucket the CLI may say nothing
-    return {str(found["Key"]): int(found["Size"]) for found in listed.get("Contents") or ()}
+    return {str(entry["Key"]): int(entry["Size"]) for entry in listed.get("Contents") or ()}
 
 
 def spread(keys: list[str], most: int) -> list[str]:

@@ -150,7 +150,7 @@ def work(
 
 
 def process(
-    number: int, threads: int, addresses: Addresses, parameters: dict[str, Any], shortage: Any, told: Any
+    number: int, threads: int, addresses: Addresses, parameters: dict[str, Any], shortage: Any, sender: Any
 ) -> None:
     """One process with its threads; tells how many reads succeeded and how many did not.
 
@@ -169,7 +169,7 @@ def process(
             one.start()
         for one in all_of_them:
             one.join()
-    told.send(recorder.totals("read"))
+    sender.send(recorder.totals("read"))
 
 
 def trust() -> ssl.SSLContext:
@@ -201,9 +201,9 @@ def main() -> None:
     renewal = Renewal(path, parameters, edition, refused)
     processes, results = [], []
     for number, threads in enumerate(shares(int(parameters["threads"]), os.cpu_count() or 1)):
-        result, told = multiprocessing.Pipe(duplex=False)
+        result, sender = multiprocessing.Pipe(duplex=False)
         addresses = Addresses(path, edition, refusals)
-        one = multiprocessing.Process(target=process, args=(number, threads, addresses, parameters, shortage, told))
+        one = multiprocessing.Process(target=process, args=(number, threads, addresses, parameters, shortage, sender))
         one.start()
         processes.append(one)
         results.append(result)

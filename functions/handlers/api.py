@@ -46,9 +46,9 @@ def known_parameters(app: APIGatewayRestResolver, proceed: NextMiddleware) -> Re
     """Refuses parameters of the query that the route does not have: an answer without the filter that was meant reads
     like one with it. The original Chaos Monkey's API takes any as a filter.
     """
-    given = app.current_event.query_string_parameters or {}
+    parameters = app.current_event.query_string_parameters or {}
     known = [str(parameter.alias) for parameter in app.context["_route"].dependant.query_params]
-    for name in given:
+    for name in parameters:
         if name not in known and not name.startswith(SIGNED) and app.current_event.path not in READS_ITS_OWN:
             allowed = spelling(name, known) if known else "left out: this path takes none"
             return _refusal([{"where": f"query.{name}", "problem": f"is unknown, must be {allowed}"}])
@@ -102,9 +102,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     except Exception:
         logger.exception("the request failed")
         answer = _answer(500, f"the request failed: try again, or look for request {context.aws_request_id} in the log")
-    asked = {"method": event.get("httpMethod"), "path": event.get("path"), "caller": caller_of(event)}
+    request = {"method": event.get("httpMethod"), "path": event.get("path"), "caller": caller_of(event)}
     took = round((perf_counter() - began) * 1000)
-    logger.info("request", extra=asked | {"status": answer["statusCode"], "duration_ms": took})
+    logger.info("request", extra=request | {"status": answer["statusCode"], "duration_ms": took})
     return answer
 
 

@@ -10,7 +10,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from troop.aws.logs import step
 from troop.bench.verdicts import State
 from troop.errors import TroopError
-from troop.flows.bench.fleet import CELL, Kept
+from troop.flows.bench.fleet import CELL, FleetRound
 from troop.wiring import bench
 
 logger = Logger()
@@ -28,23 +28,23 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     Open takes ``execution``, too, and settle ``error`` and ``cause``.
     """
     steps, name, run = bench.fleet_steps(), event["step"], event["run"]
-    kept, status, reason = Kept(State.WAITING), "", None
+    round, status, reason = FleetRound(State.WAITING), "", None
     match name:
         case "open":
             steps.open(run, event.get("execution", ""))
         case "keep":
-            kept = steps.keep(run)
+            round = steps.keep(run)
         case "settle":
             ended, reason = steps.settle(run, event.get("error", ""), event.get("cause", ""))
             status = ended.value
         case _:
             raise UnknownFleetStepError(f"there is no step {name!r}: deploy the stack again")
-    logger.info(name, run=run, state=kept.state.value, wait_seconds=kept.wait_seconds, status=status, reason=reason)
+    logger.info(name, run=run, state=round.state.value, wait_seconds=round.wait_seconds, status=status, reason=reason)
     return {
         "run": run,
         "cell": CELL,
-        "state": kept.state.value,
-        "wait_seconds": kept.wait_seconds,
+        "state": round.state.value,
+        "wait_seconds": round.wait_seconds,
         "status": status,
         "reason": reason or "",
     }

@@ -52,11 +52,11 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 def _redrive() -> dict[str, Any]:
     redriven = notifications.redrive().run()
-    _count(redriven.told, 0)
+    _count(redriven.notifications, 0)
     emit_repairs(environment.settings().deployment, Repair.NOTIFICATION, redriven.letters)
-    log = logger.warning if redriven.letters or redriven.kept else logger.info
-    log("redriven", letters=redriven.letters, told=len(redriven.told), kept=redriven.kept)
-    return {"letters": redriven.letters, "kept": redriven.kept}
+    log = logger.warning if redriven.letters or redriven.waiting else logger.info
+    log("redriven", letters=redriven.letters, told=len(redriven.notifications), kept=redriven.waiting)
+    return {"letters": redriven.letters, "kept": redriven.waiting}
 
 
 def _count(sent: Iterable[Notification], failed: int) -> None:
@@ -66,9 +66,9 @@ def _count(sent: Iterable[Notification], failed: int) -> None:
         about = {key: news.detail.get(key) for key in ("id", "event_id", "unit")}
         extra = {"kind": news.kind.value, "correlation_id": about["event_id"] or about["id"], **about}
         logger.info("told", extra=extra)
-    told = {
+    counts = {
         Metric.NOTIFICATIONS: len(sent),
         Metric.NOTIFICATIONS_FAILED: failed,
         Metric.SLOW_RECOVERIES: sum(news.kind is Kind.SLOW_RECOVERY for news in sent),
     }
-    emit(environment.settings().deployment, {metric: float(number) for metric, number in told.items() if number})
+    emit(environment.settings().deployment, {metric: float(number) for metric, number in counts.items() if number})

@@ -45,12 +45,12 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         failed=reaped.failed,
     )
     deployment = environment.settings().deployment
-    found = len(reaped.started) + len(reaped.removed)
+    repairs = len(reaped.started) + len(reaped.removed)
     # A zero ends the alarm on finds. A reaper that could not see everything sends none: it counts as silent, and that
     # is an alarm. To hear of an end is the usual way, and no find.
     if not heard:
-        if found or not reaped.failed:
-            emit(deployment, {Metric.REAPER_FINDS: found})
+        if repairs or not reaped.failed:
+            emit(deployment, {Metric.REAPER_FINDS: repairs})
         # Their alarms end when nothing is written, so that they cost nothing as long as there is nothing to say.
         counts = {Metric.REAPER_OFF: int(reaped.off), Metric.LEFT_BEHIND: len(reaped.left_behind)}
         emit(deployment, {metric: count for metric, count in counts.items() if count})

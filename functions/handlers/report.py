@@ -8,7 +8,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop.aws.logs import step
-from troop.errors import NothingKeptError
+from troop.errors import NoStoredResultsError
 from troop.wiring import reports
 
 logger = Logger()
@@ -21,17 +21,17 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """
     run = event["run"]
     try:
-        made = reports.reports().make(run)
-    except NothingKeptError as error:  # and another try finds no more
+        report = reports.reports().make(run)
+    except NoStoredResultsError as error:  # and another try finds no more
         logger.warning("no report", run=run, why=str(error))
-        made = None
-    if made is not None:
+        report = None
+    if report is not None:
         logger.info(
             "report",
             run=run,
-            cells=made.cells,
-            findings=made.findings,
-            json_bytes=made.json_bytes,
-            html_bytes=made.html_bytes,
+            cells=report.cells,
+            findings=report.findings,
+            json_bytes=report.json_bytes,
+            html_bytes=report.html_bytes,
         )
-    return {"run": run, "made": made is not None}
+    return {"run": run, "made": report is not None}

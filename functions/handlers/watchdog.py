@@ -33,14 +33,14 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     that does not see is as good as silent, and that is an alarm.
     """
     _drop_letters()
-    digest = watchdog.health().look()
+    digest = watchdog.health().check()
     for check in digest.checks:
         if check.status is not health.Grade.OK:
             logger.warning("check", check=check.name, status=check.status.value, value=check.value, detail=check.detail)
-    found = {metric: value for metric, name in _MEASURED.items() if (value := digest.value(name)) is not None}
+    measurements = {metric: value for metric, name in _MEASURED.items() if (value := digest.value(name)) is not None}
     if all(check.value is not None for check in digest.checks):
-        found[Metric.FAILING_CHECKS] = digest.failing
-    emit(environment.settings().deployment, found)
+        measurements[Metric.FAILING_CHECKS] = digest.failing
+    emit(environment.settings().deployment, measurements)
     failing = [check.name for check in digest.checks if check.status is health.Grade.FAIL]
     return {"status": digest.status.value, "failing": failing}
 
@@ -57,6 +57,6 @@ def _drop_letters() -> None:
 
 
 def _write_down(letter: Letter) -> None:
-    said = {name.lower(): letter.attributes.get(name) for name in ("TARGET_ARN", "ERROR_CODE", "ERROR_MESSAGE")}
-    extra = {"sent": moments.iso(letter.sent), "body": letter.body[:1000], **said}
+    attributes = {name.lower(): letter.attributes.get(name) for name in ("TARGET_ARN", "ERROR_CODE", "ERROR_MESSAGE")}
+    extra = {"sent": moments.iso(letter.sent), "body": letter.body[:1000], **attributes}
     logger.warning("dead letter dropped", extra=extra)

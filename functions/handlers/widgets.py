@@ -35,13 +35,13 @@ def handler(event: dict[str, Any], context: LambdaContext) -> str:
         return describe(event.get("widget"))
     began, viewer = perf_counter(), asked.viewer(event)
     try:
-        wanted = asked.parse(event)
+        request = asked.parse(event)
         console = Console.of(context.invoked_function_arn)
         shell = Shell(environment.settings().deployment, console.region)
         now = environment.now()
         results = os.environ.get(Variable.RESULTS_BUCKET)
         frame = page.Frame(context.invoked_function_arn, viewer, console, shell, now, results)
-        html = page.page(dashboards.widgets().view(wanted, now), frame)
+        html = page.page(dashboards.widgets().view(request, now), frame)
     except asked.BadParameter as bad:
         return page.message(str(bad), viewer)
     except _LOST:
@@ -50,7 +50,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> str:
         logger.exception("the widget failed", widget=event.get("widget"))
         return page.message(_sentence(error, context.aws_request_id), viewer)
     took = round((perf_counter() - began) * 1000)
-    logger.info("widget", widget=wanted.widget.value, duration_ms=took, size=len(html))
+    logger.info("widget", widget=request.widget.value, duration_ms=took, size=len(html))
     return html
 
 

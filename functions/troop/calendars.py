@@ -160,9 +160,9 @@ def _window(calendar: Calendar, day: date) -> tuple[datetime, datetime]:
 def _first(calendar: Calendar, day: date, minute: int) -> datetime:
     """The first moment, in UTC, at which the local clock of ``day`` shows ``minute`` or a later one."""
     zone = ZoneInfo(calendar.time_zone)
-    wanted = datetime.combine(day, time.min) + timedelta(minutes=minute)
-    moment = wanted.replace(tzinfo=zone).astimezone(UTC)
-    while (moment - _MINUTE).astimezone(zone).replace(tzinfo=None) >= wanted:
+    local = datetime.combine(day, time.min) + timedelta(minutes=minute)
+    moment = local.replace(tzinfo=zone).astimezone(UTC)
+    while (moment - _MINUTE).astimezone(zone).replace(tzinfo=None) >= local:
         moment -= _MINUTE  # the wanted time is one that the clocks skip: go back to when they do
     return moment
 

@@ -63,7 +63,7 @@ class NotEndedError(TroopError):
         super().__init__(f"the run {run} has not ended: its report is made when it has")
 
 
-class NothingKeptError(TroopError):
+class NoStoredResultsError(TroopError):
     """What a report is made of is gone."""
 
     def __init__(self, run: str) -> None:

@@ -100,12 +100,12 @@ def _buckets(value: Any) -> tuple[str, ...]:
         except ValueError:
             raise values.BadValue(_BUCKETS) from None
     try:
-        found = () if value in ("", [], ()) else values.names(value)
+        buckets = () if value in ("", [], ()) else values.names(value)
     except values.BadValue:
         raise values.BadValue(_BUCKETS) from None
-    if not all(_BUCKET.fullmatch(name) for name in found):
+    if not all(_BUCKET.fullmatch(name) for name in buckets):
         raise values.BadValue(_BUCKETS)
-    return found
+    return buckets
 
 
 _GLOB = re.compile(r"[a-z0-9*?-]+(\.[a-z0-9*?-]+)?")

@@ -30,17 +30,17 @@ def stages_of(raw: Mapping[str, Any], known: tuple[str, ...], prefix: str = "tro
     Raises:
         SettingsError: names the stage and the key.
     """
-    given = raw.get(STAGES)
-    stages = {} if given is None else parse_value(prefix + STAGES, given, json_object)
-    found = {}
+    declared = raw.get(STAGES)
+    stages = {} if declared is None else parse_value(prefix + STAGES, declared, json_object)
+    parsed = {}
     for name, own in stages.items():
         where = f"{prefix}{STAGES}.{name}"
         if not _NAME.fullmatch(name):
             allowed = "named by a letter, then letters, digits and hyphens, at most 20 in all"
             raise SettingsError(where, own, allowed)
-        found[name] = parse_value(where, own, json_object)
-        refuse_unknown(found[name], known, f"{where}.")
-    return found
+        parsed[name] = parse_value(where, own, json_object)
+        refuse_unknown(parsed[name], known, f"{where}.")
+    return parsed
 
 
 def chosen(raw: Mapping[str, Any], stages: Iterable[str], prefix: str = "troop:") -> str | None:
@@ -58,15 +58,17 @@ def chosen(raw: Mapping[str, Any], stages: Iterable[str], prefix: str = "troop:"
     return str(name)
 
 
-def in_stage(raw: Mapping[str, Any], name: str, own: Mapping[str, Any], given: Iterable[str] = ()) -> dict[str, Any]:
-    """The settings of a stage: what it has of its own over the defaults, and what was ``given`` over both.
+def in_stage(
+    raw: Mapping[str, Any], name: str, own: Mapping[str, Any], overrides: Iterable[str] = ()
+) -> dict[str, Any]:
+    """The settings of a stage: what it has of its own over the defaults, and what was ``overrides`` over both.
 
     A stage that names no deployment is deployed beside the others, under the default's name with its own behind it.
 
     Args:
         raw: all settings by key, without prefix.
-        given: keys of ``raw`` that were given on the command line.
+        overrides: keys of ``raw`` that were given on the command line.
     """
     merged = {key: value for key, value in raw.items() if key not in (STAGE, STAGES)}
     merged |= {"deployment": f"{raw.get('deployment')}-{name}"} | dict(own)
-    return merged | {key: raw[key] for key in given if key in raw and key not in (STAGE, STAGES)}
+    return merged | {key: raw[key] for key in overrides if key in raw and key not in (STAGE, STAGES)}

@@ -24,7 +24,7 @@ these count.
 
 # What passes: these items expire by themselves.
 
-GIVEN_KEY = "key#"
+REQUEST_KEY = "key#"
 """And a digest of a group and an idempotency key: the termination that it has led to."""
 
 RUN_KEY = "run-key#"

@@ -14,13 +14,13 @@ class Index:
 
     Attributes:
         partition, sort: attributes; an item that lacks one is not in the index.
-        told: the attributes that it holds besides keys; None for all of them.
+        view: the attributes that it holds besides keys; None for all of them.
     """
 
     name: str
     partition: str
     sort: str = "at"
-    told: tuple[str, ...] | None = None
+    projected: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ DECISIONS_BY_DAY = Index(
     "by-day",
     "day_shard",
     # All but the policy, which is half of an item: whoever asks for a day wants the reasons.
-    told=("calendar", "day", "detail", "group", "groups", "instance_id", "probability", "reason", "rolled"),
+    projected=("calendar", "day", "detail", "group", "groups", "instance_id", "probability", "reason", "rolled"),
 )
 """A part of a local day, newest first."""
 

@@ -225,8 +225,8 @@ _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 def minute_of_day(value: Any) -> int:
     """A time of day as HH:MM, in minutes since midnight; 24:00 is the end of the day."""
-    if isinstance(value, str) and (found := _CLOCK.fullmatch(value.strip())):
-        result = int(found[1]) * 60 + int(found[2])
+    if isinstance(value, str) and (match := _CLOCK.fullmatch(value.strip())):
+        result = int(match[1]) * 60 + int(match[2])
         if result <= 24 * 60:
             return result
     raise BadValue("a time of day as HH:MM, from 00:00 to 24:00")
@@ -244,5 +244,5 @@ def names(value: Any) -> tuple[str, ...]:
     parts: Iterable[Any] = value
     if not all(isinstance(part, str) and part.strip() for part in parts):
         raise BadValue("names parted by commas, none of them empty")
-    found = [part.strip() for part in parts]
-    return tuple(dict.fromkeys(sorted(found) if isinstance(value, (set, frozenset)) else found))
+    names = [part.strip() for part in parts]
+    return tuple(dict.fromkeys(sorted(names) if isinstance(value, (set, frozenset)) else names))

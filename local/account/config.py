@@ -32,8 +32,8 @@ class Config:
     @classmethod
     def from_environment(cls) -> Config:
         """Reads the variable TROOP_LOCAL_ACCOUNT; KeyError without it, ValueError for an unknown setting."""
-        given = json.loads(os.environ[VARIABLE])
-        unknown = given.keys() - {field.name for field in fields(cls)}
+        settings = json.loads(os.environ[VARIABLE])
+        unknown = settings.keys() - {field.name for field in fields(cls)}
         if unknown:
             raise ValueError(f"{VARIABLE}: unknown settings {sorted(unknown)}")
-        return cls(**{**given, "run": Path(given["run"]), "aws": Path(given["aws"])})
+        return cls(**{**settings, "run": Path(settings["run"]), "aws": Path(settings["aws"])})

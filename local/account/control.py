@@ -52,9 +52,9 @@ class Control:
             ("DELETE", "decisions"): lambda _: log.clear(),
             ("GET", "instances"): lambda _: host.describe(),
             ("POST", "mirror"): lambda _: self._mirror(),
-            ("POST", "scarcity"): lambda asked: scarcity.order(**asked),
-            ("POST", "interrupt"): lambda asked: interruptions.order(asked["id"], asked["seconds"]),
-            ("POST", "rebalance"): lambda asked: interruptions.recommend(asked["id"]),
+            ("POST", "scarcity"): lambda body: scarcity.order(**body),
+            ("POST", "interrupt"): lambda body: interruptions.order(body["id"], body["seconds"]),
+            ("POST", "rebalance"): lambda body: interruptions.recommend(body["id"]),
             ("POST", "hold"): lambda _: delays.hold(),
             ("POST", "release"): lambda _: delays.release(),
         }
@@ -69,11 +69,11 @@ class Control:
         return [body]
 
     def _answer(self, environ: Environ, endpoint: str) -> tuple[str, Any]:
-        given = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
         if not self._drawn.opens(environ.get("HTTP_AUTHORIZATION", "")):
             return "403 Forbidden", {"message": "the token is missing or wrong"}
         if route := self._routes.get((environ["REQUEST_METHOD"], endpoint)):
-            return "200 OK", route(json.loads(given or b"{}"))
+            return "200 OK", route(json.loads(body or b"{}"))
         return "404 Not Found", {"message": f"no such endpoint: {PREFIX}{endpoint}"}
 
     def _mirror(self) -> dict[str, int]:

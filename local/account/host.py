@@ -18,7 +18,7 @@ from .addresses import AddressBlock
 from .runner import MARK
 
 _POLL_SECONDS = 0.1
-_CONSOLE_KEPT = 64 << 10
+_CONSOLE_TAIL = 64 << 10
 _SLEEP = b"#!/bin/sh\nexec sleep infinity\n"
 
 
@@ -38,7 +38,7 @@ class Host:
         self.processes = processes
         self._root = run / "instances"
         self._addresses = AddressBlock()
-        self._given: dict[str, str] = {}
+        self._address_by_id: dict[str, str] = {}
         self._hosted: dict[str, Hosted] = {}
         self._lock = threading.Lock()
         os.environ[MARK] = str(run)
@@ -55,9 +55,9 @@ class Host:
     def address_for(self, instance_id: str) -> str:
         """The address an instance has for life."""
         with self._lock:
-            if instance_id not in self._given:
-                self._given[instance_id] = self._addresses.take()
-            return self._given[instance_id]
+            if instance_id not in self._address_by_id:
+                self._address_by_id[instance_id] = self._addresses.take()
+            return self._address_by_id[instance_id]
 
     def is_ready(self, instance_id: str) -> bool:
         if not self.processes:
@@ -76,7 +76,7 @@ class Host:
     def console(self, instance_id: str) -> bytes:
         """The last 64 KiB of what the instance has printed, while it ran or before; EC2 keeps as much."""
         log = self._root / instance_id / "console.log"
-        return log.read_bytes()[-_CONSOLE_KEPT:] if log.exists() else b""
+        return log.read_bytes()[-_CONSOLE_TAIL:] if log.exists() else b""
 
     def follow(self, backend: Any, lock: threading.RLock, environment: Callable[[str], dict[str, str]]) -> None:
         """Starts a thread that keeps processes and moto's EC2 backend in step. `environment`: what an instance's

@@ -14,7 +14,7 @@ from moto.ec2.utils import convert_tag_spec
 from .config import ACCOUNT_ID
 from .subjects import Subject, backend, ec2_arn, ec2_subject, request_tag_keys
 
-_MADE = ("instance", "volume", "network-interface")
+_CREATED_KINDS = ("instance", "volume", "network-interface")
 _NAMING = ("LaunchTemplate.", "MixedInstancesPolicy.LaunchTemplate.LaunchTemplateSpecification.")
 """How the parameters begin that name a launch template."""
 _CHECKED = ("CreateAutoScalingGroup", "UpdateAutoScalingGroup")
@@ -27,14 +27,14 @@ def launch_subjects(action: str, form: dict[str, str]) -> list[Subject]:
         return []
     keys = {"ec2:launchtemplate": ec2_arn("launch-template", version.template.id)}
     tags = convert_tag_spec(version.data.get("TagSpecifications", []))
-    needed = [_made(kind, tags.get(kind, {}), keys, version.data) for kind in _MADE]
+    needed = [_launch_subject(kind, tags.get(kind, {}), keys, version.data) for kind in _CREATED_KINDS]
     used = [version.template.id, *form.get("VPCZoneIdentifier", "").split(","), *_security_groups(version.data)]
     needed += [ec2_subject(one.strip(), keys, "ec2:RunInstances") for one in used if one.strip()]
     needed.append(_image(version.image_id, keys))
-    for kind in _MADE:
+    for kind in _CREATED_KINDS:
         if tags.get(kind):
-            asked = {**request_tag_keys(tags[kind]), "ec2:createaction": "RunInstances"}
-            needed.append(Subject(ec2_arn(kind, "*"), asked, "ec2:CreateTags"))
+            conditions = {**request_tag_keys(tags[kind]), "ec2:createaction": "RunInstances"}
+            needed.append(Subject(ec2_arn(kind, "*"), conditions, "ec2:CreateTags"))
     needed += [
         Subject(f"arn:aws:iam::{ACCOUNT_ID}:role/{role}", {"iam:passedtoservice": "ec2.amazonaws.com"}, "iam:PassRole")
         for role in (profile_of(version.data) or {}).get("Roles", [])
@@ -62,14 +62,16 @@ def _version(form: dict[str, str]) -> Any:
     return template.get_version(form.get(f"{named}Version", "$Default")) if template else None
 
 
-def _made(kind: str, tags: dict[str, str], keys: dict[str, str], template: dict[str, Any]) -> Subject:
-    made = {**keys, **request_tag_keys(tags)}
+def _launch_subject(kind: str, tags: dict[str, str], keys: dict[str, str], template: dict[str, Any]) -> Subject:
+    conditions = {**keys, **request_tag_keys(tags)}
     if kind == "instance":
-        made["ec2:instancetype"] = str(template.get("InstanceType", ""))
-        made["ec2:metadatahttptokens"] = str((template.get("MetadataOptions") or {}).get("HttpTokens", "optional"))
+        conditions["ec2:instancetype"] = str(template.get("InstanceType", ""))
+        conditions["ec2:metadatahttptokens"] = str(
+            (template.get("MetadataOptions") or {}).get("HttpTokens", "optional")
+        )
         if profile := profile_of(template):
-            made["ec2:instanceprofile"] = str(profile["Arn"])
-    return Subject(ec2_arn(kind, "*"), made, "ec2:RunInstances")
+            conditions["ec2:instanceprofile"] = str(profile["Arn"])
+    return Subject(ec2_arn(kind, "*"), conditions, "ec2:RunInstances")
 
 
 def _image(image_id: str, keys: dict[str, str]) -> Subject:

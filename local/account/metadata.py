@@ -70,8 +70,8 @@ class Metadata:
             return self._token(instance_id, environ.get("HTTP_X_AWS_EC2_METADATA_TOKEN_TTL_SECONDS", ""))
         if not self._may_read(instance, environ.get("HTTP_X_AWS_EC2_METADATA_TOKEN")):
             return 401, ""
-        found = self._read(instance, path)
-        return (404, "") if found is None else (200, found)
+        text = self._read(instance, path)
+        return (404, "") if text is None else (200, text)
 
     def _token(self, instance_id: str, seconds: str) -> tuple[int, str]:
         if not seconds.isdigit() or not 1 <= int(seconds) <= 21600:
@@ -95,13 +95,13 @@ class Metadata:
             return json.dumps(self._credentials_of(instance.id, role))
         if path == "latest/dynamic/instance-identity/document":
             return json.dumps(_identity(instance))
-        for spot, said in (
+        for spot, source in (
             ("latest/meta-data/spot/instance-action", self._interruptions.notice),
             ("latest/meta-data/events/recommendations/rebalance", self._interruptions.recommendation),
         ):
             if path == spot:
-                told = said(instance.id)
-                return None if told is None else json.dumps(told)
+                document = source(instance.id)
+                return None if document is None else json.dumps(document)
         return _facts(instance).get(path.removeprefix("latest/meta-data/").rstrip("/"))
 
     def _credentials_of(self, instance_id: str, role: dict[str, Any]) -> dict[str, str]:

@@ -43,35 +43,35 @@ class Offices:
                 return _answer(start_response, "400 Bad Request", _refusal("InvalidSignatureException", message))
             if denied := authorize(caller, {"Action": call}):
                 return _answer(start_response, "400 Bad Request", _refusal("AccessDeniedException", denied.message))
-            asked = json.loads(body or b"{}")
+            request = json.loads(body or b"{}")
             match call:
                 case "GetProducts":
-                    found: dict[str, Any] = {
+                    document: dict[str, Any] = {
                         "FormatVersion": "aws_v1",
-                        "PriceList": list(map(json.dumps, _products(asked))),
+                        "PriceList": list(map(json.dumps, _products(request))),
                     }
-                case "GetServiceQuota" if asked.get("QuotaCode") in price_table.VCPU_QUOTAS:
-                    found = {"Quota": _quota(asked["QuotaCode"])}
+                case "GetServiceQuota" if request.get("QuotaCode") in price_table.VCPU_QUOTAS:
+                    document = {"Quota": _quota(request["QuotaCode"])}
                 case "GetServiceQuota":
                     return _answer(start_response, "400 Bad Request", _refusal("NoSuchResourceException", "no quota"))
                 case _:
                     message = f"{service} has no {call} here"
                     return _answer(start_response, "400 Bad Request", _refusal("UnknownOperationException", message))
-            return _answer(start_response, "200 OK", found)
+            return _answer(start_response, "200 OK", document)
 
 
-def _products(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _products(request: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Of an instance type, or of a type of volume; none of another region."""
-    wanted = {one["Field"]: one["Value"] for one in asked.get("Filters", [])}
-    if asked.get("ServiceCode") != "AmazonEC2" or wanted.get("regionCode") != REGION:
+    filters = {one["Field"]: one["Value"] for one in request.get("Filters", [])}
+    if request.get("ServiceCode") != "AmazonEC2" or filters.get("regionCode") != REGION:
         return []
-    if (name := wanted.get("instanceType")) is not None:
+    if (name := filters.get("instanceType")) is not None:
         vcpus = vcpus_of(name)
         if not vcpus:
             return []
         price = price_table.on_demand(name, vcpus)
         return [_product(f"BoxUsage:{name}", str(price), "Hrs", instanceType=name, vcpu=str(vcpus))]
-    kind = str(wanted.get("volumeApiName"))
+    kind = str(filters.get("volumeApiName"))
     return [
         _product(usage, amount, unit, volumeApiName=kind)
         for usage, (amount, unit) in price_table.VOLUMES.items()
@@ -81,8 +81,8 @@ def _products(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def vcpus_of(instance_type: str) -> int:
     """How many virtual processors a type has; 0 for one that there is not."""
-    found = backend("ec2").describe_instance_types(filters={"instance-type": [instance_type]})
-    return int(found[0].get("VCpuInfo", {}).get("DefaultVCpus", 0)) if found else 0
+    types = backend("ec2").describe_instance_types(filters={"instance-type": [instance_type]})
+    return int(types[0].get("VCpuInfo", {}).get("DefaultVCpus", 0)) if types else 0
 
 
 def _product(usage: str, amount: str, unit: str, **attributes: str) -> dict[str, Any]:

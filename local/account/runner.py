@@ -33,7 +33,7 @@ _PR_SET_PDEATHSIG = 1
 _END_SECONDS = 20
 """The longest that the account, and what is killed, takes to end where many other processes run."""
 _CONSOLE_LIMIT = 1 << 20
-_CONSOLE_KEPT = 1 << 18
+_CONSOLE_TAIL = 1 << 18
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
@@ -155,16 +155,16 @@ def _trim(console: Path) -> None:
     if console.stat().st_size <= _CONSOLE_LIMIT:
         return
     with console.open("rb") as reading:
-        reading.seek(-_CONSOLE_KEPT, os.SEEK_END)
-        kept = reading.read()
+        reading.seek(-_CONSOLE_TAIL, os.SEEK_END)
+        tail = reading.read()
     os.truncate(console, 0)
     with console.open("ab") as writing:
-        writing.write(b"[earlier output dropped]\n" + kept)
+        writing.write(b"[earlier output dropped]\n" + tail)
 
 
 def marked_processes(mark: str) -> list[int]:
     """Ids of other processes whose environment carries the mark or one below it."""
-    found = []
+    ids = []
     exact, below = f"{MARK}={mark}\0".encode(), f"{MARK}={mark}/".encode()
     for entry in os.listdir("/proc"):  # noqa: PTH208 - called for every termination, and twice as fast
         if not entry.isdigit() or int(entry) == os.getpid():
@@ -174,8 +174,8 @@ def marked_processes(mark: str) -> list[int]:
         except OSError:
             continue
         if exact in environment or below in environment:
-            found.append(int(entry))
-    return found
+            ids.append(int(entry))
+    return ids
 
 
 def _sweep(account: int) -> None:

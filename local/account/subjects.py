@@ -74,8 +74,8 @@ def _properties(kind: str, resource_id: str) -> dict[str, str]:
     """
     ec2 = backend("ec2")
     if kind == "instance":
-        made = (one.instances for one in ec2.reservations.values())
-        instance = next((one for some in made for one in some if one.id == resource_id), None)
+        launches = (one.instances for one in ec2.reservations.values())
+        instance = next((one for some in launches for one in some if one.id == resource_id), None)
         profile = (getattr(instance, "iam_instance_profile", None) or {}).get("Arn")
         return {"ec2:instanceprofile": profile} if profile else {}
     if kind == "security-group":
@@ -95,12 +95,12 @@ def _resource_tags(prefix: str, tags: dict[str, str]) -> dict[str, str]:
 
 
 def _request_tags(form: dict[str, str], pattern: str, key: str, value: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    tags: dict[str, str] = {}
     number = 1
     while (name := form.get(f"{pattern}.{number}.{key}")) is not None:
-        found[name] = form.get(f"{pattern}.{number}.{value}", "")
+        tags[name] = form.get(f"{pattern}.{number}.{value}", "")
         number += 1
-    return request_tag_keys(found)
+    return request_tag_keys(tags)
 
 
 def _groups(form: dict[str, str]) -> list[Subject]:
@@ -112,37 +112,37 @@ def _groups(form: dict[str, str]) -> list[Subject]:
             for group in groups.values()
             if any(state.instance.id == instance_id for state in group.instance_states)
         }
-    asked = _request_tags(form, "Tags.member", "Key", "Value")
-    found = []
+    request_keys = _request_tags(form, "Tags.member", "Key", "Value")
+    subjects = []
     for name in sorted(names) or ["*"]:
         group = groups.get(name)
         if group is None:
             arn = f"arn:aws:autoscaling:{REGION}:{ACCOUNT_ID}:autoScalingGroup:*:autoScalingGroupName/{name}"
-            found.append(Subject(arn, asked))
+            subjects.append(Subject(arn, request_keys))
         else:
             tags = {tag["Key"]: tag["Value"] for tag in group.tags}
-            found.append(Subject(group.arn, {**asked, **_resource_tags("autoscaling", tags)}))
-    return found
+            subjects.append(Subject(group.arn, {**request_keys, **_resource_tags("autoscaling", tags)}))
+    return subjects
 
 
 def _ec2(form: dict[str, str]) -> list[Subject]:
     ids = [value for key, value in form.items() if key.split(".")[0] in _NAMING]
     if name := form.get("LaunchTemplateName"):
         ids.append(backend("ec2").launch_template_name_to_ids.get(name, "lt-unknown"))
-    asked = _asked_tags(form) | _request_tags(form, "Tag", "Key", "Value")
-    return [ec2_subject(resource_id, asked) for resource_id in ids] or [Subject(keys=asked)]
+    request_keys = _specification_keys(form) | _request_tags(form, "Tag", "Key", "Value")
+    return [ec2_subject(resource_id, request_keys) for resource_id in ids] or [Subject(keys=request_keys)]
 
 
-def _asked_tags(form: dict[str, str]) -> dict[str, str]:
+def _specification_keys(form: dict[str, str]) -> dict[str, str]:
     return _request_tags(form, "TagSpecification.1.Tag", "Key", "Value")
 
 
 def _creation(action: str, form: dict[str, str]) -> list[Subject]:
     """What is created has no id yet; a network it is created in has to be allowed, and so have its tags."""
-    arn, asked = ec2_arn(_CREATED[action], "*"), _asked_tags(form)
-    needed = [Subject(arn, asked)]
+    arn, request_keys = ec2_arn(_CREATED[action], "*"), _specification_keys(form)
+    needed = [Subject(arn, request_keys)]
     if vpc := form.get("VpcId"):
         needed.append(ec2_subject(vpc))
-    if asked:
-        needed.append(Subject(arn, {**asked, "ec2:createaction": action}, "ec2:CreateTags"))
+    if request_keys:
+        needed.append(Subject(arn, {**request_keys, "ec2:createaction": action}, "ec2:CreateTags"))
     return needed

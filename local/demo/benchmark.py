@@ -86,7 +86,7 @@ class BenchmarkStory:
                     self._tell.say(f"the node {node} boots at {alive[node]}, a process of its own", "kill")
                     self._nodes[node] = alive[node]
                 if self._nodes and not self._there:
-                    self._there = _told(self._left())
+                    self._there = _listing(self._left())
                     self._tell.say(f"there is now: {self._there}")
 
         watcher = threading.Thread(target=watch, daemon=True)
@@ -101,15 +101,15 @@ class BenchmarkStory:
         """What was created is on record, and that each of it is gone. The run's id."""
         self._tell.title("What is on record of the run")
         run = str(self._get("benchmarks")["runs"][0]["run"])
-        told = self._get(f"benchmarks/{run}")
-        if told["run"]["status"] != "SUCCEEDED" or not any(cell["results"] for cell in told["cells"]):
-            raise DemoFailed(f"the run is {told['run']['status']}: {told['run']['reason']}")
-        for resource in told["resources"]:
+        record = self._get(f"benchmarks/{run}")
+        if record["run"]["status"] != "SUCCEEDED" or not any(cell["results"] for cell in record["cells"]):
+            raise DemoFailed(f"the run is {record['run']['status']}: {record['run']['reason']}")
+        for resource in record["resources"]:
             if not resource["gone_at"]:
                 raise DemoFailed(f"{resource['kind']} {resource['name']} is not known to be gone")
             times = " → ".join((resource[key] or "-")[11:19] for key in ("created_at", "gone_at"))
             self._tell.text(f"{times}  {resource['kind']:18} {resource['name']}")
-        if not self._nodes.keys() <= {resource["name"] for resource in told["resources"]}:
+        if not self._nodes.keys() <= {resource["name"] for resource in record["resources"]}:
             raise DemoFailed("a node is missing in the record")
         return run
 
@@ -122,10 +122,10 @@ class BenchmarkStory:
             raise DemoFailed(f"{path} is no report of {run}")
 
     def _show_nothing_left(self) -> None:
-        found = self._left()
-        self._tell.say(f"left of it: {_told(found)}", "good")
-        if any(found.values()):
-            raise DemoFailed(f"there is left: {found}")
+        leftovers = self._left()
+        self._tell.say(f"left of it: {_listing(leftovers)}", "good")
+        if any(leftovers.values()):
+            raise DemoFailed(f"there is left: {leftovers}")
         if not self._there or " 0 " in f" {self._there}":
             raise DemoFailed(f"while it ran there was not everything that is now gone: {self._there}")
 
@@ -137,7 +137,7 @@ class BenchmarkStory:
         groups = self._account.client("autoscaling").describe_auto_scaling_groups(Filters=tagged)
         return {
             "groups": groups["AutoScalingGroups"],
-            "instances": [one for found in reservations for one in found["Instances"]],
+            "instances": [one for reservation in reservations for one in reservation["Instances"]],
             "launch templates": ec2.describe_launch_templates(Filters=tagged)["LaunchTemplates"],
             "security groups": ec2.describe_security_groups(Filters=tagged)["SecurityGroups"],
             "volumes": ec2.describe_volumes(Filters=tagged)["Volumes"],
@@ -153,8 +153,8 @@ class BenchmarkStory:
         return body
 
 
-def _told(found: dict[str, list[Any]]) -> str:
-    return ", ".join(f"{len(ones)} {kind}" for kind, ones in found.items())
+def _listing(leftovers: dict[str, list[Any]]) -> str:
+    return ", ".join(f"{len(ones)} {kind}" for kind, ones in leftovers.items())
 
 
 def tell_benchmark() -> int:

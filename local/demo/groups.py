@@ -70,8 +70,8 @@ class Groups:
 
     def members(self, name: str) -> list[Member]:
         """All instances of a group."""
-        found = self.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
-        states = {i["InstanceId"]: i["LifecycleState"] for i in found[0]["Instances"]} if found else {}
+        groups = self.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
+        states = {i["InstanceId"]: i["LifecycleState"] for i in groups[0]["Instances"]} if groups else {}
         if not states:
             return []
         reservations = self.ec2.describe_instances(InstanceIds=list(states))["Reservations"]

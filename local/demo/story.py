@@ -33,7 +33,7 @@ class Story:
     def __init__(self, account: LocalAccount, narrator: Narrator) -> None:
         self._account, self._tell = account, narrator
         self._groups = Groups(account.client("autoscaling"), account.client("ec2"))
-        self._told: set[str] = set()
+        self._words: set[str] = set()
 
     def run(self) -> None:
         """Raises DemoFailed, or TimeoutError, when something does not happen."""
@@ -61,11 +61,11 @@ class Story:
         self._tell.say(f"{OPTED_OUT} is opted out by its item in the table GroupTags")
         for name in (*PARTICIPANTS, OPTED_OUT):
             self._groups.create(name, SIZE)
-        found = {}
+        members_by_group = {}
         for name in (*PARTICIPANTS, OPTED_OUT):
-            found[name] = self._groups.await_in_service(name, SIZE, PATIENCE)
-            self._tell.say(f"{name}: " + ", ".join(f"{m.instance_id} at {m.address}" for m in found[name]))
-        return found
+            members_by_group[name] = self._groups.await_in_service(name, SIZE, PATIENCE)
+            self._tell.say(f"{name}: " + ", ".join(f"{m.instance_id} at {m.address}" for m in members_by_group[name]))
+        return members_by_group
 
     def _await_recoveries(self, before: dict[str, list[Member]]) -> None:
         self._tell.title("The schedule starts the workflow at the next full minute; every roll of today is already due")
@@ -177,8 +177,8 @@ class Story:
             time.sleep(0.4)
 
     def _once(self, word: str) -> bool:
-        new = word not in self._told
-        self._told.add(word)
+        new = word not in self._words
+        self._words.add(word)
         return new
 
 

@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from local.pictures.curves import Curve, Look, curves
+from local.pictures.curves import Curve, Span, curves
 from local.pictures.points import Point
 from troop.report.assets import chart_script
 
@@ -47,7 +47,7 @@ class Seen:
     points: Sequence[Point]
     custom: Sequence[str]
     alarms: Mapping[str, str]
-    look: Look
+    span: Span
     theme: str
 
 
@@ -85,7 +85,7 @@ def page(name: str, body: Mapping[str, Any], seen: Seen) -> str:
     )
     return environment.get_template("board.html").render(
         name=name,
-        looked=_told(seen.look),
+        looked=_caption(seen.span),
         theme=seen.theme,
         widgets=widgets,
         width=width,
@@ -107,29 +107,29 @@ def _drawn(widget: Mapping[str, Any], seen: Seen, custom: Any) -> dict[str, Any]
         return {"kind": kind, "alarms": [(name, _STATES.get(state, "unknown")) for name, state in states]}
     if kind != "metric":
         raise ValueError(f"a widget of the kind {kind!r} is not known")
-    found = curves(properties, seen.points, seen.look)
+    lines = curves(properties, seen.points, seen.span)
     if properties.get("view") == "singleValue":
         return {
             "kind": "number",
-            "numbers": [(one.label, number(one.values[-1][1]) if one.values else "--") for one in found],
+            "numbers": [(one.label, number(one.values[-1][1]) if one.values else "--") for one in lines],
         }
     return {
         "kind": "graph",
-        "empty": not any(one.values for one in found),
-        "graph": _graph(properties, found, seen.look),
+        "empty": not any(one.values for one in lines),
+        "graph": _graph(properties, lines, seen.span),
     }
 
 
-def _graph(properties: Mapping[str, Any], found: Sequence[Curve], look: Look) -> str:
+def _graph(properties: Mapping[str, Any], lines: Sequence[Curve], span: Span) -> str:
     axes = properties.get("yAxis", {})
     graph = {
         "stacked": bool(properties.get("stacked")),
-        "start": look.start * 1000,
-        "end": look.end * 1000,
+        "start": span.start * 1000,
+        "end": span.end * 1000,
         "axes": [axes.get("left", {}).get("label", ""), axes["right"].get("label", "") if "right" in axes else None],
         "curves": [
             {"name": one.label, "right": one.right, "values": [[at * 1000, value] for at, value in one.values]}
-            for one in found
+            for one in lines
         ],
     }
     return json.dumps(graph)
@@ -140,9 +140,9 @@ def number(value: float) -> str:
     return f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
-def _told(look: Look) -> str:
+def _caption(span: Span) -> str:
     def clock(seconds: float) -> str:
         return f"{datetime.fromtimestamp(seconds, UTC):%H:%M}"
 
-    period = "" if look.period is None else f" · period {look.period} s"
-    return f"{datetime.fromtimestamp(look.start, UTC):%Y-%m-%d} {clock(look.start)}-{clock(look.end)} UTC{period}"
+    period = "" if span.period is None else f" · period {span.period} s"
+    return f"{datetime.fromtimestamp(span.start, UTC):%Y-%m-%d} {clock(span.start)}-{clock(span.end)} UTC{period}"

@@ -27,7 +27,7 @@ class NoBrowserError(RuntimeError):
     """Chromium is missing."""
 
 
-def found() -> str | None:
+def chromium_path() -> str | None:
     """Where Chromium is; the variable TROOP_CHROMIUM names another one."""
     named = os.environ.get("TROOP_CHROMIUM") or _NAMES[0]
     return next(filter(None, map(shutil.which, (named, *_NAMES))), None)
@@ -40,7 +40,7 @@ def browser() -> Iterator[Browser]:
     Raises:
         NoBrowserError
     """
-    path = found()
+    path = chromium_path()
     if path is None:
         raise NoBrowserError("Chromium is missing: scripts/browser installs it")
     with sync_playwright() as playwright:

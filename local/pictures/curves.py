@@ -23,7 +23,7 @@ class NotUnderstoodError(ValueError):
 
 
 @dataclass(frozen=True)
-class Look:
+class Span:
     """How somebody looks at a dashboard.
 
     Attributes:
@@ -50,7 +50,7 @@ class Curve:
     values: tuple[tuple[float, float], ...]
 
 
-def curves(properties: Mapping[str, Any], points: Sequence[Point], look: Look) -> list[Curve]:
+def curves(properties: Mapping[str, Any], points: Sequence[Point], span: Span) -> list[Curve]:
     """All that a metric widget shows.
 
     Args:
@@ -60,7 +60,7 @@ def curves(properties: Mapping[str, Any], points: Sequence[Point], look: Look) -
         NotUnderstoodError
     """
     whole = bool(properties.get("setPeriodToTimeRange"))
-    found: list[Curve] = []
+    lines: list[Curve] = []
     for row in properties["metrics"]:
         *names, options = row if isinstance(row[-1], Mapping) else (*row, {})
         merged = {
@@ -71,17 +71,17 @@ def curves(properties: Mapping[str, Any], points: Sequence[Point], look: Look) -
         merged |= options
         if merged.get("visible") is False:
             continue
-        periods = _whole(look) if whole else _periods(look, look.period or int(merged["period"]))
+        periods = _whole(span) if whole else _periods(span, span.period or int(merged["period"]))
         right = merged.get("yAxis") == "right"
         if not names:
-            found += _searched(str(merged["expression"]), points, periods, right)
+            lines += _searched(str(merged["expression"]), points, periods, right)
             continue
         namespace, metric, *pairs = names
         dimensions = dimensions_of(dict(zip(pairs[::2], pairs[1::2], strict=True)))
         of_it = [p for p in points if (p.namespace, p.metric, p.dimensions) == (namespace, metric, dimensions)]
         values = periods.values(of_it, str(merged["stat"]))
-        found.append(Curve(str(merged.get("label") or metric), right, values))
-    return found
+        lines.append(Curve(str(merged.get("label") or metric), right, values))
+    return lines
 
 
 def statistic(name: str) -> Callable[[Sequence[float]], float]:
@@ -99,8 +99,8 @@ def statistic(name: str) -> Callable[[Sequence[float]], float]:
     }
     if name in known:
         return known[name]
-    if found := _PERCENTILE.fullmatch(name):
-        share = float(found["percent"]) / 100
+    if match := _PERCENTILE.fullmatch(name):
+        share = float(match["percent"]) / 100
         return lambda values: sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
     raise NotUnderstoodError(f"the statistic {name!r} is not known")
 
@@ -122,20 +122,20 @@ class _Periods:
             place = math.floor((point.seconds - self.first) / self.length)
             if 0 <= place < self.count:
                 held.setdefault(place, []).append(point.value)
-        told = {place: reckon(values) for place, values in held.items()}
+        value_by_place = {place: reckon(values) for place, values in held.items()}
         if filling is not None:
-            told = dict.fromkeys(range(self.count), filling) | told
-        return tuple((self.first + place * self.length, told[place]) for place in sorted(told))
+            value_by_place = dict.fromkeys(range(self.count), filling) | value_by_place
+        return tuple((self.first + place * self.length, value_by_place[place]) for place in sorted(value_by_place))
 
 
-def _periods(look: Look, length: int) -> _Periods:
-    """Periods begin at multiples of their length; the one in which ``look`` starts counts whole."""
-    first = math.floor(look.start / length)
-    return _Periods(first * length, length, max(1, math.ceil(look.end / length) - first))
+def _periods(span: Span, length: int) -> _Periods:
+    """Periods begin at multiples of their length; the one in which ``span`` starts counts whole."""
+    first = math.floor(span.start / length)
+    return _Periods(first * length, length, max(1, math.ceil(span.end / length) - first))
 
 
-def _whole(look: Look) -> _Periods:
-    return _Periods(look.start, look.end - look.start, 1)
+def _whole(span: Span) -> _Periods:
+    return _Periods(span.start, span.end - span.start, 1)
 
 
 def _searched(expression: str, points: Sequence[Point], periods: _Periods, right: bool) -> list[Curve]:
@@ -147,15 +147,15 @@ def _searched(expression: str, points: Sequence[Point], periods: _Periods, right
     if search is None:
         raise NotUnderstoodError(f"the expression {expression!r} is not known")
     namespace, *schema = (part.strip().strip('"') for part in search["schema"].split(","))
-    terms = {found["name"]: found["value"] for found in _TERM.finditer(search["terms"])}
+    terms = {term["name"]: term["value"] for term in _TERM.finditer(search["terms"])}
     metric = terms.pop("MetricName", None)
     by_name: dict[str, list[Point]] = {}
     for point in points:
-        given = dict(point.dimensions)
-        if (point.namespace, point.metric, set(given)) != (namespace, metric, set(schema)):
+        dimensions = dict(point.dimensions)
+        if (point.namespace, point.metric, set(dimensions)) != (namespace, metric, set(schema)):
             continue
-        if all(given.get(name) == value for name, value in terms.items()):
-            label = " ".join(value for name, value in given.items() if name not in terms) or point.metric
+        if all(dimensions.get(name) == value for name, value in terms.items()):
+            label = " ".join(value for name, value in dimensions.items() if name not in terms) or point.metric
             by_name.setdefault(label, []).append(point)
     return [
         Curve(label, right, values)

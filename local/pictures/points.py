@@ -28,9 +28,9 @@ class Point:
     value: float
 
 
-def dimensions_of(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def dimensions_of(dimensions: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """As points have them."""
-    return tuple(sorted(given.items()))
+    return tuple(sorted(dimensions.items()))
 
 
 def points(lines: Iterable[Mapping[str, Any]]) -> list[Point]:
@@ -40,11 +40,11 @@ def points(lines: Iterable[Mapping[str, Any]]) -> list[Point]:
 
 def duration(seconds: float, line: str, function: str) -> Point | None:
     """Of Lambda's report on one call of a function; None for any other line."""
-    found = _REPORT.match(line)
-    if found is None:
+    match = _REPORT.match(line)
+    if match is None:
         return None
     dimensions = dimensions_of({"FunctionName": function})
-    return Point(seconds, "AWS/Lambda", "Duration", dimensions, float(found["milliseconds"]))
+    return Point(seconds, "AWS/Lambda", "Duration", dimensions, float(match["milliseconds"]))
 
 
 def _of(line: Mapping[str, Any]) -> Iterator[Point]:

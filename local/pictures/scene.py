@@ -153,12 +153,12 @@ class Scene:
         """What looks every quarter of an hour elsewhere: nothing of it would be seen in a few minutes."""
         scheduler = self._account.client("scheduler")
         for page in scheduler.get_paginator("list_schedules").paginate():
-            for found in page["Schedules"]:
-                if "Watchdog" in found["Name"] or "ReaperSchedule" in found["Name"]:
-                    which = {"GroupName": found["GroupName"], "Name": found["Name"]}
-                    made = scheduler.get_schedule(**which)
-                    kept = {key: made[key] for key in ("FlexibleTimeWindow", "Target")}
-                    scheduler.update_schedule(**which, **kept, ScheduleExpression="rate(1 minute)")
+            for summary in page["Schedules"]:
+                if "Watchdog" in summary["Name"] or "ReaperSchedule" in summary["Name"]:
+                    which = {"GroupName": summary["GroupName"], "Name": summary["Name"]}
+                    schedule = scheduler.get_schedule(**which)
+                    settings = {key: schedule[key] for key in ("FlexibleTimeWindow", "Target")}
+                    scheduler.update_schedule(**which, **settings, ScheduleExpression="rate(1 minute)")
 
     def _bring_up_groups(self) -> None:
         self._say(f"{len(CAST)} groups, every instance a process")
@@ -174,16 +174,16 @@ class Scene:
             groups.await_in_service(one.name, one.size, _UP_SECONDS)
 
     def _await_recoveries(self) -> None:
-        wanted = {one.name for one in CAST if one.hit}
-        until, told = time.monotonic() + _HAPPENS_SECONDS, 0
+        units = {one.name for one in CAST if one.hit}
+        until, count = time.monotonic() + _HAPPENS_SECONDS, 0
         while True:
             self._account.check()
             recovered = {event["unit"] for event in self.view.events() if event["status"] == "RECOVERED"}
-            if len(recovered) > told:
-                told = len(recovered)
-                self._say(f"{told} of {len(wanted)} groups were hit and have recovered")
-            if wanted <= recovered:
+            if len(recovered) > count:
+                count = len(recovered)
+                self._say(f"{count} of {len(units)} groups were hit and have recovered")
+            if units <= recovered:
                 return
             if time.monotonic() > until:
-                raise DemoFailed(f"not hit, or not recovered: {', '.join(sorted(wanted - recovered))}")
+                raise DemoFailed(f"not hit, or not recovered: {', '.join(sorted(units - recovered))}")
             time.sleep(1)

@@ -30,15 +30,15 @@ def measured(account: LocalAccount, deployment: str) -> list[Point]:
     pages = account.client("lambda").get_paginator("list_functions").paginate()
     functions = [one for page in pages for one in page["Functions"] if one["FunctionName"].startswith(f"{deployment}-")]
     events = account.client("logs").get_paginator("filter_log_events")
-    found: list[Point] = []
+    measurements: list[Point] = []
     for function in functions:
         for page in events.paginate(logGroupName=function["LoggingConfig"]["LogGroup"]):
             for event in page["events"]:
                 if '"_aws"' in event["message"]:
-                    found += points([json.loads(event["message"])])
+                    measurements += points([json.loads(event["message"])])
                 elif took := duration(event["timestamp"] / 1000, event["message"], function["FunctionName"]):
-                    found.append(took)
-    return found
+                    measurements.append(took)
+    return measurements
 
 
 def alarms(account: LocalAccount) -> list[dict[str, Any]]:
@@ -53,7 +53,7 @@ def custom(account: LocalAccount, widgets: Sequence[Mapping[str, Any]], theme: s
     Raises:
         DemoFailed: the function fails.
     """
-    found = []
+    pages = []
     for widget in widgets:
         properties = widget["properties"]
         at = place(widget)
@@ -63,8 +63,8 @@ def custom(account: LocalAccount, widgets: Sequence[Mapping[str, Any]], theme: s
         html = json.loads(answer["Payload"].read())
         if not isinstance(html, str):
             raise DemoFailed(f"{properties['endpoint']} answers {event} with {html}")
-        found.append(html)
-    return found
+        pages.append(html)
+    return pages
 
 
 UTC = {"label": "UTC", "offsetISO": "+00:00", "offsetInMinutes": 0}

@@ -16,7 +16,7 @@ from local.demo.failure import DemoFailed
 from local.demo.narrator import Narrator
 from local.launcher import LocalAccount
 from local.pictures import board, camera, seen
-from local.pictures.curves import Look
+from local.pictures.curves import Span
 from local.pictures.points import Point
 from local.pictures.scene import CALENDAR, NAME, Scene
 from local.project import ROOT, tool_environment
@@ -38,7 +38,7 @@ def take(folder: Path) -> int:
     """All pictures into a folder; the exit code."""
     narrator = Narrator()
     try:
-        if camera.found() is None:
+        if camera.chromium_path() is None:
             raise camera.NoBrowserError("Chromium is missing: scripts/browser installs it")
         narrator.title("Some minutes of a deployment's life, on AWS on this machine")
         with LocalAccount("pictures", progress=narrator.say) as account:
@@ -72,12 +72,12 @@ class Album:
     def _dashboards(self) -> Iterator[Path]:
         measured = seen.measured(self._account, NAME)
         states = {one["AlarmArn"]: one["StateValue"] for one in seen.alarms(self._account)}
-        look = looked(measured, time.time())
+        span = looked(measured, time.time())
         for name, body in seen.bodies(self._account, NAME).items():
             drawn_by_function = [widget for widget in body["widgets"] if widget["type"] == "custom"]
             for theme in seen.THEMES:
                 custom = seen.custom(self._account, drawn_by_function, theme)
-                html = board.page(f"{NAME}: {name}", body, board.Seen(measured, custom, states, look, theme))
+                html = board.page(f"{NAME}: {name}", body, board.Seen(measured, custom, states, span, theme))
                 with self._open(theme, WIDTH, 900) as page:
                     page.set_content(html)
                     page.wait_for_selector("html[data-drawn]")
@@ -142,7 +142,7 @@ class Album:
                 process.communicate()
 
 
-def looked(measured: Sequence[Point], now: float) -> Look:
+def looked(measured: Sequence[Point], now: float) -> Span:
     """From a minute before the first point until now, in whole minutes."""
     first = min((point.seconds for point in measured), default=now)
-    return Look((first // _PERIOD - 1) * _PERIOD, (now // _PERIOD + 1) * _PERIOD, _PERIOD)
+    return Span((first // _PERIOD - 1) * _PERIOD, (now // _PERIOD + 1) * _PERIOD, _PERIOD)

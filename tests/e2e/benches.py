@@ -102,16 +102,16 @@ class Bench:
             attempts: at a cell that a lost node makes INVALID.
             more: further keys of the file.
         """
-        wanted = nodes or {"drivers": 1}
+        counts = nodes or {"drivers": 1}
         if orders:
             (self.orders / f"{suffix(key)}.json").write_text(json.dumps(orders))
-        measure = {"name": "measure", "roles": list(wanted), "script": "measure.sh", "measured": "1s", "timeout": "2m"}
+        measure = {"name": "measure", "roles": list(counts), "script": "measure.sh", "measured": "1s", "timeout": "2m"}
         definition = {
             "name": "simulated",
             "expires_after": "1h",
             "fleets": {
                 role: {"count": count, "instance_type": INSTANCE_TYPE, **(fleets or {}).get(role, {})}
-                for role, count in wanted.items()
+                for role, count in counts.items()
             },
             "phases": list(phases) or [measure],
             "attempts": attempts,
@@ -127,7 +127,7 @@ class Bench:
     def stop(self, run: str) -> None:
         self._ask("DELETE", f"benchmarks/{run}")
 
-    def told(self, run: str) -> dict[str, Any]:
+    def detail(self, run: str) -> dict[str, Any]:
         """All that the API says of a run."""
         return self._ask("GET", f"benchmarks/{run}")
 
@@ -142,28 +142,28 @@ class Bench:
             assert answer.status in (200, 202) or answer.status >= 500, answer
             return answer.body if answer.status < 500 else None
 
-        told: dict[str, Any] = eventually(ask, LONG, SELDOM)
-        return told
+        document: dict[str, Any] = eventually(ask, LONG, SELDOM)
+        return document
 
     def ended(self, run: str) -> dict[str, Any]:
         """What the API says of a run after its end, once nothing is at work on it any more. Rights to launch that its
         dead functions have held are over."""
 
-        def look() -> bool | None:
+        def probe() -> bool | None:
             self.forget_dead_launches(run)
             is_over = "ended_at" in self.item(run, "run") and self.execution(run)["status"] != "RUNNING"
             return True if is_over and not self._teardowns(run) else None
 
-        eventually(look, LONG, SELDOM)
-        return self.told(run)
+        eventually(probe, LONG, SELDOM)
+        return self.detail(run)
 
     def execution(self, run: str) -> dict[str, Any]:
         """DescribeExecution's answer about the run's workflow."""
         machine = self.deployment.outputs["BenchmarkStateMachineArn"]
-        found: dict[str, Any] = self.deployment.states.describe_execution(
+        description: dict[str, Any] = self.deployment.states.describe_execution(
             executionArn=f"{machine.replace(':stateMachine:', ':execution:')}:{run}"
         )
-        return found
+        return description
 
     def abort(self, run: str) -> None:
         self.deployment.states.stop_execution(executionArn=self.execution(run)["executionArn"])
@@ -216,8 +216,8 @@ class Bench:
         answer = self.deployment.dynamodb.get_item(
             TableName=self.deployment.outputs["RunsTable"], Key=key, ConsistentRead=True
         )
-        found: dict[str, Any] = answer.get("Item", {})
-        return found
+        attributes: dict[str, Any] = answer.get("Item", {})
+        return attributes
 
     def backdate(self, run: str, item: str, name: str, *, minutes: int = 60) -> None:
         """Sets a moment of the record to some time ago. ``name``: of the attribute, "phases.boot" of one in a map."""
@@ -247,14 +247,14 @@ class Bench:
         cell = self.item(run, f"cell#{names.cell_id(1)}")
         if cell.get("phase", {}).get("S", names.LAUNCH) == names.LAUNCH:
             return
-        found = self.deployment.dynamodb.query(
+        launches = self.deployment.dynamodb.query(
             TableName=self.deployment.outputs["RunsTable"],
             KeyConditionExpression="#run = :run AND begins_with(#item, :launch)",
             ExpressionAttributeNames={"#run": "run", "#item": "item"},
             ExpressionAttributeValues={":run": {"S": run}, ":launch": {"S": "launch#"}},
             ConsistentRead=True,
         )["Items"]
-        for one in found:
+        for one in launches:
             if moments.parse(one["until"]["S"]) > datetime.now(UTC) - timedelta(minutes=30):
                 self.backdate(run, one["item"]["S"], "until")
 
@@ -274,15 +274,15 @@ class Bench:
 
 def states_of(machine: str) -> dict[str, dict[str, Any]]:
     """All states of a machine and of its maps' children, by name."""
-    found: dict[str, dict[str, Any]] = {}
+    states_by_name: dict[str, dict[str, Any]] = {}
 
     def walk(states: Mapping[str, Any]) -> None:
         for name, state in states.items():
-            found[name] = state
+            states_by_name[name] = state
             walk(state.get("ItemProcessor", {}).get("States", {}))
 
     walk(json.loads((MACHINES / f"{machine}.asl.json").read_text(encoding="utf-8"))["States"])
-    return found
+    return states_by_name
 
 
 def step_of(state: Mapping[str, Any]) -> str:
@@ -323,9 +323,9 @@ def left(account: LocalAccount, tags: Mapping[str, str]) -> dict[str, list[str]]
     tagged = [{"Name": f"tag:{name}", "Values": [value]} for name, value in tags.items()]
     living = {"Name": "instance-state-name", "Values": ["pending", "running", "shutting-down", "stopping", "stopped"]}
     reservations = ec2.describe_instances(Filters=[*tagged, living])["Reservations"]
-    found = groups.describe_auto_scaling_groups(Filters=tagged)["AutoScalingGroups"]
+    scaling_groups = groups.describe_auto_scaling_groups(Filters=tagged)["AutoScalingGroups"]
     return {
-        "groups": [one["AutoScalingGroupName"] for one in found],
+        "groups": [one["AutoScalingGroupName"] for one in scaling_groups],
         "instances": [one["InstanceId"] for reservation in reservations for one in reservation["Instances"]],
         "templates": [o["LaunchTemplateId"] for o in ec2.describe_launch_templates(Filters=tagged)["LaunchTemplates"]],
         "security groups": [o["GroupId"] for o in ec2.describe_security_groups(Filters=tagged)["SecurityGroups"]],
@@ -338,12 +338,12 @@ def left(account: LocalAccount, tags: Mapping[str, str]) -> dict[str, list[str]]
 
 def assert_nothing_left(bench: Bench, run: str) -> dict[str, Any]:
     """Neither in EC2 and Auto Scaling nor by the record; what the API says of the run."""
-    told = bench.told(run)
+    detail = bench.detail(run)
     assert bench.left(run) == NOTHING
-    assert told["run"]["ended_at"] is not None
-    assert [one for one in told["resources"] if one["gone_at"] is None] == []
-    assert {cell["phase"] for cell in told["cells"]} == {names.OVER}
-    return told
+    assert detail["run"]["ended_at"] is not None
+    assert [one for one in detail["resources"] if one["gone_at"] is None] == []
+    assert {cell["phase"] for cell in detail["cells"]} == {names.OVER}
+    return detail
 
 
 def _interfere(deployment: Deployment, orders: Path) -> None:
@@ -366,5 +366,5 @@ def _interfere(deployment: Deployment, orders: Path) -> None:
 
 def _functions(deployment: Deployment) -> list[dict[str, Any]]:
     pages = deployment.account.client("lambda").get_paginator("list_functions").paginate()
-    found = [one for page in pages for one in page["Functions"] if one["FunctionName"].startswith(deployment.name)]
-    return [one for one in found if one["Handler"] in {f"handlers.{name}.handler" for name in _FUNCTIONS}]
+    functions = [one for page in pages for one in page["Functions"] if one["FunctionName"].startswith(deployment.name)]
+    return [one for one in functions if one["Handler"] in {f"handlers.{name}.handler" for name in _FUNCTIONS}]

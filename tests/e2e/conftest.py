@@ -100,12 +100,12 @@ class Deployment:
         return str(started["executionArn"])
 
     def ended(self, arn: str) -> dict[str, Any]:
-        def look() -> dict[str, Any] | None:
+        def probe() -> dict[str, Any] | None:
             seen: dict[str, Any] = self.states.describe_execution(executionArn=arn)
             return None if seen["status"] == RUNNING else seen
 
-        found: dict[str, Any] = eventually(look, BUSY)
-        return found
+        execution: dict[str, Any] = eventually(probe, BUSY)
+        return execution
 
     def event(self, unit: str) -> dict[str, Any] | None:
         """The unit's latest event, as the API tells it."""
@@ -124,15 +124,15 @@ class Deployment:
             for g in self.scheduler.list_schedule_groups()["ScheduleGroups"]
             if g["Name"].startswith(self.name)
         ]
-        found: list[dict[str, Any]] = self.scheduler.list_schedules(GroupName=group)["Schedules"]
-        return found
+        schedules: list[dict[str, Any]] = self.scheduler.list_schedules(GroupName=group)["Schedules"]
+        return schedules
 
     def change_schedule(self, part: str, **changes: str) -> None:
         """Changes the schedule whose name contains ``part``."""
         (which,) = [{"GroupName": s["GroupName"], "Name": s["Name"]} for s in self.schedules() if part in s["Name"]]
-        made = self.scheduler.get_schedule(**which)
-        kept = ("ScheduleExpression", "ScheduleExpressionTimezone", "FlexibleTimeWindow", "Target")
-        self.scheduler.update_schedule(**which, **({key: made[key] for key in kept if key in made} | changes))
+        schedule = self.scheduler.get_schedule(**which)
+        keys = ("ScheduleExpression", "ScheduleExpressionTimezone", "FlexibleTimeWindow", "Target")
+        self.scheduler.update_schedule(**which, **({key: schedule[key] for key in keys if key in schedule} | changes))
 
     def shown(self, widget: str, **parameters: Any) -> str:
         """A widget as a dashboard would get it."""
@@ -195,11 +195,11 @@ BUSY = 2 * PATIENCE
 """Seconds that anything may take where much else is going on: only what never comes should fail a test."""
 
 
-def eventually(look: Callable[[], Any], seconds: float, pause: float = 0.2) -> Any:
-    """The first answer of ``look`` that is not None; ``pause`` seconds between two. A busy machine may be late."""
+def eventually(probe: Callable[[], Any], seconds: float, pause: float = 0.2) -> Any:
+    """The first answer of ``probe`` that is not None; ``pause`` seconds between two. A busy machine may be late."""
     most = max(seconds, BUSY)
     until = time.monotonic() + most
-    while (answer := look()) is None:
+    while (answer := probe()) is None:
         assert time.monotonic() < until, f"not within {most} s"
         time.sleep(pause)
     return answer

@@ -36,14 +36,14 @@ class Heard:
     def first(self, matches: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The first message that matches, within a while."""
 
-        def look() -> dict[str, Any] | None:
+        def probe() -> dict[str, Any] | None:
             for message in self._sqs.receive_message(QueueUrl=self._url, MaxNumberOfMessages=10).get("Messages", []):
                 self.messages.append(json.loads(message["Body"]))
                 self._sqs.delete_message(QueueUrl=self._url, ReceiptHandle=message["ReceiptHandle"])
             return next((message for message in self.messages if matches(message)), None)
 
-        found: dict[str, Any] = eventually(look, 20)
-        return found
+        match: dict[str, Any] = eventually(probe, 20)
+        return match
 
 
 def listen_to_the_bus(deployment: Deployment) -> Heard:

@@ -86,7 +86,7 @@ def role_of(caller: str) -> str:
 def allowed(deployment: Deployment) -> dict[str, set[str]]:
     """The actions that each role of the deployment is allowed, by the role's name."""
     iam = deployment.account.client("iam")
-    found: dict[str, set[str]] = {}
+    actions_by_role: dict[str, set[str]] = {}
     for page in iam.get_paginator("list_roles").paginate():
         for role in page["Roles"]:
             name = role["RoleName"]
@@ -96,5 +96,7 @@ def allowed(deployment: Deployment) -> dict[str, set[str]]:
                 for statement in iam.get_role_policy(RoleName=name, PolicyName=policy)["PolicyDocument"]["Statement"]:
                     if statement["Effect"] == "Allow":
                         actions = statement["Action"]
-                        found.setdefault(name, set()).update([actions] if isinstance(actions, str) else actions)
-    return found
+                        actions_by_role.setdefault(name, set()).update(
+                            [actions] if isinstance(actions, str) else actions
+                        )
+    return actions_by_role

@@ -129,8 +129,8 @@ def test_no_server_error_and_answers_as_described(deployment: Deployment, route:
 
     operation = DESCRIPTION[path][method]
     cases = operation.as_strategy()
-    asked = ("/events", "/decisions", "/groups", "/policies")
-    if "{" in path or method == "PATCH" or path in asked:  # what can be asked wrongly
+    list_paths = ("/events", "/decisions", "/groups", "/policies")
+    if "{" in path or method == "PATCH" or path in list_paths:  # what can be asked wrongly
         cases |= operation.as_strategy(generation_mode=GenerationMode.NEGATIVE)
 
     @BOUNDED

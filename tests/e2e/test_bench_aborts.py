@@ -107,21 +107,21 @@ def _stopped(bench: Bench, stop: Stop) -> str:
 @pytest.mark.parametrize("name", STOPS)
 def test_whatever_it_is_stopped_in_nothing_is_left(bench: Bench, stopped: Callable[[str], str], name: str) -> None:
     run = stopped(name)
-    told = assert_nothing_left(bench, run)
+    detail = assert_nothing_left(bench, run)
     if not STOPS[name].teardown:
         assert bench.execution(run)["status"] == "ABORTED"
     if name.split("-")[1] in ("Launch", "BeforeGather", "Gather", "Backup", "Release", "BeforeCheck", "Check"):
-        assert told["run"]["status"] == "FAILED"
-        assert "was stopped" in told["run"]["reason"]
-        assert {cell["status"] for cell in told["cells"]} == {"FAILED"}
+        assert detail["run"]["status"] == "FAILED"
+        assert "was stopped" in detail["run"]["reason"]
+        assert {cell["status"] for cell in detail["cells"]} == {"FAILED"}
 
 
 def test_a_function_that_goes_on_behind_a_stopped_launch_has_created_what_was_removed(
     bench: Bench, stopped: Callable[[str], str]
 ) -> None:
     """What was about to be created when the workflow was stopped was created after that, and is on record as gone."""
-    told = bench.told(stopped("benchmark-Launch-CreateSecurityGroup"))
-    (group,) = [one for one in told["resources"] if one["kind"] == "security-group"]
+    detail = bench.detail(stopped("benchmark-Launch-CreateSecurityGroup"))
+    (group,) = [one for one in detail["resources"] if one["kind"] == "security-group"]
     assert group["created_at"]
     assert group["gone_at"]
 

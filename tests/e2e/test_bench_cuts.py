@@ -30,11 +30,11 @@ def cut(bench: Bench) -> list[dict[str, Any]]:
         # Every other one fails, so that it comes to steps that the others leave out.
         return bench.ended(bench.start(f"cut-{number}", {"failing" if number % 2 else "drivers": 1}, orders))
 
-    told: list[dict[str, Any]] = []
+    runs: list[dict[str, Any]] = []
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        while not told or (bench.places(FOLDER, "seen") - bench.places(FOLDER, "cut") and len(told) < MOST_ROUNDS):
-            told += pool.map(one, range(len(told), len(told) + AT_ONCE))
-    return told
+        while not runs or (bench.places(FOLDER, "seen") - bench.places(FOLDER, "cut") and len(runs) < MOST_ROUNDS):
+            runs += pool.map(one, range(len(runs), len(runs) + AT_ONCE))
+    return runs
 
 
 def test_every_step_was_cut_off_at_each_of_its_calls(bench: Bench, cut: list[dict[str, Any]]) -> None:
@@ -47,11 +47,11 @@ def test_every_step_was_cut_off_at_each_of_its_calls(bench: Bench, cut: list[dic
 
 
 def test_whatever_was_cut_off_the_run_ends_as_it_would_have(bench: Bench, cut: list[dict[str, Any]]) -> None:
-    for told in cut:
-        assert_nothing_left(bench, told["run"]["run"])
-        failing = any("-failing" in one["name"] for one in told["resources"])
+    for detail in cut:
+        assert_nothing_left(bench, detail["run"]["run"])
+        failing = any("-failing" in one["name"] for one in detail["resources"])
         status = "FAILED" if failing else "SUCCEEDED"
-        assert (told["run"]["status"], told["cells"][0]["status"]) == (status, status), told["run"]
-        assert bench.execution(told["run"]["run"])["status"] == status
-        kinds = sorted(one["kind"] for one in told["resources"])
+        assert (detail["run"]["status"], detail["cells"][0]["status"]) == (status, status), detail["run"]
+        assert bench.execution(detail["run"]["run"])["status"] == status
+        kinds = sorted(one["kind"] for one in detail["resources"])
         assert kinds == ["auto-scaling-group", "instance", "launch-template", "security-group", "volume"]

@@ -23,14 +23,14 @@ class Fault:
     Attributes:
         status: the cell's.
         words: all in the cell's reason.
-        kept: below which prefix of the cell there is something, and what.
+        log: below which prefix of the cell there is something, and what.
         late: what is given up only after minutes, which are not to be waited out.
     """
 
     role: str
     status: str
     words: tuple[str, ...]
-    kept: tuple[str, str] | None = None
+    log: tuple[str, str] | None = None
     late: Callable[[Bench, str], None] | None = None
 
 
@@ -51,13 +51,13 @@ FAULTS = [
         "failing",
         "FAILED",
         ("measure.sh went wrong on 1 node", "exit code 1", "simulated failure"),
-        kept=("output/measure/", "simulated failure"),
+        log=("output/measure/", "simulated failure"),
     ),
     Fault(
         "mute",
         "FAILED",
         ("not all have registered", "output/boot/"),
-        kept=("output/boot/", "cannot reach S3"),
+        log=("output/boot/", "cannot reach S3"),
         late=_boot_takes_too_long,
     ),
     Fault("silent", "FAILED", ("did not finish the phase measure within 120 s",), late=_phase_takes_too_long),
@@ -84,23 +84,23 @@ def _suffered(bench: Bench, fault: Fault) -> dict[str, Any]:
 def test_a_fault_ends_the_cell_with_its_reason(
     bench: Bench, run_of: Callable[[Fault], dict[str, Any]], fault: Fault
 ) -> None:
-    told = run_of(fault)
-    (cell,) = told["cells"]
+    detail = run_of(fault)
+    (cell,) = detail["cells"]
     assert (cell["status"], cell["results"]) == (fault.status, None)
     assert [word for word in fault.words if word not in cell["reason"]] == [], cell["reason"]
-    assert told["run"]["status"] == "FAILED"
-    assert cell["reason"][:100] in told["run"]["reason"]
-    assert bench.execution(told["run"]["run"])["status"] == "FAILED"
-    assert_nothing_left(bench, told["run"]["run"])
+    assert detail["run"]["status"] == "FAILED"
+    assert cell["reason"][:100] in detail["run"]["reason"]
+    assert bench.execution(detail["run"]["run"])["status"] == "FAILED"
+    assert_nothing_left(bench, detail["run"]["run"])
 
 
-@pytest.mark.parametrize("fault", [f for f in FAULTS if f.kept], ids=[f.role for f in FAULTS if f.kept])
+@pytest.mark.parametrize("fault", [f for f in FAULTS if f.log], ids=[f.role for f in FAULTS if f.log])
 def test_what_the_node_has_said_is_kept(bench: Bench, run_of: Callable[[Fault], dict[str, Any]], fault: Fault) -> None:
-    told = run_of(fault)
-    assert fault.kept is not None
-    prefix, words = fault.kept
-    nodes = {one["name"] for one in told["resources"] if one["kind"] == "instance"}
-    kept = bench.objects(told["run"]["run"], prefix)
-    said = {name.removesuffix(".log.gz"): gzip.decompress(body).decode() for name, body in kept.items()}
-    assert said.keys() <= nodes
-    assert any(words in text for text in said.values()), said
+    detail = run_of(fault)
+    assert fault.log is not None
+    prefix, words = fault.log
+    nodes = {one["name"] for one in detail["resources"] if one["kind"] == "instance"}
+    objects = bench.objects(detail["run"]["run"], prefix)
+    logs = {name.removesuffix(".log.gz"): gzip.decompress(body).decode() for name, body in objects.items()}
+    assert logs.keys() <= nodes
+    assert any(words in text for text in logs.values()), logs

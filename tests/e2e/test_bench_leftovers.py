@@ -52,10 +52,10 @@ class Thing:
             for reservation in ec2.describe_instances(InstanceIds=[self.instance])["Reservations"]
             for one in reservation["Instances"]
         ]
-        found = groups.describe_auto_scaling_groups(AutoScalingGroupNames=[self.group])["AutoScalingGroups"]
+        scaling_groups = groups.describe_auto_scaling_groups(AutoScalingGroupNames=[self.group])["AutoScalingGroups"]
         templates = ec2.describe_launch_templates(LaunchTemplateIds=[self.template])["LaunchTemplates"]
         security = ec2.describe_security_groups(GroupIds=[self.security_group])["SecurityGroups"]
-        return state == "running" and all(len(one) == 1 for one in (found, templates, security))
+        return state == "running" and all(len(one) == 1 for one in (scaling_groups, templates, security))
 
 
 def site(bench: Bench) -> tuple[str, str]:
@@ -123,15 +123,15 @@ def make(bench: Bench, name: str, tags: dict[str, str], *, security: str = "", p
 def record(bench: Bench, resource: Resource) -> None:
     """Puts something on record, as a step does that has seen it."""
     table = RunTable(bench.deployment.dynamodb, bench.deployment.outputs["RunsTable"])
-    table.resources.found([resource], datetime.now(UTC))
+    table.resources.record_seen([resource], datetime.now(UTC))
 
 
 @pytest.fixture(scope="module")
 def lookalikes(bench: Bench) -> Iterator[dict[str, Thing]]:
     """Beside a run that has ended: everything but this deployment's tag and the run's together."""
-    told = bench.ended(bench.start("beside"))
-    run, cell, ours = told["run"]["run"], names.cell_id(1), bench.deployment.name
-    full = names.of_fleet(names.tags(ours, run, cell, told["run"]["expires_at"]), "drivers")
+    detail = bench.ended(bench.start("beside"))
+    run, cell, ours = detail["run"]["run"], names.cell_id(1), bench.deployment.name
+    full = names.of_fleet(names.tags(ours, run, cell, detail["run"]["expires_at"]), "drivers")
     kinds = {
         "of another deployment": full | {DEPLOYMENT_TAG: OTHERS},
         "of a deployment whose name begins like ours": full | {DEPLOYMENT_TAG: f"{ours}2"},
@@ -139,13 +139,13 @@ def lookalikes(bench: Bench) -> Iterator[dict[str, Thing]]:
         "without the run's tag": {key: value for key, value in full.items() if key != RUN_TAG},
         "without any tags": {},
     }
-    made = {
+    things = {
         what: make(bench, names.fleet_name(run, cell, f"drivers{number}"), tags)
         for number, (what, tags) in enumerate(kinds.items())
     }
-    yield made
+    yield things
     groups = bench.account.client("autoscaling")
-    for thing in made.values():
+    for thing in things.values():
         groups.delete_auto_scaling_group(AutoScalingGroupName=thing.group, ForceDelete=True)
 
 
@@ -170,22 +170,22 @@ def lone(bench: Bench, tags: dict[str, str]) -> None:
 
 def test_the_reaper_removes_an_orphan_and_nothing_of_anybody_elses(bench: Bench, lookalikes: dict[str, Thing]) -> None:
     """What carries the tags of a run that has ended, and is old enough. It says so in its metric, whose alarm goes."""
-    told = bench.ended(bench.start("orphaned"))
-    run = told["run"]["run"]
+    detail = bench.ended(bench.start("orphaned"))
+    run = detail["run"]["run"]
     tags = names.of_fleet(
-        names.tags(bench.deployment.name, run, names.cell_id(1), told["run"]["expires_at"]), "drivers"
+        names.tags(bench.deployment.name, run, names.cell_id(1), detail["run"]["expires_at"]), "drivers"
     )
     security = names.security_group_name(run, names.cell_id(1))
     fleet = names.fleet_name(run, names.cell_id(1), "drivers")
     make(bench, fleet, tags, security=security, profile=site(bench)[1])
     lone(bench, tags)
     bench.deployment.reap()
-    assert eventually(lambda: _found(bench)[:1] or None, LONG) == [0], "it is too young: somebody may be at work"
+    assert eventually(lambda: _reaper_finds(bench)[:1] or None, LONG) == [0], "it is too young: somebody may be at work"
     assert bench.left(run) != NOTHING
     (bench.orders / "ahead").write_text(str(MINUTES * 60))
     try:
         bench.deployment.reap()
-        finds = eventually(lambda: [n for n in _found(bench) if n] or None, LONG)
+        finds = eventually(lambda: [n for n in _reaper_finds(bench) if n] or None, LONG)
         assert finds[0] >= 5, "the group, its template, its security group; a volume and another security group"
         eventually(lambda: bench.left(run) == NOTHING or None, LONG)
     finally:
@@ -194,7 +194,7 @@ def test_the_reaper_removes_an_orphan_and_nothing_of_anybody_elses(bench: Bench,
     _assert_alarm(bench, finds[0])
 
 
-def _found(bench: Bench) -> list[float]:
+def _reaper_finds(bench: Bench) -> list[float]:
     """What the reaper has said in its metric, call by call."""
     return _counts(bench, "ReaperFinds")
 
@@ -228,7 +228,7 @@ def test_all_our_tags_remove_nothing_of_another_owner_s_and_what_is_protected_st
     bench.await_there(run)
     (own,) = bench.left(run)["groups"]
     nodes = bench.left(run)["instances"]
-    expires = bench.told(run)["run"]["expires_at"]
+    expires = bench.detail(run)["run"]["expires_at"]
     tags = names.of_fleet(names.tags(bench.deployment.name, run, names.cell_id(1), expires), "drivers")
     theirs = make(bench, "payments-prod", tags)
     unknown = make(bench, "billing-prod", tags | {RUN_TAG: "x"})
@@ -241,8 +241,8 @@ def test_all_our_tags_remove_nothing_of_another_owner_s_and_what_is_protected_st
     )["VolumeId"]
     tag = protect(bench, own)
     bench.let_go(run)
-    told = bench.ended(run)
-    left = {(one["kind"], one["name"]): one["reason"] for one in told["run"]["left_behind"]}
+    detail = bench.ended(run)
+    left = {(one["kind"], one["name"]): one["reason"] for one in detail["run"]["left_behind"]}
     assert {theirs.group, theirs.instance, volume} <= {name for _, name in left}, "the run has ended, and names them"
     assert PROTECTED_TAG in left["auto-scaling-group", own]
     assert theirs.exists(bench)
@@ -289,14 +289,16 @@ def test_a_run_that_is_stopped_while_it_launches(bench: Bench, lookalikes: dict[
 
     eventually(is_waiting, LONG)
     bench.let_go(run)
-    told = bench.ended(run)
+    detail = bench.ended(run)
     assert_nothing_left(bench, run)
-    assert (told["run"]["status"], {cell["status"] for cell in told["cells"]}) == ("STOPPED", {"STOPPED"})
-    assert "stopped by arn:" in told["run"]["reason"]
+    assert (detail["run"]["status"], {cell["status"] for cell in detail["cells"]}) == ("STOPPED", {"STOPPED"})
+    assert "stopped by arn:" in detail["run"]["reason"]
     assert bench.execution(run)["status"] == "ABORTED"
-    made = {one["kind"]: one["created_at"] for one in told["resources"] if one["name"].endswith(names.cell_id(1))}
-    assert made["security-group"] > told["run"]["closed_at"]
-    assert not any(one["created_at"] for one in told["resources"] if one["kind"] == "auto-scaling-group")
+    created_by_kind = {
+        one["kind"]: one["created_at"] for one in detail["resources"] if one["name"].endswith(names.cell_id(1))
+    }
+    assert created_by_kind["security-group"] > detail["run"]["closed_at"]
+    assert not any(one["created_at"] for one in detail["resources"] if one["kind"] == "auto-scaling-group")
     assert all(thing.exists(bench) for thing in lookalikes.values())
 
 
@@ -308,25 +310,25 @@ def test_a_group_that_somebody_deletes_while_it_measures(bench: Bench) -> None:
     (group,) = bench.left(run)["groups"]
     bench.account.client("autoscaling").delete_auto_scaling_group(AutoScalingGroupName=group, ForceDelete=True)
     bench.let_go(run)
-    told = bench.ended(run)
+    detail = bench.ended(run)
     assert_nothing_left(bench, run)
-    assert told["run"]["status"] == "FAILED"
-    assert told["cells"][0]["status"] == "INVALID"
-    assert "lost during the phase measure" in told["cells"][0]["reason"]
+    assert detail["run"]["status"] == "FAILED"
+    assert detail["cells"][0]["status"] == "INVALID"
+    assert "lost during the phase measure" in detail["cells"][0]["reason"]
     assert bench.ended(other)["run"]["status"] == "SUCCEEDED"
     assert_nothing_left(bench, other)
 
 
 def test_nothing_but_the_lookalikes_carries_our_tag(bench: Bench, lookalikes: dict[str, Thing]) -> None:
-    found = left(bench.account, {DEPLOYMENT_TAG: bench.deployment.name, CELL_TAG: names.cell_id(1)})
-    assert found["groups"] == [lookalikes["without the run's tag"].group]
+    leftovers = left(bench.account, {DEPLOYMENT_TAG: bench.deployment.name, CELL_TAG: names.cell_id(1)})
+    assert leftovers["groups"] == [lookalikes["without the run's tag"].group]
 
 
 def test_a_fleet_that_cannot_be_launched(bench: Bench) -> None:
     bench.account.make_scarce(SCARCE, 1, "VcpuLimitExceeded")
-    told = bench.ended(bench.start("scarce", {"drivers": 3}, fleets={"drivers": {"instance_type": SCARCE}}))
-    assert_nothing_left(bench, told["run"]["run"])
-    (cell,) = told["cells"]
+    detail = bench.ended(bench.start("scarce", {"drivers": 3}, fleets={"drivers": {"instance_type": SCARCE}}))
+    assert_nothing_left(bench, detail["run"]["run"])
+    (cell,) = detail["cells"]
     assert cell["status"] == "FAILED"
     assert "of 3 nodes in the fleet drivers, 1 could be launched" in cell["reason"]
     assert "vCPU" in cell["reason"]
@@ -336,9 +338,9 @@ def test_a_fleet_whose_instances_die_while_they_are_pending(bench: Bench) -> Non
     """The reason is known at once: nothing waits for boot_timeout."""
     bench.account.make_scarce(DYING, 1, "Client.InvalidKMSKey.InvalidState")
     fleets = {"drivers": {"instance_type": DYING, "boot_timeout": "2h"}}
-    told = bench.ended(bench.start("dying", {"drivers": 3}, fleets=fleets, expires_after="8h"))
-    assert_nothing_left(bench, told["run"]["run"])
-    (cell,) = told["cells"]
+    detail = bench.ended(bench.start("dying", {"drivers": 3}, fleets=fleets, expires_after="8h"))
+    assert_nothing_left(bench, detail["run"]["run"])
+    (cell,) = detail["cells"]
     assert cell["status"] == "FAILED"
     assert "of 3 nodes in the fleet drivers, 1 could be launched" in cell["reason"]
     assert "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state" in cell["reason"]

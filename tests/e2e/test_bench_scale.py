@@ -20,7 +20,7 @@ MOST_BYTES = 2048
 
 
 @pytest.fixture(scope="module")
-def told(bench: Bench) -> dict[str, Any]:
+def detail(bench: Bench) -> dict[str, Any]:
     phases: list[dict[str, Any]] = [
         {"name": "prepare", "roles": ["servers", "drivers"], "script": "measure.sh", "timeout": "2m"},
         {
@@ -36,15 +36,15 @@ def told(bench: Bench) -> dict[str, Any]:
     return bench.ended(bench.start("scale", {"servers": SERVERS, "drivers": DRIVERS}, None, phases, fleets))
 
 
-def test_two_fleets_go_through_all_phases(bench: Bench, told: dict[str, Any]) -> None:
-    assert_nothing_left(bench, told["run"]["run"])
-    assert (told["run"]["status"], told["run"]["nodes"]) == ("SUCCEEDED", SERVERS + DRIVERS), told["run"]
-    (cell,) = told["cells"]
+def test_two_fleets_go_through_all_phases(bench: Bench, detail: dict[str, Any]) -> None:
+    assert_nothing_left(bench, detail["run"]["run"])
+    assert (detail["run"]["status"], detail["run"]["nodes"]) == ("SUCCEEDED", SERVERS + DRIVERS), detail["run"]
+    (cell,) = detail["cells"]
     steps = [step["phase"] for step in cell["steps"]]
     assert steps == ["launch", "boot", "prepare", "load", "collect", "teardown", "over"]
     (row,) = cell["results"]
     assert (row["phase"], row["role"], row["count"]) == ("load", "drivers", DRIVERS * 1000)
-    kinds = [one["kind"] for one in told["resources"]]
+    kinds = [one["kind"] for one in detail["resources"]]
     assert {kind: kinds.count(kind) for kind in kinds} == {
         "security-group": 1,
         "launch-template": 2,
@@ -54,20 +54,20 @@ def test_two_fleets_go_through_all_phases(bench: Bench, told: dict[str, Any]) ->
     }
 
 
-def test_who_is_where_has_ranks_that_go_round_the_zones(bench: Bench, told: dict[str, Any]) -> None:
-    nodes = json.loads(bench.objects(told["run"]["run"], "roster.json")[""])["nodes"]
+def test_who_is_where_has_ranks_that_go_round_the_zones(bench: Bench, detail: dict[str, Any]) -> None:
+    nodes = json.loads(bench.objects(detail["run"]["run"], "roster.json")[""])["nodes"]
     servers = sorted((n for n in nodes if n["role"] == "servers"), key=lambda n: int(n["rank"]))
     assert [node["rank"] for node in servers] == list(range(SERVERS))
     zones = [node["zone"] for node in servers]
     assert len(set(zones)) == 3
     assert all(len(set(zones[at : at + 3])) == 3 for at in range(0, SERVERS, 3))
-    assert {n["id"] for n in nodes} == {r["name"] for r in told["resources"] if r["kind"] == "instance"}
+    assert {n["id"] for n in nodes} == {r["name"] for r in detail["resources"] if r["kind"] == "instance"}
 
 
-def test_what_the_workflow_passes_on_is_small(bench: Bench, told: dict[str, Any]) -> None:
+def test_what_the_workflow_passes_on_is_small(bench: Bench, detail: dict[str, Any]) -> None:
     sizes = [
         len(str(details.get(name) or ""))
-        for event in _events(bench, told["run"]["run"])
+        for event in _events(bench, detail["run"]["run"])
         for key, details in event.items()
         if key.endswith("EventDetails")
         for name in ("input", "output")
@@ -86,8 +86,8 @@ def _events(bench: Bench, run: str) -> Iterator[dict[str, Any]]:
             yield from page["events"]
 
 
-def test_what_it_has_cost_is_reckoned_of_what_ran(told: dict[str, Any]) -> None:
-    run, (cell,) = told["run"], told["cells"]
+def test_what_it_has_cost_is_reckoned_of_what_ran(detail: dict[str, Any]) -> None:
+    run, (cell,) = detail["run"], detail["cells"]
     assert 0 < run["estimate"]["expected"] < run["estimate"]["most"]
     hours = {item["what"]: item["quantity"] for item in run["cost"]["items"] if item["unit"] == "node-hour"}
     assert hours.keys() == {f"{role}, {INSTANCE_TYPE}, on-demand" for role in ("servers", "drivers")}
@@ -107,8 +107,8 @@ def test_a_run_beyond_its_budget_is_refused_and_starts_nothing(bench: Bench) -> 
     }
     body = {"definition": definition, "files": {"p.sh": ""}}
     api = bench.deployment.view.api
-    told = eventually(lambda: _answered(api.request("POST", "benchmarks/estimate", body=body)), LONG)
-    assert (told.status, [one["where"] for one in told.body["problems"]]) == (200, ["budget"])
+    estimate = eventually(lambda: _answered(api.request("POST", "benchmarks/estimate", body=body)), LONG)
+    assert (estimate.status, [one["where"] for one in estimate.body["problems"]]) == (200, ["budget"])
     refused = eventually(lambda: _answered(api.request("POST", "benchmarks", body={**body, "key": "dear"})), LONG)
     assert refused.status == 400
     assert "budget is 0.01: must be at least what it is expected to cost" in refused.body["message"]

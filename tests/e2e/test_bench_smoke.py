@@ -68,10 +68,10 @@ def troop(deployment: Deployment, *words: str, code: int = 0) -> Any:
 
 
 @pytest.fixture(scope="module")
-def told(deployment: Deployment) -> dict[str, Any]:
+def detail(deployment: Deployment) -> dict[str, Any]:
     before = served(deployment)
-    told: dict[str, Any] = troop(deployment, "run", str(CATALOGUE), "--size", "smoke")
-    return {**told, "served": served(deployment) - before}
+    detail: dict[str, Any] = troop(deployment, "run", str(CATALOGUE), "--size", "smoke")
+    return {**detail, "served": served(deployment) - before}
 
 
 def served(deployment: Deployment) -> int:
@@ -87,17 +87,17 @@ def served(deployment: Deployment) -> int:
 
 
 @pytest.fixture(scope="module")
-def report(deployment: Deployment, told: dict[str, Any]) -> dict[str, Any]:
+def report(deployment: Deployment, detail: dict[str, Any]) -> dict[str, Any]:
     """The run's report, by the command; the workflow of the run has made it."""
-    found: dict[str, Any] = troop(deployment, "report", told["run"]["run"])
-    return found
+    document: dict[str, Any] = troop(deployment, "report", detail["run"]["run"])
+    return document
 
 
-def assert_nothing_left(deployment: Deployment, told: dict[str, Any]) -> None:
-    run = told["run"]["run"]
+def assert_nothing_left(deployment: Deployment, detail: dict[str, Any]) -> None:
+    run = detail["run"]["run"]
     assert left(deployment.account, {RUN_TAG: run}) == NOTHING
-    created = {one["name"] for one in told["resources"] if one["created_at"]}
-    assert [one for one in told["resources"] if one["gone_at"] is None] == []
+    created = {one["name"] for one in detail["resources"] if one["created_at"]}
+    assert [one for one in detail["resources"] if one["gone_at"] is None] == []
     assert [one for one in deployment.account.instances() if one["id"] in created] == []
 
 
@@ -108,17 +108,17 @@ def objects(deployment: Deployment, run: str, part: str) -> list[bytes]:
     return [s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys]
 
 
-def test_the_table_is_what_the_bucket_has_served(deployment: Deployment, told: dict[str, Any]) -> None:
-    assert told["run"]["status"] == "SUCCEEDED"
-    (row,) = told["cells"][0]["results"]
+def test_the_table_is_what_the_bucket_has_served(deployment: Deployment, detail: dict[str, Any]) -> None:
+    assert detail["run"]["status"] == "SUCCEEDED"
+    (row,) = detail["cells"][0]["results"]
     assert (row["phase"], row["role"], row["errors"]) == ("measure", "drivers", {})
-    assert 0 < row["count"] <= told["served"], "warm-up is served, too, and not counted"
+    assert 0 < row["count"] <= detail["served"], "warm-up is served, too, and not counted"
     assert row["per_second"] == pytest.approx(row["count"] / MEASURED, rel=0.01)
     assert LEAST <= row["bytes_per_second"] * MEASURED / row["count"] <= MOST
     times = [row[f"{name}_ms"] for name in ("p50", "p90", "p95", "p99", "p99_9", "max")]
     assert times[0] > 0
     assert times == sorted(times)
-    summaries = [json.loads(body) for body in objects(deployment, told["run"]["run"], "phases/measure/")]
+    summaries = [json.loads(body) for body in objects(deployment, detail["run"]["run"], "phases/measure/")]
     assert len(summaries) == NODES
     reads = [one["operations"]["read"] for one in summaries]
     assert all(read["histogram"]["count"] > 0 for read in reads)
@@ -126,19 +126,21 @@ def test_the_table_is_what_the_bucket_has_served(deployment: Deployment, told: d
     assert len({one["measured_from"] for one in summaries}) == 1, "all begin at one instant"
 
 
-def test_it_tells_what_it_was_expected_to_cost_and_what_it_has_cost(told: dict[str, Any]) -> None:
-    assert 0 < told["cells"][0]["cost"]["amount"] == told["run"]["cost"]["amount"] < told["run"]["estimate"]["most"]
+def test_it_tells_what_it_was_expected_to_cost_and_what_it_has_cost(detail: dict[str, Any]) -> None:
+    assert (
+        0 < detail["cells"][0]["cost"]["amount"] == detail["run"]["cost"]["amount"] < detail["run"]["estimate"]["most"]
+    )
 
 
-def test_a_dashboard_shows_it_and_how_to_get_its_report(deployment: Deployment, told: dict[str, Any]) -> None:
+def test_a_dashboard_shows_it_and_how_to_get_its_report(deployment: Deployment, detail: dict[str, Any]) -> None:
     shown, region = deployment.shown("runs"), deployment.account.exports["AWS_REGION"]
     assert "SUCCEEDED" in shown
-    assert f"troop --deployment {NAME} --region {region} bench report {told['run']['run']}" in shown
+    assert f"troop --deployment {NAME} --region {region} bench report {detail['run']['run']}" in shown
 
 
-def test_nothing_is_left_of_it_but_its_results(deployment: Deployment, told: dict[str, Any]) -> None:
-    assert_nothing_left(deployment, told)
-    kinds = [one["kind"] for one in told["resources"]]
+def test_nothing_is_left_of_it_but_its_results(deployment: Deployment, detail: dict[str, Any]) -> None:
+    assert_nothing_left(deployment, detail)
+    kinds = [one["kind"] for one in detail["resources"]]
     assert {kind: kinds.count(kind) for kind in kinds} == {
         "security-group": 1,
         "launch-template": 1,
@@ -146,25 +148,25 @@ def test_nothing_is_left_of_it_but_its_results(deployment: Deployment, told: dic
         "instance": NODES,
         "volume": NODES,
     }
-    results = troop(deployment, "results", told["run"]["run"])
-    assert json.dumps(told["cells"][0]["results"][0]["count"]) in json.dumps(results)
+    results = troop(deployment, "results", detail["run"]["run"])
+    assert json.dumps(detail["cells"][0]["results"][0]["count"]) in json.dumps(results)
 
 
-def test_the_report_tells_what_the_table_does(told: dict[str, Any], report: dict[str, Any]) -> None:
+def test_the_report_tells_what_the_table_does(detail: dict[str, Any], report: dict[str, Any]) -> None:
     (cell,) = Report.model_validate(report).cells
-    (row,) = told["cells"][0]["results"]
+    (row,) = detail["cells"][0]["results"]
     ((phase,), (operation,)) = cell.phases, cell.phases[0].operations
     shown = {name: row[name] for name in ("role", "operation", "count", "per_second", "errors", "p50_ms", "p99_ms")}
     assert {name: getattr(operation, name) for name in shown} == shown
     assert len(phase.members) == NODES
-    assert report["money"]["actual"]["amount"] == pytest.approx(told["run"]["cost"]["amount"])
+    assert report["money"]["actual"]["amount"] == pytest.approx(detail["run"]["cost"]["amount"])
     assert report["run"]["status"] == "SUCCEEDED"
 
 
 def test_the_page_is_got_without_rights_to_s3_and_shown_not_kept(
-    deployment: Deployment, told: dict[str, Any], report: dict[str, Any], tmp_path: Path
+    deployment: Deployment, detail: dict[str, Any], report: dict[str, Any], tmp_path: Path
 ) -> None:
-    run = told["run"]["run"]
+    run = detail["run"]["run"]
     page = tmp_path / "report.html"
     done = command(deployment, "report", run, "-o", str(page))
     assert (done.returncode, str(page) in done.stdout) == (0, True), done.stderr
@@ -179,9 +181,9 @@ def test_the_page_is_got_without_rights_to_s3_and_shown_not_kept(
 
 
 def test_made_again_by_the_deployment_or_of_a_folder_without_aws_it_is_the_same(
-    deployment: Deployment, told: dict[str, Any], report: dict[str, Any], tmp_path: Path
+    deployment: Deployment, detail: dict[str, Any], report: dict[str, Any], tmp_path: Path
 ) -> None:
-    run = told["run"]["run"]
+    run = detail["run"]["run"]
     again = troop(deployment, "report", run, "--again")
     s3, bucket = deployment.account.client("s3"), deployment.outputs["ResultsBucket"]
     for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"runs/{run}/"):
@@ -201,8 +203,8 @@ def test_made_again_by_the_deployment_or_of_a_folder_without_aws_it_is_the_same(
     )
     assert done.returncode == 0, done.stderr
     offline = json.loads((tmp_path / run / "report.json").read_text())
-    made = [one.pop("made_at") for one in (report, again, offline)]
-    assert len(set(made)) == 3
+    times = [one.pop("made_at") for one in (report, again, offline)]
+    assert len(set(times)) == 3
     assert report == again == offline
     assert run in (tmp_path / run / "report.html").read_text(encoding="utf-8")
 
@@ -212,26 +214,26 @@ def test_a_script_that_fails_on_a_real_node(deployment: Deployment, tmp_path: Pa
     (tmp_path / "benchmark.yaml").write_text(FAILING.replace("SHA256", f'"{sha256}"'))
     (tmp_path / "fail.sh").write_text('#!/bin/sh\ncat "$TROOP_ARTIFACTS/words.txt"\nexit 3\n')
     (tmp_path / "words.txt").write_text(f"{WORDS}\n")
-    told = troop(deployment, "run", str(tmp_path / "benchmark.yaml"), code=1)
-    assert (told["run"]["status"], told["cells"][0]["status"]) == ("FAILED", "FAILED")
-    assert WORDS in told["cells"][0]["reason"]
-    (printed,) = objects(deployment, told["run"]["run"], "output/measure/")
+    detail = troop(deployment, "run", str(tmp_path / "benchmark.yaml"), code=1)
+    assert (detail["run"]["status"], detail["cells"][0]["status"]) == ("FAILED", "FAILED")
+    assert WORDS in detail["cells"][0]["reason"]
+    (printed,) = objects(deployment, detail["run"]["run"], "output/measure/")
     assert WORDS in gzip.decompress(printed).decode()
-    report = Report.model_validate(troop(deployment, "report", told["run"]["run"]))
+    report = Report.model_validate(troop(deployment, "report", detail["run"]["run"]))
     assert (report.run.status, report.cells[0].status) == ("FAILED", "FAILED")
-    assert_nothing_left(deployment, told)
+    assert_nothing_left(deployment, detail)
 
 
-def test_reports_need_nothing_that_they_may_not(deployment: Deployment, told: dict[str, Any]) -> None:
+def test_reports_need_nothing_that_they_may_not(deployment: Deployment, detail: dict[str, Any]) -> None:
     """Whose actions are all used, test_bench_leftovers.py tells."""
     for part in ("FunctionsReportRole", "FunctionsApiRole"):
         role = role_name(deployment, part)
-        asked = [entry for entry in deployment.account.decisions() if role_of(entry["caller"]) == role]
-        assert asked
-        assert [(one["action"], one["resource"]) for one in asked if one["decision"] != "Allow"] == []
+        decisions = [entry for entry in deployment.account.decisions() if role_of(entry["caller"]) == role]
+        assert decisions
+        assert [(one["action"], one["resource"]) for one in decisions if one["decision"] != "Allow"] == []
 
 
-def test_nodes_do_what_they_may_and_nothing_else(deployment: Deployment, told: dict[str, Any]) -> None:
+def test_nodes_do_what_they_may_and_nothing_else(deployment: Deployment, detail: dict[str, Any]) -> None:
     role, used = role_name(deployment, "NodesRole"), set()
     for entry in deployment.account.decisions():
         if role_of(entry["caller"]) == role:

@@ -34,11 +34,11 @@ def run_of(bench: Bench) -> Iterator[Callable[[str], dict[str, Any]]]:
     bench.account.make_scarce(SLOW, 1, market="spot")
     bench.account.make_scarce(NEVER, 1, "MaxSpotInstanceCountExceeded", "spot")
     with ThreadPoolExecutor(len(RUNS)) as pool:
-        runs: dict[str, Future[dict[str, Any]]] = {name: pool.submit(_told, bench, name) for name in RUNS}
+        runs: dict[str, Future[dict[str, Any]]] = {name: pool.submit(_detail, bench, name) for name in RUNS}
         yield lambda name: runs[name].result()
 
 
-def _told(bench: Bench, name: str) -> dict[str, Any]:
+def _detail(bench: Bench, name: str) -> dict[str, Any]:
     nodes, fleets, attempts = RUNS[name]
     run = bench.start(f"spot-{name}", nodes, fleets=fleets, attempts=attempts)
     if name == "slow":  # five minutes are not to be waited out
@@ -57,21 +57,21 @@ def _bought(bench: Bench, run: str, cell: str = CELL) -> dict[str, str]:
 def _launched(bench: Bench, run: str, cell: str = CELL) -> set[str]:
     """Ids of all instances that a cell has ever had."""
     filters = [{"Name": f"tag:{RUN_TAG}", "Values": [run]}, {"Name": f"tag:{CELL_TAG}", "Values": [cell]}]
-    found = bench.account.client("ec2").describe_instances(Filters=filters)["Reservations"]
-    return {one["InstanceId"] for reservation in found for one in reservation["Instances"]}
+    reservations = bench.account.client("ec2").describe_instances(Filters=filters)["Reservations"]
+    return {one["InstanceId"] for reservation in reservations for one in reservation["Instances"]}
 
 
 @pytest.mark.parametrize("name", ["slow", "never"])
 def test_what_spot_does_not_give_is_launched_on_demand(
     bench: Bench, run_of: Callable[[str], dict[str, Any]], name: str
 ) -> None:
-    told = run_of(name)
-    run, nodes = told["run"]["run"], sum(RUNS[name][0].values())
-    assert (told["run"]["status"], told["run"]["reason"]) == ("SUCCEEDED", None)
+    detail = run_of(name)
+    run, nodes = detail["run"]["run"], sum(RUNS[name][0].values())
+    assert (detail["run"]["status"], detail["run"]["reason"]) == ("SUCCEEDED", None)
     bought = _bought(bench, run)
     assert sorted(bought.values()) == ["on-demand"] * (nodes - 1) + ["spot"]
     assert _launched(bench, run) == bought.keys(), "not one node too many"
-    groups = {one["name"] for one in told["resources"] if one["kind"] == "auto-scaling-group"}
+    groups = {one["name"] for one in detail["resources"] if one["kind"] == "auto-scaling-group"}
     assert names.backup_name(run, CELL, "drivers") in groups
     (phase,) = json.loads(bench.objects(run, "results.json")[""])["phases"]
     lines = {i: line for role in phase["roles"].values() for i, line in role["nodes"].items()}
@@ -86,14 +86,14 @@ def test_what_spot_does_not_give_is_launched_on_demand(
 def test_a_cell_whose_node_spot_takes_back_is_run_again(
     bench: Bench, run_of: Callable[[str], dict[str, Any]], name: str, statuses: list[str], last: str
 ) -> None:
-    told = run_of(name)
-    run = told["run"]["run"]
+    detail = run_of(name)
+    run = detail["run"]["run"]
     cells = [names.attempt_id(CELL, n + 1) for n in range(len(statuses))]
-    assert [(cell["cell"], cell["status"]) for cell in told["cells"]] == list(zip(cells, statuses, strict=True))
-    assert (told["run"]["status"], told["run"]["reason"]) == ("SUCCEEDED", None)
+    assert [(cell["cell"], cell["status"]) for cell in detail["cells"]] == list(zip(cells, statuses, strict=True))
+    assert (detail["run"]["status"], detail["run"]["reason"]) == ("SUCCEEDED", None)
     assert bench.execution(run)["status"] == "SUCCEEDED"
-    assert told["cells"][-1]["results"]
-    for cell in told["cells"][:-1]:
+    assert detail["cells"][-1]["results"]
+    for cell in detail["cells"][:-1]:
         (taken,) = [i for i in _bought(bench, run, cell["cell"]) if i in cell["reason"]]
         assert cell["reason"] == f"spot took {taken} back during the phase measure"
         assert set(_bought(bench, run, cell["cell"]).values()) == {"spot"}

@@ -65,12 +65,12 @@ def ended(running: subprocess.Popen[str]) -> str:
     with running:
         limit = threading.Timer(SECONDS, running.kill)
         limit.start()
-        said = threading.Thread(target=_show, args=(running.stderr,))
-        said.start()
+        printer = threading.Thread(target=_show, args=(running.stderr,))
+        printer.start()
         try:
             assert running.stdout is not None
             answer = running.stdout.read()
-            said.join()
+            printer.join()
         finally:
             limit.cancel()
             running.kill()
@@ -83,7 +83,7 @@ def _show(lines: Any) -> None:
         sys.stdout.flush()
 
 
-def told_of(deployment: Deployment, run: str) -> dict[str, Any]:
+def detail_of(deployment: Deployment, run: str) -> dict[str, Any]:
     answer = deployment.view.api.get(f"benchmarks/{run}")
     assert answer.status == 200, answer
     body: dict[str, Any] = answer.body
@@ -100,10 +100,10 @@ def object_of(deployment: Deployment, run: str, cell: str, part: str) -> bytes:
     return body
 
 
-def assert_nothing_left(deployment: Deployment, told: dict[str, Any]) -> None:
+def assert_nothing_left(deployment: Deployment, detail: dict[str, Any]) -> None:
     """Neither on record, nor in the account, nor any JVM."""
-    assert left(deployment.account, {RUN_TAG: told["run"]["run"]}) == NOTHING
-    assert [one for one in told["resources"] if one["gone_at"] is None] == []
+    assert left(deployment.account, {RUN_TAG: detail["run"]["run"]}) == NOTHING
+    assert [one for one in detail["resources"] if one["gone_at"] is None] == []
     mark = str(deployment.account.run)
     commands = [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"CassandraDaemon" in _read(path)]
     assert [path for path in commands if mark.encode() in _read(path)] == []
@@ -116,7 +116,7 @@ def _read(path: Path) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def told(deployment: Deployment) -> dict[str, Any]:
+def detail(deployment: Deployment) -> dict[str, Any]:
     """All that is on record of a run of all steps."""
     running = troop(deployment, *run("--json"))
     answer: dict[str, Any] = json.loads(ended(running))
@@ -124,17 +124,17 @@ def told(deployment: Deployment) -> dict[str, Any]:
     return answer
 
 
-def test_every_step_succeeds_and_nothing_is_left(deployment: Deployment, told: dict[str, Any]) -> None:
-    assert told["run"]["status"] == "SUCCEEDED", told["run"]
-    assert [cell["status"] for cell in told["cells"]] == ["SUCCEEDED"] * len(told["cells"])
-    assert_nothing_left(deployment, told)
+def test_every_step_succeeds_and_nothing_is_left(deployment: Deployment, detail: dict[str, Any]) -> None:
+    assert detail["run"]["status"] == "SUCCEEDED", detail["run"]
+    assert [cell["status"] for cell in detail["cells"]] == ["SUCCEEDED"] * len(detail["cells"])
+    assert_nothing_left(deployment, detail)
 
 
-def test_servers_have_counted_what_drivers_have_written(deployment: Deployment, told: dict[str, Any]) -> None:
-    for cell in told["cells"]:
-        roster = json.loads(object_of(deployment, told["run"]["run"], cell["cell"], "roster.json"))["nodes"]
+def test_servers_have_counted_what_drivers_have_written(deployment: Deployment, detail: dict[str, Any]) -> None:
+    for cell in detail["cells"]:
+        roster = json.loads(object_of(deployment, detail["run"]["run"], cell["cell"], "roster.json"))["nodes"]
         first = next(node["id"] for node in roster if (node["role"], node["rank"]) == ("drivers", 0))
-        printed = gzip.decompress(object_of(deployment, told["run"]["run"], cell["cell"], f"output/count/{first}"))
+        printed = gzip.decompress(object_of(deployment, detail["run"]["run"], cell["cell"], f"output/count/{first}"))
         (counted,) = [json.loads(line) for line in printed.splitlines() if line.startswith(b"{")]
         written, seen = counted["drivers"]["writes"], counted["servers"]
         assert (seen["coordinated"], seen["applied"], seen["dropped"]) == (written, REPLICAS * written, 0)
@@ -142,15 +142,17 @@ def test_servers_have_counted_what_drivers_have_written(deployment: Deployment, 
         assert 0 < measured < written
 
 
-def test_histograms_and_metrics_of_both_roles_are_in_the_results(deployment: Deployment, told: dict[str, Any]) -> None:
-    for cell in told["cells"]:
+def test_histograms_and_metrics_of_both_roles_are_in_the_results(
+    deployment: Deployment, detail: dict[str, Any]
+) -> None:
+    for cell in detail["cells"]:
         assert {(row["role"], row["operation"]) for row in cell["results"]} == {
             ("drivers", "write"),
             ("servers", "coordinate"),
             ("servers", "apply"),
         }
-        found = json.loads(object_of(deployment, told["run"]["run"], cell["cell"], "results.json"))
-        (phase,) = found["phases"]
+        results = json.loads(object_of(deployment, detail["run"]["run"], cell["cell"], "results.json"))
+        (phase,) = results["phases"]
         for role in phase["roles"].values():
             assert [operation["histogram"]["count"] > 0 for operation in role["operations"].values()]
             assert {"cpu_user", "memory_used", "disk_write_bytes"} <= role["samples"].keys()
@@ -162,12 +164,12 @@ def test_a_server_that_dies_while_it_is_measured_makes_the_cell_invalid(deployme
     started = json.loads(ended(troop(deployment, *run("--no-wait", "--json"))))["run"]
 
     def measuring() -> dict[str, Any] | None:
-        cell = told_of(deployment, started)["cells"][0]
+        cell = detail_of(deployment, started)["cells"][0]
         assert cell["status"] in ("PENDING", "RUNNING"), cell
         return cell if cell["phase"] == "measure" else None
 
     def over() -> dict[str, Any] | None:
-        cell: dict[str, Any] = told_of(deployment, started)["cells"][0]
+        cell: dict[str, Any] = detail_of(deployment, started)["cells"][0]
         return None if cell["status"] in ("PENDING", "RUNNING") else cell
 
     try:
@@ -181,8 +183,8 @@ def test_a_server_that_dies_while_it_is_measured_makes_the_cell_invalid(deployme
     assert f"process {victim}" in cell["reason"]
     assert "has died during the measured phase" in cell["reason"]
     assert cell["results"] is None
-    told = eventually(lambda: _ended(told_of(deployment, started)), LONG, 1)
-    assert_nothing_left(deployment, told)
+    detail = eventually(lambda: _ended(detail_of(deployment, started)), LONG, 1)
+    assert_nothing_left(deployment, detail)
 
 
 def _measured_server(deployment: Deployment) -> int | None:
@@ -196,5 +198,5 @@ def _measured_server(deployment: Deployment) -> int | None:
     return int(json.loads((begun[0] / "shared" / "server.json").read_text())["pid"])
 
 
-def _ended(told: dict[str, Any]) -> dict[str, Any] | None:
-    return told if told["run"]["ended_at"] else None
+def _ended(detail: dict[str, Any]) -> dict[str, Any] | None:
+    return detail if detail["run"]["ended_at"] else None

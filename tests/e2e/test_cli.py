@@ -43,12 +43,12 @@ class Command:
             **account.exports,
         }
 
-    def __call__(self, *words: str, code: int = 0, given: str = "", **environment: str) -> str:
+    def __call__(self, *words: str, code: int = 0, stdin: str = "", **environment: str) -> str:
         done = subprocess.run(
             [str(BIN / "troop"), *words],
             cwd=self.folder,
             env=self.environment | environment,
-            input=given,
+            input=stdin,
             capture_output=True,
             text=True,
             timeout=BUSY,
@@ -82,19 +82,19 @@ def test_a_plan_tells_what_the_next_tick_decides(troop: Command, deployment: Dep
     assert set(ahead) == {WEB, LEDGER}
     assert [calendar["closed"] for calendar in plan["calendars"]] == [None]
     assert deployment.tick()["status"] == "SUCCEEDED"
-    for unit, told in ahead.items():
+    for unit, forecast in ahead.items():
         decision = deployment.view.decisions(unit)[0]
-        assert decision["reason"] == told["reason"] == "leashed"
-        assert decision["instance_id"] == told["target"]["instance_id"]
-        assert float(decision["rolled"]) == pytest.approx(told["rolled"])
+        assert decision["reason"] == forecast["reason"] == "leashed"
+        assert decision["instance_id"] == forecast["target"]["instance_id"]
+        assert float(decision["rolled"]) == pytest.approx(forecast["rolled"])
     assert f"of {WEB} in " in troop("plan")
     unleashed = {unit["unit"]: unit["reason"] for unit in troop.json("plan", "--unleashed")["units"]}
     assert (unleashed[WEB], unleashed[LEDGER]) == ("terminate", "terminate")
 
 
 def test_an_opt_out_holds_at_the_next_tick(troop: Command, deployment: Deployment) -> None:
-    told = troop("opt-out", LEDGER, "--reason", "month-end closing", "--until", "2099-12-31", "--owner", "accounting")
-    assert "left alone" in told
+    output = troop("opt-out", LEDGER, "--reason", "month-end closing", "--until", "2099-12-31", "--owner", "accounting")
+    assert "left alone" in output
     assert deployment.tick()["status"] == "SUCCEEDED"
     assert deployment.view.decisions(LEDGER)[0]["reason"] == "opted-out"
     why = troop("why", LEDGER, "--all")
@@ -167,12 +167,12 @@ def test_policy_goes_out_and_comes_back(troop: Command) -> None:
     troop("opt-out", "cli-later", "--ahead", "--reason", "its group is yet to come")
     exported = troop("policy", "export")
     assert "its group is yet to come" in exported
-    assert "nothing to change" in troop("policy", "import", "-", given=exported)
+    assert "nothing to change" in troop("policy", "import", "-", stdin=exported)
     changed = exported.replace("0.5", "0.125").replace("web team", "platform")
-    assert f"{WEB}: probability: 0.5 -> 0.125" in troop("policy", "import", "-", "--dry-run", given=changed)
+    assert f"{WEB}: probability: 0.5 -> 0.125" in troop("policy", "import", "-", "--dry-run", stdin=changed)
     assert troop("policy", "export") == exported
-    told = troop("policy", "import", "-", "--yes", given=changed + "  nobodys-unit: {owner: x}\n", code=Exit.FAILED)
-    assert "nobodys-unit" in told
+    output = troop("policy", "import", "-", "--yes", stdin=changed + "  nobodys-unit: {owner: x}\n", code=Exit.FAILED)
+    assert "nobodys-unit" in output
     assert troop("policy", "export") == changed
 
 
@@ -197,9 +197,9 @@ def test_who_may_not(troop: Command, deployment: Deployment) -> None:
     document = json.dumps({"Version": "2012-10-17", "Statement": allowed})
     iam.put_user_policy(UserName="looker", PolicyName="look", PolicyDocument=document)
     troop("events", **looker)
-    told = troop("halt", code=Exit.FORBIDDEN, **looker)
-    assert "execute-api:Invoke" in told
-    assert "/PATCH/switch" in told
+    output = troop("halt", code=Exit.FORBIDDEN, **looker)
+    assert "execute-api:Invoke" in output
+    assert "/PATCH/switch" in output
 
 
 def test_the_proxy_serves_programs_that_cannot_sign(troop: Command) -> None:

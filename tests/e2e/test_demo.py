@@ -26,7 +26,7 @@ def test_the_demo_ends_well_and_leaves_no_process() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    told = done.stdout
+    output = done.stdout
     for claim in (
         "demo-web: chosen",
         "demo-search: chosen",
@@ -42,19 +42,19 @@ def test_the_demo_ends_well_and_leaves_no_process() -> None:
         "left of it: 0 groups, 0 instances, 0 launch templates, 0 security groups, 0 volumes, 0 network interfaces",
         "nothing is left running",
     ):
-        assert claim in told, told
+        assert claim in output, output
     assert _left_over(began) == []
 
 
 def _left_over(since: float) -> list[str]:
     """Processes of demo accounts that were started since then."""
     runs = [str(run) for run in (ROOT / ".local").glob("demo-*") if run.stat().st_ctime >= since]
-    found = []
+    names = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
             try:
                 environment = (process / "environ").read_bytes().decode(errors="replace")
             except OSError:
                 continue
-            found += [process.name for run in runs if run in environment]
-    return found
+            names += [process.name for run in runs if run in environment]
+    return names

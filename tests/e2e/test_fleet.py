@@ -29,12 +29,12 @@ def troop(bench: Bench, *words: str, code: int = 0) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-def _told(bench: Bench, fleet: str) -> Any:
+def _detail(bench: Bench, fleet: str) -> Any:
     return json.loads(troop(bench, "status", fleet, "--json")[0])
 
 
-def _role(told: dict[str, Any]) -> dict[str, int]:
-    (role,) = told["fleet"]["roles"]
+def _role(detail: dict[str, Any]) -> dict[str, int]:
+    (role,) = detail["fleet"]["roles"]
     return {key: value for key, value in role.items() if key != "role" and value}
 
 
@@ -42,23 +42,23 @@ def _standing(count: int) -> dict[str, int]:
     return {"desired": count, "in_service": count, "ready": count}
 
 
-def _eventually(look: Callable[[], Any]) -> Any:
-    return eventually(look, LONG, SELDOM)
+def _eventually(probe: Callable[[], Any]) -> Any:
+    return eventually(probe, LONG, SELDOM)
 
 
 def test_a_fleet_from_up_to_down(bench: Bench) -> None:
-    said, told_on_the_way = troop(bench, "up", str(WORKER), "--key", "a-standing-fleet", "--json")
-    told = json.loads(said)
-    fleet = str(told["fleet"]["fleet"])
-    assert f"started: {fleet}" in told_on_the_way
-    assert "workers: 2 of 2 in service, 2 ready" in told_on_the_way
-    assert (told["fleet"]["status"], _role(told)) == ("RUNNING", _standing(2))
+    output, progress = troop(bench, "up", str(WORKER), "--key", "a-standing-fleet", "--json")
+    detail = json.loads(output)
+    fleet = str(detail["fleet"]["fleet"])
+    assert f"started: {fleet}" in progress
+    assert "workers: 2 of 2 in service, 2 ready" in progress
+    assert (detail["fleet"]["status"], _role(detail)) == ("RUNNING", _standing(2))
 
-    said, _ = troop(bench, "scale", fleet, "--count", "5")
-    assert "workers: 5 of 5 in service, 5 ready" in said
-    told = _told(bench, fleet)
-    assert _role(told) == _standing(5)
-    before = {node["id"] for node in told["nodes"]}
+    output, _ = troop(bench, "scale", fleet, "--count", "5")
+    assert "workers: 5 of 5 in service, 5 ready" in output
+    detail = _detail(bench, fleet)
+    assert _role(detail) == _standing(5)
+    before = {node["id"] for node in detail["nodes"]}
     assert troop(bench, "scale", fleet, "--count", "100000", code=2)
     _, refused = troop(bench, "scale", fleet, "--count", "9999", code=10)
     assert "troop:max_nodes" in refused
@@ -67,31 +67,31 @@ def test_a_fleet_from_up_to_down(bench: Bench) -> None:
     bench.account.client("ec2").terminate_instances(InstanceIds=[lost])
 
     def is_replaced() -> set[str] | None:
-        now = _told(bench, fleet)
+        now = _detail(bench, fleet)
         ids = {node["id"] for node in now["nodes"]}
         return ids if _role(now) == _standing(5) and lost not in ids else None
 
     after = _eventually(is_replaced)
     assert len(after - before) == 1
 
-    said, _ = troop(bench, "scale", fleet, "--count", "1")
-    assert "workers: 1 of 1 in service, 1 ready" in said
-    (left,) = _told(bench, fleet)["nodes"]
+    output, _ = troop(bench, "scale", fleet, "--count", "1")
+    assert "workers: 1 of 1 in service, 1 ready" in output
+    (left,) = _detail(bench, fleet)["nodes"]
     assert left["id"] in after
 
     def is_recorded() -> list[Any] | None:
         """The workflow's own look comes within two minutes, which pass faster here."""
-        instances = [one for one in _told(bench, fleet)["resources"] if one["kind"] == "instance"]
+        instances = [one for one in _detail(bench, fleet)["resources"] if one["kind"] == "instance"]
         there = [one["name"] for one in instances if one["gone_at"] is None]
         return instances if there == [left["id"]] and len(instances) == 6 else None
 
     _eventually(is_recorded)
 
-    said, _ = troop(bench, "down", fleet)
-    assert f"{fleet} STOPPED: stopped by " in said
+    output, _ = troop(bench, "down", fleet)
+    assert f"{fleet} STOPPED: stopped by " in output
     assert bench.left(fleet) == NOTHING
-    told = _told(bench, fleet)
-    assert [one for one in told["resources"] if one["gone_at"] is None] == []
+    detail = _detail(bench, fleet)
+    assert [one for one in detail["resources"] if one["gone_at"] is None] == []
     (listed,) = json.loads(troop(bench, "list", "--json")[0])["fleets"]
     assert (listed["fleet"], listed["status"]) == (fleet, "STOPPED")
 

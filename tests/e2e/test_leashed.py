@@ -76,14 +76,14 @@ def test_a_second_tick_terminates_nothing_more(deployment: Deployment) -> None:
 def test_on_demand_it_terminates_once_for_each_key(deployment: Deployment) -> None:
     ask = deployment.view.api.request
     before = deployment.ids(UNIT)
-    wanted = {"group": UNIT, "idempotency_key": "first"}
-    claimed = ask("POST", "terminations", body=wanted)
+    body = {"group": UNIT, "idempotency_key": "first"}
+    claimed = ask("POST", "terminations", body=body)
     assert (claimed.status, claimed.body["status"]) == (202, "CLAIMED")
     event = _over(deployment, claimed.body["id"])
     assert (event["status"], event["instance_id"]) == ("RECOVERED", claimed.body["instance_id"])
     after = deployment.ids(UNIT)
     assert before - after == {event["instance_id"]}
-    repeated = ask("POST", "terminations", body=wanted)
+    repeated = ask("POST", "terminations", body=body)
     assert (repeated.status, repeated.body) == (200, event)
     assert deployment.ids(UNIT) == after
     assert ask("POST", "terminations", body={"group": "nobody", "idempotency_key": "x"}).status == 404
@@ -92,29 +92,29 @@ def test_on_demand_it_terminates_once_for_each_key(deployment: Deployment) -> No
 def test_clients_of_the_original_are_answered(deployment: Deployment) -> None:
     ask, path = deployment.view.api.request, "simianarmy/api/v1/chaos"
     # Without a key two requests are one for four seconds only, and a busy machine may take longer for each.
-    wanted = {"eventType": "CHAOS_TERMINATION", "groupType": "ASG", "groupName": UNIT, "idempotencyKey": "original"}
-    claimed = ask("POST", path, body=wanted)
+    body = {"eventType": "CHAOS_TERMINATION", "groupType": "ASG", "groupName": UNIT, "idempotencyKey": "original"}
+    claimed = ask("POST", path, body=body)
     assert claimed.status == 200, claimed
-    assert ask("POST", path, body=wanted).body == claimed.body
+    assert ask("POST", path, body=body).body == claimed.body
     newest = deployment.event(UNIT)
     assert newest is not None
     assert newest["instance_id"] == claimed.body["eventId"]
     assert _over(deployment, newest["id"])["status"] == "RECOVERED"
-    told = ask("GET", path, {"groupName": UNIT}).body
-    assert told[0] == claimed.body
-    assert len(told) == 3
+    events = ask("GET", path, {"groupName": UNIT}).body
+    assert events[0] == claimed.body
+    assert len(events) == 3
     assert ask("GET", path, {"since": "soon"}).status == 400
 
 
 def _over(deployment: Deployment, id: str) -> dict[str, Any]:
     """An event once it is over."""
 
-    def look() -> dict[str, Any] | None:
+    def probe() -> dict[str, Any] | None:
         event: dict[str, Any] = deployment.view.api.get(f"events/{id}").body
         return None if event["status"] in ("CLAIMED", "TERMINATED") else event
 
-    found: dict[str, Any] = eventually(look, BUSY)
-    return found
+    outcome: dict[str, Any] = eventually(probe, BUSY)
+    return outcome
 
 
 def test_the_api_answers_only_signed_requests(deployment: Deployment) -> None:

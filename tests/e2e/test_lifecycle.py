@@ -15,7 +15,7 @@ from local.project import ROOT
 from tests.e2e.conftest import BUSY
 from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
-KEPT, THROWN = "Kept", "Thrown"
+DURABLE, DISPOSABLE = "Kept", "Thrown"
 
 
 class Lifecycle:
@@ -58,36 +58,36 @@ def lifecycle(account: LocalAccount) -> Lifecycle:
 
 
 def test_a_second_deployment_takes_over_what_the_first_has_left(lifecycle: Lifecycle) -> None:
-    assert "add YES=1" in lifecycle.deploy(KEPT, code=Exit.NOT_CONFIRMED)
-    told = lifecycle.deploy(KEPT, "--yes")
-    assert f"Deployment {KEPT}, account 000000000000, region us-east-1" in told
-    assert "It is new" in told
-    assert "It starts leashed" in told
-    assert "a subnet in each of us-east-1a, us-east-1b, us-east-1c." in told
-    first, tables = lifecycle.outputs(KEPT), lifecycle.tables(KEPT)
+    assert "add YES=1" in lifecycle.deploy(DURABLE, code=Exit.NOT_CONFIRMED)
+    output = lifecycle.deploy(DURABLE, "--yes")
+    assert f"Deployment {DURABLE}, account 000000000000, region us-east-1" in output
+    assert "It is new" in output
+    assert "It starts leashed" in output
+    assert "a subnet in each of us-east-1a, us-east-1b, us-east-1c." in output
+    first, tables = lifecycle.outputs(DURABLE), lifecycle.tables(DURABLE)
     dynamodb = lifecycle.account.client("dynamodb")
     switch: dict[str, Any] = {"key": {"S": "switch"}, "leashed": {"BOOL": False}, "halted": {"BOOL": True}}
     dynamodb.put_item(TableName=first["StateTable"], Item=switch)
 
-    assert f"add CONFIRM={KEPT}" in lifecycle.run("destroy", "--deployment", KEPT, code=Exit.NOT_CONFIRMED)
+    assert f"add CONFIRM={DURABLE}" in lifecycle.run("destroy", "--deployment", DURABLE, code=Exit.NOT_CONFIRMED)
     assert "nothing was removed" in lifecycle.run(
-        "destroy", "--deployment", KEPT, "--confirm", "Kep", code=Exit.NOT_CONFIRMED
+        "destroy", "--deployment", DURABLE, "--confirm", "Kep", code=Exit.NOT_CONFIRMED
     )
-    assert lifecycle.outputs(KEPT) == first
-    told = lifecycle.run("destroy", "--deployment", KEPT, "--confirm", KEPT)
+    assert lifecycle.outputs(DURABLE) == first
+    output = lifecycle.run("destroy", "--deployment", DURABLE, "--confirm", DURABLE)
     for table in tables:
-        assert f"--table-name {table} --no-deletion-protection-enabled" in told
-        assert f"delete-table --region us-east-1 --table-name {table}" in told
-    assert f"s3://{first['WorkBucket']}" in told
-    assert lifecycle.tables(KEPT) == tables
-    lifecycle.run("destroy", "--deployment", KEPT, "--confirm", KEPT, code=Exit.NO_DEPLOYMENT)
+        assert f"--table-name {table} --no-deletion-protection-enabled" in output
+        assert f"delete-table --region us-east-1 --table-name {table}" in output
+    assert f"s3://{first['WorkBucket']}" in output
+    assert lifecycle.tables(DURABLE) == tables
+    lifecycle.run("destroy", "--deployment", DURABLE, "--confirm", DURABLE, code=Exit.NO_DEPLOYMENT)
 
     # As an earlier version has left it, which told nobody.
     dynamodb.update_table(TableName=first["ChangesTable"], StreamSpecification={"StreamEnabled": False})
 
     # As somebody plants it who may make and tag tables.
-    planted = f"{KEPT}-DataState-PLANTED"
-    tags = [{"Key": DEPLOYMENT_TAG, "Value": KEPT}, {"Key": DATA_TAG, "Value": "State"}]
+    planted = f"{DURABLE}-DataState-PLANTED"
+    tags = [{"Key": DEPLOYMENT_TAG, "Value": DURABLE}, {"Key": DATA_TAG, "Value": "State"}]
     dynamodb.create_table(
         TableName=planted,
         BillingMode="PAY_PER_REQUEST",
@@ -95,21 +95,21 @@ def test_a_second_deployment_takes_over_what_the_first_has_left(lifecycle: Lifec
         KeySchema=[{"AttributeName": "key", "KeyType": "HASH"}],
         Tags=tags,
     )
-    assert "add UNLEASHED=1" in lifecycle.deploy(KEPT, "--yes", code=Exit.NOT_CONFIRMED)
-    told = lifecycle.deploy(KEPT, "--yes", "--unleashed", "-c", "troop:benchmarks=false")
-    assert f"  ADOPT={planted}\n" in told
+    assert "add UNLEASHED=1" in lifecycle.deploy(DURABLE, "--yes", code=Exit.NOT_CONFIRMED)
+    output = lifecycle.deploy(DURABLE, "--yes", "--unleashed", "-c", "troop:benchmarks=false")
+    assert f"  ADOPT={planted}\n" in output
     dynamodb.delete_table(TableName=planted)
-    assert "UNLEASHED (the switch in the retained table)" in told
+    assert "UNLEASHED (the switch in the retained table)" in output
     runs = first["RunsTable"]
     for table in tables - {runs}:
-        assert table in told
-    assert runs not in told
+        assert table in output
+    assert runs not in output
     # A deployment that is there takes over what it has a place for again.
-    told = lifecycle.deploy(KEPT, "--yes")
-    assert f"Runs: {runs}, made" in told
-    assert "It starts" not in told
-    assert lifecycle.tables(KEPT) == tables
-    second = lifecycle.outputs(KEPT)
+    output = lifecycle.deploy(DURABLE, "--yes")
+    assert f"Runs: {runs}, made" in output
+    assert "It starts" not in output
+    assert lifecycle.tables(DURABLE) == tables
+    second = lifecycle.outputs(DURABLE)
     named = {key for key in first if key.endswith("Table")}
     assert {second[key] for key in named} == {first[key] for key in named} == tables
     assert dynamodb.get_item(TableName=second["StateTable"], Key={"key": {"S": "switch"}})["Item"] == switch
@@ -121,19 +121,19 @@ def test_a_second_deployment_takes_over_what_the_first_has_left(lifecycle: Lifec
         for name in ("Events", "Changes", "GroupTags", "State")
     }
     mappings = lifecycle.account.client("lambda").list_event_source_mappings()["EventSourceMappings"]
-    assert {m["EventSourceArn"] for m in mappings if f"{KEPT}-" in m["EventSourceArn"]} == streams
+    assert {m["EventSourceArn"] for m in mappings if f"{DURABLE}-" in m["EventSourceArn"]} == streams
 
 
 def test_a_throw_away_deployment_goes_with_all_it_has(lifecycle: Lifecycle) -> None:
-    lifecycle.deploy(THROWN, "--yes", "-c", "troop:retain_data=false")
+    lifecycle.deploy(DISPOSABLE, "--yes", "-c", "troop:retain_data=false")
     s3 = lifecycle.account.client("s3")
-    bucket = lifecycle.outputs(THROWN)["WorkBucket"]
+    bucket = lifecycle.outputs(DISPOSABLE)["WorkBucket"]
     s3.put_object(Bucket=bucket, Key="ticks/one.json", Body=b"[]")
     events = lifecycle.account.client("events")
-    events.put_rule(Name="page-us", EventBusName=THROWN, EventPattern='{"source": ["troop"]}')
-    told = lifecycle.run("destroy", "--deployment", THROWN, "--confirm", THROWN)
-    assert "Nothing of it stays" in told
-    assert "page-us -> nothing" in told
-    assert THROWN not in {bus["Name"] for bus in events.list_event_buses()["EventBuses"]}
-    assert lifecycle.tables(THROWN) == set()
-    assert bucket not in {found["Name"] for found in s3.list_buckets()["Buckets"]}
+    events.put_rule(Name="page-us", EventBusName=DISPOSABLE, EventPattern='{"source": ["troop"]}')
+    output = lifecycle.run("destroy", "--deployment", DISPOSABLE, "--confirm", DISPOSABLE)
+    assert "Nothing of it stays" in output
+    assert "page-us -> nothing" in output
+    assert DISPOSABLE not in {bus["Name"] for bus in events.list_event_buses()["EventBuses"]}
+    assert lifecycle.tables(DISPOSABLE) == set()
+    assert bucket not in {other["Name"] for other in s3.list_buckets()["Buckets"]}

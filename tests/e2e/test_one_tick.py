@@ -145,8 +145,8 @@ def test_what_is_due_is_terminated_and_recovers(deployment: Deployment, unit: st
     ],
 )
 def test_what_a_guard_refuses_is_left_alone(deployment: Deployment, unit: str, reason: str, words: str) -> None:
-    found, detail = _decision(deployment, unit)
-    assert (found, words in detail) == (reason, True), detail
+    actual, detail = _decision(deployment, unit)
+    assert (actual, words in detail) == (reason, True), detail
     assert deployment.event(unit) is None
     assert deployment.ids(unit) == deployment.before[unit]  # type: ignore[attr-defined]
 
@@ -156,9 +156,9 @@ def test_a_group_that_does_not_recover_leaves_chaos_and_is_announced(deployment:
     assert event is not None
     assert event["status"] == "UNRECOVERED"
     assert "capacity 1 of 2" in event["detail"]
-    said = deployment.bus.first(lambda m: m["detail-type"] == "Unit unrecovered")  # type: ignore[attr-defined]
-    SCHEMA.validate(said["detail"])
-    assert (said["source"], said["detail"]["event_id"]) == ("troop", event["event_id"])
+    notice = deployment.bus.first(lambda m: m["detail-type"] == "Unit unrecovered")  # type: ignore[attr-defined]
+    SCHEMA.validate(notice["detail"])
+    assert (notice["source"], notice["detail"]["event_id"]) == ("troop", event["event_id"])
     assert deployment.tick()["status"] == "SUCCEEDED"
     assert _decision(deployment, LOST)[0] == "unrecovered"
 
@@ -168,14 +168,14 @@ def test_others_hear_of_a_termination_and_how_it_ended(deployment: Deployment, k
     event = deployment.event(CALM)
     assert event is not None
     news: Heard = deployment.news  # type: ignore[attr-defined]
-    told = news.first(lambda document: (document["kind"], document["unit"]) == (kind, CALM))
-    SCHEMA.validate(told)
-    assert (told["event_id"], told["instance_id"]) == (event["event_id"], event["instance_id"])
-    assert told["recovery_seconds"] == (event["recovery_seconds"] if kind == "recovered" else None)
-    on_bus = deployment.bus.first(lambda m: m["detail"]["id"] == told["id"])  # type: ignore[attr-defined]
-    assert on_bus["detail"] == told
-    said = [document["id"] for document in news.messages]
-    assert len(said) == len(set(said)), "once is enough while nothing fails"
+    notice = news.first(lambda document: (document["kind"], document["unit"]) == (kind, CALM))
+    SCHEMA.validate(notice)
+    assert (notice["event_id"], notice["instance_id"]) == (event["event_id"], event["instance_id"])
+    assert notice["recovery_seconds"] == (event["recovery_seconds"] if kind == "recovered" else None)
+    on_bus = deployment.bus.first(lambda m: m["detail"]["id"] == notice["id"])  # type: ignore[attr-defined]
+    assert on_bus["detail"] == notice
+    ids = [document["id"] for document in news.messages]
+    assert len(ids) == len(set(ids)), "once is enough while nothing fails"
     assert {document["kind"] for document in news.messages} <= {"terminated", "recovered", "policy-changed"}
 
 
@@ -235,8 +235,8 @@ def test_what_was_left_behind_is_swept_up_without_a_tick(deployment: Deployment)
     deployment.sweep()
 
     def swept() -> bool | None:
-        found = {status: (deployment.event(f"left-{status}") or {})["status"] for status in left}
-        return True if found == {status: status for status in left} else None
+        statuses = {status: (deployment.event(f"left-{status}") or {})["status"] for status in left}
+        return True if statuses == {status: status for status in left} else None
 
     eventually(swept, BUSY)
     counter = deployment.dynamodb.get_item(
@@ -263,11 +263,11 @@ def test_a_unit_from_all_sides_and_back_into_chaos_by_its_owner(deployment: Depl
     (change,) = after["changes"]
     assert change["changes"]["unrecovered"] == {"old": before["unrecovered"], "new": None}
     assert change["caller"] == _caller(deployment)
-    told = deployment.news.first(  # type: ignore[attr-defined]
+    notice = deployment.news.first(  # type: ignore[attr-defined]
         lambda document: document["kind"] == "policy-changed" and document["unit"] == LOST
     )
-    SCHEMA.validate(told)
-    assert (told["caller"], told["changes"]) == (change["caller"], change["changes"])
+    SCHEMA.validate(notice)
+    assert (notice["caller"], notice["changes"]) == (change["caller"], change["changes"])
     assert ask("PATCH", f"groups/{LOST}", body={"min_healthy": 3, "version": 0}).status == 409
     assert ask("GET", "groups/tick-nobody").status == 404
     known = deployment.dynamodb.get_item(
@@ -292,9 +292,9 @@ def test_the_switch_by_the_api_takes_effect_at_the_next_tick(deployment: Deploym
     assert ask("PATCH", "switch", body={"halted": True, "reason": "for the test"}).body["halted"] is True
     assert deployment.tick()["status"] == "SUCCEEDED"
     assert _decision(deployment, CALM)[0] == "halted"
-    told = deployment.news.first(lambda document: document["kind"] == "halted")  # type: ignore[attr-defined]
-    SCHEMA.validate(told)
-    assert (told["caller"], told["reason"]) == (_caller(deployment), "for the test")
+    notice = deployment.news.first(lambda document: document["kind"] == "halted")  # type: ignore[attr-defined]
+    SCHEMA.validate(notice)
+    assert (notice["caller"], notice["reason"]) == (_caller(deployment), "for the test")
     assert ask("PATCH", "switch", body={"halted": False}).body == ask("GET", "switch").body
     assert deployment.tick()["status"] == "SUCCEEDED"
     assert _decision(deployment, CALM)[0] == "already-today"

@@ -41,8 +41,8 @@ def page(browser: Browser, bench: Bench, groups: None, tmp_path_factory: pytest.
     process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        said = process.stdout.readline()
-        assert bench.deployment.name in said
+        line = process.stdout.readline()
+        assert bench.deployment.name in line
         link = process.stdout.readline().strip()
         page = browser.new_context(viewport={"width": 1280, "height": 900}, timezone_id="UTC").new_page()
         expect.set_options(timeout=LONG * 1000)
@@ -91,8 +91,8 @@ def test_opting_out_and_in(page: Page, bench: Bench) -> None:
     dialog.get_by_role("button", name="Opt out").click()
     expect(page.locator("#flash")).to_have_text(f"{LEDGER} is left alone.")
     expect(page.get_by_role("row", name=re.compile("^Takes part"))).to_contain_text("item in GroupTags")
-    told = bench.deployment.view.api.get("groups/ui~2Fledger").body
-    assert told["policy"]["reason"] == {"value": "month-end closing", "source": "item"}
+    group = bench.deployment.view.api.get("groups/ui~2Fledger").body
+    assert group["policy"]["reason"] == {"value": "month-end closing", "source": "item"}
     assert bench.deployment.tick()["status"] == "SUCCEEDED"
     page.reload()
     expect(page.locator(".answer")).to_contain_text(LEDGER)
@@ -161,17 +161,17 @@ def test_a_report_is_opened(page: Page, ended: str) -> None:
 
 
 def test_a_report_is_made_anew(page: Page, bench: Bench, ended: str) -> None:
-    def made_at() -> str:
+    def timestamp() -> str:
         return str(bench.deployment.view.api.get(f"benchmarks/{ended}/report").body["made_at"])
 
     go(page, f"runs/{ended}")
     expect(page.locator("#made")).to_contain_text("Report made")
-    before = made_at()
+    before = timestamp()
     page.get_by_role("button", name="Make the report anew").click()
     page.get_by_role("dialog").get_by_role("button", name="Make it anew").click()
     expect(page.locator("#made")).to_contain_text("Asked for")
     expect(page.locator("#made")).to_contain_text("The new report is there")
-    assert made_at() > before
+    assert timestamp() > before
     expect(page.get_by_role("button", name="Make the report anew")).to_be_focused()
 
 

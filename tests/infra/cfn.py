@@ -12,9 +12,9 @@ _SCOPES = ("Data", "Functions", "BenchmarksData")
 
 def of_type(template: Mapping[str, Any], kind: str) -> dict[str, dict[str, Any]]:
     """The resources of a type by their short name, such as ``Terminate`` for ``FunctionsTerminate1AD9550E``."""
-    found = {key: value for key, value in template["Resources"].items() if value["Type"] == kind}
-    by_name = {short(key): value for key, value in found.items()}
-    assert len(by_name) == len(found), "two resources with one short name"
+    resources = {key: value for key, value in template["Resources"].items() if value["Type"] == kind}
+    by_name = {short(key): value for key, value in resources.items()}
+    assert len(by_name) == len(resources), "two resources with one short name"
     return by_name
 
 
@@ -52,8 +52,8 @@ def in_partition(template: Mapping[str, Any], value: Any, partition: str) -> Any
             left, right = template["Conditions"][condition]["Fn::Equals"]
             assert left == {"Ref": "AWS::Partition"}, condition
             return in_partition(template, then if right == partition else otherwise, partition)
-        given = {key: in_partition(template, inner, partition) for key, inner in value.items()}
-        return {key: inner for key, inner in given.items() if inner != {"Ref": "AWS::NoValue"}}
+        entries = {key: in_partition(template, inner, partition) for key, inner in value.items()}
+        return {key: inner for key, inner in entries.items() if inner != {"Ref": "AWS::NoValue"}}
     if isinstance(value, list):
         return [in_partition(template, inner, partition) for inner in value]
     return value

@@ -140,7 +140,7 @@ SHARED = ("cli_synth", "two_stacks", "unacknowledged", "template", "blue", "gree
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keeps tests that share a synthesis on one worker, so that it is made once (``--dist loadgroup``)."""
     for item in (item for item in items if HERE in item.path.parents):
-        asked = list(getattr(item, "fixturenames", ()))
-        asked += getattr(getattr(item, "callspec", None), "params", {}).values()  # fixtures may be parameters, too
-        if any(one in asked for one in SHARED):
+        fixtures = list(getattr(item, "fixturenames", ()))
+        fixtures += getattr(getattr(item, "callspec", None), "params", {}).values()  # fixtures may be parameters, too
+        if any(one in fixtures for one in SHARED):
             item.add_marker(pytest.mark.xdist_group("synth"))

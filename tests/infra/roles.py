@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.infra.roles_of_benchmarks import API_OF_BENCHMARKS, OF_BENCHMARKS
-from tests.infra.statements import ACCOUNT, LOOK, OF_MACHINES, TABLES, allow, of_function, record
+from tests.infra.statements import ACCOUNT, OF_MACHINES, READS, TABLES, allow, of_function, record
 
 SETTLES = ("sqs:DeleteMessage", "sqs:ReceiveMessage")
 TERMINATE = ("autoscaling:TerminateInstanceInAutoScalingGroup", "ec2:TerminateInstances")
@@ -48,7 +48,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     **OF_BENCHMARKS,
     "WidgetsRole": WIDGETS | record("Query") | allow("<Runs.Arn>/index/by-time", "dynamodb:Query"),
     "DecideRole": of_function("Decide")
-    | allow("*", *LOOK)
+    | allow("*", *READS)
     | LATTICE
     | allow("<GroupTags.Arn>", "dynamodb:Scan")
     | allow("<State.Arn>", "dynamodb:Scan", "dynamodb:UpdateItem")
@@ -57,7 +57,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<WorkBucket.Arn>/ticks/*", "s3:PutObject")
     | allow("<Salt>", "secretsmanager:GetSecretValue"),
     "TerminateRole": of_function("Terminate")
-    | allow("*", *LOOK, "autoscaling:DescribeAutoScalingInstances")
+    | allow("*", *READS, "autoscaling:DescribeAutoScalingInstances")
     | LATTICE
     | allow("<Salt>", "secretsmanager:GetSecretValue")
     | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:ConditionCheckItem")
@@ -105,7 +105,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<Events.Arn>", "dynamodb:GetItem", "dynamodb:PutItem")
     | allow("<Events.Arn>/index/by-time", "dynamodb:Query")
     | allow("<Events.Arn>/index/by-unit", "dynamodb:Query")
-    | allow("*", *LOOK)
+    | allow("*", *READS)
     | LATTICE
     | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Scan", "dynamodb:UpdateItem")
     | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem")

@@ -10,7 +10,7 @@ from tests.infra.cfn import text
 Template = Mapping[str, Any]
 
 ACCOUNT = "<AWS::Region>:<AWS::AccountId>"
-LOOK = {
+READS = {
     "autoscaling:DescribeAutoScalingGroups",
     "autoscaling:DescribeInstanceRefreshes",
     "cloudwatch:DescribeAlarms",

@@ -80,7 +80,7 @@ ALARMS: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
 """Anchor in the runbook, metric's namespace, name and dimensions, statistic, seconds, what missing data means."""
 
 API = {"ApiName": "<AWS::StackName>", "Stage": "<ApiRestDeploymentStagev1>"}
-LOOK_SOON: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
+WARNINGS: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
     "SlowRecoveries": ("slow-recoveries", "Troop", "SlowRecoveries", OURS, "Sum", 3600, "notBreaching"),
     "ApiErrors": ("api-errors", "AWS/ApiGateway", "5XXError", API, "Sum", 900, "notBreaching"),
     "StepsFailing": ("steps-failing", "Troop", "StepsFailed", OURS, "Sum", 3600, "notBreaching"),
@@ -126,11 +126,11 @@ SUMMED = {"ThrottledDecisions": ("throttled", "Decisions", ["by-day"]), "Throttl
 
 THRESHOLDS = {
     **{"ApiErrors": 3, "StepsFailing": 4, "NotificationsFailing": 3, "BenchmarkCost": 100},
-    **{name: 100 for name in (*LOOK_SOON, *SUMMED) if name.startswith("Throttled")},
+    **{name: 100 for name in (*WARNINGS, *SUMMED) if name.startswith("Throttled")},
 }
 """Where it is not 1."""
 
-BOTH = ALARMS | LOOK_SOON
+BOTH = ALARMS | WARNINGS
 ANCHORS = {name: alarm[0] for name, alarm in (BOTH | SUMMED).items()}
 
 LONGEST_NAME, LONGEST_STACK_NAME = 255, 128
@@ -139,8 +139,8 @@ MOST_METRICS = 10
 
 
 def alarms(template: Template) -> dict[str, dict[str, Any]]:
-    found = of_type(template, "AWS::CloudWatch::Alarm")
-    return {name.removeprefix("Alarms"): alarm["Properties"] for name, alarm in found.items()}
+    resources = of_type(template, "AWS::CloudWatch::Alarm")
+    return {name.removeprefix("Alarms"): alarm["Properties"] for name, alarm in resources.items()}
 
 
 def test_there_are_no_other_alarms(template: Template) -> None:
@@ -206,7 +206,7 @@ def test_its_name_says_whose_it_is_and_what_has_happened(template: Template, nam
     assert LONGEST_STACK_NAME + 1 + len(name) <= LONGEST_NAME
 
 
-@pytest.mark.parametrize(("heading", "class_"), [("act now", [*ALARMS]), ("look when you can", [*LOOK_SOON, *SUMMED])])
+@pytest.mark.parametrize(("heading", "class_"), [("act now", [*ALARMS]), ("look when you can", [*WARNINGS, *SUMMED])])
 def test_the_runbook_lists_the_alarms_of_each_class(heading: str, class_: list[str]) -> None:
     (row,) = [line for line in RUNBOOK.splitlines() if line.startswith(f"| {heading} |")]
     assert set(re.findall(r"\(#([\w-]+)\)", row)) == {ANCHORS[name] for name in class_}
@@ -241,8 +241,8 @@ def test_its_description_links_to_its_paragraph(template: Template, name: str) -
 
 
 def test_the_links_lead_to_where_the_runbook_can_be_read(green: Template) -> None:
-    found = {alarm["AlarmDescription"].rpartition(" ")[2] for alarm in alarms(green).values()}
-    assert found == {f"https://wiki.example.com/troop#{anchor}" for anchor in ANCHORS.values()}
+    links = {alarm["AlarmDescription"].rpartition(" ")[2] for alarm in alarms(green).values()}
+    assert links == {f"https://wiki.example.com/troop#{anchor}" for anchor in ANCHORS.values()}
 
 
 def test_links_within_the_docs_lead_somewhere() -> None:

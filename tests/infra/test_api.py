@@ -29,8 +29,8 @@ def routes(template: Template) -> dict[str, dict[str, Any]]:
 
 
 def test_routes_are_spelled_out_and_signed(template: Template) -> None:
-    found = routes(template)
-    assert set(found) == {
+    methods = routes(template)
+    assert set(methods) == {
         *("GET /events", "GET /events/{id}", "GET /decisions"),
         *("GET /groups", "GET /groups/{unit}", "PATCH /groups/{unit}"),
         "GET /policies",
@@ -43,7 +43,7 @@ def test_routes_are_spelled_out_and_signed(template: Template) -> None:
         *("POST /fleets", "GET /fleets", "POST /fleets/estimate"),
         *("GET /fleets/{fleet}", "PATCH /fleets/{fleet}", "DELETE /fleets/{fleet}"),
     }
-    assert {method["AuthorizationType"] for method in found.values()} == {"AWS_IAM"}
+    assert {method["AuthorizationType"] for method in methods.values()} == {"AWS_IAM"}
 
 
 def test_routes_are_those_that_the_function_answers(template: Template) -> None:
@@ -77,8 +77,8 @@ def test_one_function_answers(template: Template) -> None:
 def test_requests_are_validated(template: Template) -> None:
     (validator,) = of_type(template, "AWS::ApiGateway::RequestValidator")
     assert {text(method["RequestValidatorId"]) for method in routes(template).values()} == {f"<{validator}>"}
-    found = {route: method.get("RequestParameters") for route, method in routes(template).items()}
-    assert {route: parameters for route, parameters in found.items() if parameters} == {
+    parameters_by_route = {route: method.get("RequestParameters") for route, method in routes(template).items()}
+    assert {route: parameters for route, parameters in parameters_by_route.items() if parameters} == {
         "GET /events/{id}": {"method.request.path.id": True},
         "GET /groups/{unit}": {"method.request.path.unit": True},
         "PATCH /groups/{unit}": {"method.request.path.unit": True},

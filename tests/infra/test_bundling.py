@@ -374,10 +374,10 @@ def _modules(folder: Path) -> set[str]:
 
 
 def _imports(source: Path) -> set[str]:
-    found = set()
+    modules = set()
     for node in ast.walk(ast.parse(source.read_text())):
         if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
+            modules |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            found.add(node.module.partition(".")[0])
-    return found
+            modules.add(node.module.partition(".")[0])
+    return modules

@@ -38,10 +38,10 @@ def rows(section: str) -> dict[str, tuple[str, float]]:
 
 def watched(template: Template) -> dict[str, int]:
     """By alarm how many metrics it watches, which is what AWS charges for."""
-    found = of_type(template, "AWS::CloudWatch::Alarm")
+    alarms = of_type(template, "AWS::CloudWatch::Alarm")
     return {
         name.removeprefix("Alarms"): sum("MetricStat" in one for one in alarm["Properties"].get("Metrics", ())) or 1
-        for name, alarm in found.items()
+        for name, alarm in alarms.items()
     }
 
 
@@ -63,9 +63,9 @@ def test_its_dashboards_are_free(template: Template) -> None:
 
 def test_what_a_month_costs_is_what_its_command_reckons() -> None:
     used, idle = month(1000, 0.2, 180), month(20, 0, 180)
-    told = rows(IN_USE)
-    assert told["in all, by list price"][1] == pytest.approx(sum(one.price for one in used), abs=0.005)
-    assert told["after what is always free"][1] == pytest.approx(sum(after_free(used).values()), abs=0.005)
+    table = rows(IN_USE)
+    assert table["in all, by list price"][1] == pytest.approx(sum(one.price for one in used), abs=0.005)
+    assert table["after what is always free"][1] == pytest.approx(sum(after_free(used).values()), abs=0.005)
     (by_list,) = re.findall(r"\$([\d.]+) by list price", IDLE)
     assert float(by_list) == pytest.approx(sum(one.price for one in idle), abs=0.005)
     (alarms,) = [one.units for one in used if one.kind == "alarm"]

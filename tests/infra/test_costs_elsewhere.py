@@ -25,5 +25,5 @@ LEFT = [sum(after_free(items).values()) for items in (IDLE, IN_USE)]
 def test_what_a_month_costs_is_told_alike(document: str, begins: str, costs: list[float]) -> None:
     lines = (ROOT / document).read_text(encoding="utf-8").splitlines()
     (line,) = [line for line in lines if line.startswith(begins)]
-    told = re.findall(r"\$(\d+(?:\.\d+)?)", line.rstrip(" |").rpartition(" | ")[2])[: len(costs)]
-    assert told == [f"{cost:.{len(amount.partition('.')[2])}f}" for amount, cost in zip(told, costs, strict=True)]
+    amounts = re.findall(r"\$(\d+(?:\.\d+)?)", line.rstrip(" |").rpartition(" | ")[2])[: len(costs)]
+    assert amounts == [f"{cost:.{len(amount.partition('.')[2])}f}" for amount, cost in zip(amounts, costs, strict=True)]

@@ -41,9 +41,9 @@ def test_expression(opens: str, closes: str, weekdays: object, tick: int, expres
 def test_no_tick_of_the_window_is_left_out_and_none_is_an_hour_off(opens: str, closes: str, tick: int) -> None:
     window = calendar(opens, closes)
     hit = _minutes(cron_expression(window, tick))
-    wanted = {m for m in range(window.open_minute, window.close_minute) if m % tick == 0}
-    assert wanted <= hit
-    superfluous = {clock(m) for m in hit - wanted if not window.open_minute - 60 < m < window.close_minute + 60}
+    expected = {m for m in range(window.open_minute, window.close_minute) if m % tick == 0}
+    assert expected <= hit
+    superfluous = {clock(m) for m in hit - expected if not window.open_minute - 60 < m < window.close_minute + 60}
     assert not superfluous
 
 

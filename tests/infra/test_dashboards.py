@@ -22,10 +22,10 @@ MOST_METRICS, MOST_OF_ALL, MOST_WIDGETS = 500, 2500, 500
 
 
 def bodies(template: Template) -> dict[str, dict[str, Any]]:
-    found = of_type(template, "AWS::CloudWatch::Dashboard")
+    dashboards = of_type(template, "AWS::CloudWatch::Dashboard")
     return {
         name.removeprefix("Dashboards"): json.loads(text(one["Properties"]["DashboardBody"]))
-        for name, one in found.items()
+        for name, one in dashboards.items()
     }
 
 
@@ -49,8 +49,8 @@ def searches(body: Mapping[str, Any]) -> Iterator[str]:
 
 
 def test_cloudwatch_would_take_them(template: Template, blue: Template) -> None:
-    for found in (template, blue):
-        for name, body in bodies(found).items():
+    for variant in (template, blue):
+        for name, body in bodies(variant).items():
             widgets = body["widgets"]
             counts = [len(widget["properties"].get("metrics", ())) for widget in widgets]
             assert len(widgets) <= MOST_WIDGETS, name
@@ -72,8 +72,8 @@ def test_titles_fit_into_a_narrow_window(template: Template) -> None:
 
 
 def test_names_are_unique_in_the_account_for_they_are_global(template: Template) -> None:
-    found = of_type(template, "AWS::CloudWatch::Dashboard").values()
-    names = {text(one["Properties"]["DashboardName"]) for one in found}
+    dashboards = of_type(template, "AWS::CloudWatch::Dashboard").values()
+    names = {text(one["Properties"]["DashboardName"]) for one in dashboards}
     assert names == {f"<AWS::StackName>-<AWS::Region>-{title}" for title in ("Business", "Operations")}
 
 
@@ -95,9 +95,9 @@ def test_every_metric_is_shown_with_the_dimensions_it_is_written_with(template: 
                 shown.setdefault(name.removeprefix("Troop/"), set()).add(",".join(dimensions))
         for expression in (one for one in searches(body) if "{AWS/" not in one):
             schema = r"\{Troop,([\w,]+)\} MetricName=\"(\w+)\" deployment=\"<AWS::StackName>\""
-            found = re.fullmatch(rf"(?:FILL\()?SEARCH\('{schema}', '(?:Sum|Maximum)'\)(?:, 0\))?", expression)
-            assert found, expression
-            shown.setdefault(found[2], set()).add(found[1])
+            match = re.fullmatch(rf"(?:FILL\()?SEARCH\('{schema}', '(?:Sum|Maximum)'\)(?:, 0\))?", expression)
+            assert match, expression
+            shown.setdefault(match[2], set()).add(match[1])
     expected = {
         metric.value: {",".join(("deployment", *([SECOND[metric]] if metric in SECOND else ())))} for metric in Metric
     }
@@ -136,18 +136,18 @@ def test_every_function_workflow_queue_and_alarm_is_there(template: Template) ->
 
 def test_writes_that_an_index_holds_up_are_seen(template: Template) -> None:
     """An index that is throttled throttles its table, and does not count as the table."""
-    found = [one for one in searches(bodies(template)["Operations"]) if "GlobalSecondaryIndexName}" in one]
+    expressions = [one for one in searches(bodies(template)["Operations"]) if "GlobalSecondaryIndexName}" in one]
     for table in ("Decisions", "Events", "Runs"):
-        assert any('"WriteThrottleEvents"' in one and f'TableName="<{table}>"' in one for one in found)
+        assert any('"WriteThrottleEvents"' in one and f'TableName="<{table}>"' in one for one in expressions)
 
 
 def test_the_first_thing_on_each_says_what_to_do_first(template: Template, green: Template) -> None:
-    for found, runbook in ((template, "docs/runbook.md"), (green, "(https://wiki.example.com/troop)")):
-        for body in bodies(found).values():
+    for variant, runbook in ((template, "docs/runbook.md"), (green, "(https://wiki.example.com/troop)")):
+        for body in bodies(variant).values():
             first = body["widgets"][0]
             assert (first["type"], first["x"], first["y"]) == ("text", 0, 0)
-            told = first["properties"]["markdown"]
-            assert all(part in told for part in ("troop halt", "troop doctor", runbook))
+            markdown = first["properties"]["markdown"]
+            assert all(part in markdown for part in ("troop halt", "troop doctor", runbook))
 
 
 @pytest.fixture(scope="module")
@@ -156,8 +156,8 @@ def without_benchmarks() -> tuple[dict[str, Any], dict[str, Any]]:
     app = cdk.App(context=CONTEXT)
     stack_of(app, deployment="None", benchmarks=False, dashboards=False)
     stack_of(app, deployment="Drawn", benchmarks=False)
-    made = app.synth()
-    return made.get_stack_by_name("None").template, made.get_stack_by_name("Drawn").template
+    assembly = app.synth()
+    return assembly.get_stack_by_name("None").template, assembly.get_stack_by_name("Drawn").template
 
 
 def test_a_deployment_need_not_have_any(without_benchmarks: tuple[Template, Template]) -> None:
@@ -169,6 +169,6 @@ def test_widgets_are_drawn_by_the_function_that_is_given(without_benchmarks: tup
     custom = [widget["properties"] for widget in business["widgets"] if widget["type"] == "custom"]
     assert {one["endpoint"] for one in custom} == {"<Widgets.Arn>"}
     assert [one["params"]["widget"] for one in custom] == [name for name in CUSTOM if name != "runs"]
-    told = {"refresh": True, "resize": True, "timeRange": False}  # they fold when narrow, and know no range of time
-    assert all(one["updateOn"] == told for one in custom)
+    triggers = {"refresh": True, "resize": True, "timeRange": False}  # they fold when narrow, and know no range of time
+    assert all(one["updateOn"] == triggers for one in custom)
     assert not [e for e in searches(business) if re.search(r"Run|Nodes", e)], "nothing of benchmarks without them"

@@ -66,11 +66,11 @@ def test_decisions_of_a_day_are_found_without_their_policy(template: Template) -
     (index,) = table(template, "Decisions")["GlobalSecondaryIndexes"]
     assert (index["IndexName"], keys(index["KeySchema"])) == ("by-day", ["day_shard", "at"])
     assert index["Projection"]["ProjectionType"] == "INCLUDE"
-    told = {"unit", "tick", "at", "day_shard", *index["Projection"]["NonKeyAttributes"]}
+    attributes = {"unit", "tick", "at", "day_shard", *index["Projection"]["NonKeyAttributes"]}
     decision = decide_all([facts()])[0]
     written = to_item(decision, FRIDAY, timedelta(days=90)).keys()
-    assert written - told == {"schema", "expires_at", "policy"}
-    assert told <= written
+    assert written - attributes == {"schema", "expires_at", "policy"}
+    assert attributes <= written
 
 
 def test_decisions_and_passing_state_expire_and_nothing_else_does(template: Template) -> None:

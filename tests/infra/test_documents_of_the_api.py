@@ -16,15 +16,15 @@ def section(document: str, heading: str) -> str:
 
 def named(cell: str) -> set[str]:
     """`GET /a`, `POST /a`: two routes. `GET`, `POST /a`: two as well. `GET /a`, `POST`: two, too."""
-    found, methods, path = set(), [], ""
+    routes, methods, path = set(), [], ""
     for words in re.findall(r"`([^`]+)`", cell):
-        method, _, given = words.partition(" ")
+        method, _, rest = words.partition(" ")
         methods.append(method)
-        path = given or path
+        path = rest or path
         if path:
-            found |= {f"{one} {path}" for one in methods}
+            routes |= {f"{one} {path}" for one in methods}
             methods = []
-    return found
+    return routes
 
 
 def table(text: str) -> set[str]:
@@ -43,8 +43,8 @@ def test_the_architecture_says_of_every_route_what_it_reads() -> None:
 def test_who_may_call_what_leaves_no_route_out() -> None:
     """But those that only show chaos, for which there is one resource. An asterisk is any path, as in IAM."""
     roles, _, _ = section("docs/security.md", "Who may call the API").partition("\n### ")  # an owner's is of one unit
-    told = re.findall(r"v1/([A-Z]+)/([\w/*-]+)", roles)
-    resources = [rf"{method} /{path.replace('*', '.+')}" for method, path in told if (method, path) != ("GET", "*")]
+    entries = re.findall(r"v1/([A-Z]+)/([\w/*-]+)", roles)
+    resources = [rf"{method} /{path.replace('*', '.+')}" for method, path in entries if (method, path) != ("GET", "*")]
     covered = {route for route in ROUTES if any(re.fullmatch(resource, route) for resource in resources)}
     of_benchmarks = {route for route in ROUTES if route.split("/")[1] in ("benchmarks", "fleets")}
     assert covered == of_benchmarks | {route for route in ROUTES if not route.startswith("GET ")}

@@ -13,12 +13,12 @@ from infra.byte_code import PYTHON_VERSION
 from infra.function_factory import RUNTIME
 from perf.cold_start import LAYERS_OF
 from tests.infra.cfn import in_partition, of_type, text
-from tests.infra.wired import OWN_FILES, asked_for
+from tests.infra.wired import OWN_FILES, variables_of
 from troop.environment import Variable
 
 Template = Mapping[str, Any]
 
-GIVEN = {
+VARIABLES = {
     Variable.DEPLOYMENT: "<AWS::StackName>",
     Variable.GROUP_TAGS_TABLE: "<GroupTags>",
     Variable.EVENTS_TABLE: "<Events>",
@@ -100,10 +100,10 @@ def test_platform_and_size(template: Template, name: str) -> None:
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_logs_are_json_in_a_group_of_its_own_with_retention(template: Template, green: Template, name: str) -> None:
-    for found, days in ((template, 90), (green, 7)):
-        logging = text(in_partition(found, function(found, name)["LoggingConfig"], "aws"))
+    for variant, days in ((template, 90), (green, 7)):
+        logging = text(in_partition(variant, function(variant, name)["LoggingConfig"], "aws"))
         assert logging == {"LogFormat": "JSON", "LogGroup": f"<{name}Logs>"}
-        assert of_type(found, "AWS::Logs::LogGroup")[f"{name}Logs"]["Properties"]["RetentionInDays"] == days
+        assert of_type(variant, "AWS::Logs::LogGroup")[f"{name}Logs"]["Properties"]["RetentionInDays"] == days
 
 
 @pytest.mark.parametrize(
@@ -127,14 +127,16 @@ def test_every_log_group_has_retention(template: Template) -> None:
 
 def test_logs_of_workflows_need_no_place_in_the_accounts_policy(template: Template, blue: Template) -> None:
     """It is the same for all whose names begin so. What is kept, or was rolled back, is not in a later one's way."""
-    for found, deletion in ((template, "RetainExceptOnCreate"), (blue, "Delete")):
-        groups = of_type(found, "AWS::Logs::LogGroup")
+    for variant, deletion in ((template, "RetainExceptOnCreate"), (blue, "Delete")):
+        groups = of_type(variant, "AWS::Logs::LogGroup")
         named = {name: group for name, group in groups.items() if "LogGroupName" in group["Properties"]}
         assert set(named) == {"ChaosLogs", "OnDemandLogs", *BENCH_LOGS}
         for name, group in named.items():
             role = name.removesuffix("Logs") + "Role"
             assert text(group["Properties"]["LogGroupName"]) == f"/aws/vendedlogs/states/<{role}>"
-            assert "RoleName" not in of_type(found, "AWS::IAM::Role")[role]["Properties"], "made up anew with each role"
+            assert "RoleName" not in of_type(variant, "AWS::IAM::Role")[role]["Properties"], (
+                "made up anew with each role"
+            )
             assert group["DeletionPolicy"] == deletion
 
 
@@ -148,26 +150,26 @@ def test_the_role_is_its_own_and_complete_before_the_function(template: Template
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_environment_is_what_the_function_and_its_wiring_ask_for(template: Template, name: str) -> None:
-    asked = {Variable.DEPLOYMENT, *asked_for(name.lower()), *BESIDE.get(name, ())}
+    variables = {Variable.DEPLOYMENT, *variables_of(name.lower()), *BESIDE.get(name, ())}
     assert text(function(template, name)["Environment"]["Variables"]) == {
         "POWERTOOLS_SERVICE_NAME": name.lower(),
         "POWERTOOLS_METRICS_NAMESPACE": "Troop",
         "POWERTOOLS_LOG_LEVEL": "INFO",
-        **{variable.value: GIVEN[variable] for variable in asked},
+        **{variable.value: VARIABLES[variable] for variable in variables},
     }
 
 
 def test_who_looks_at_health_knows_how_many_schedules_there_are(template: Template, blue: Template) -> None:
-    for found in (template, blue):
-        schedules = of_type(found, "AWS::Scheduler::Schedule")
+    for variant in (template, blue):
+        schedules = of_type(variant, "AWS::Scheduler::Schedule")
         others = [name for name in schedules if not name.startswith("SchedulesCalendar")]
         for name in ("Api", "Watchdog"):
-            assert function(found, name)["Environment"]["Variables"][Variable.OTHER_SCHEDULES] == str(len(others))
+            assert function(variant, name)["Environment"]["Variables"][Variable.OTHER_SCHEDULES] == str(len(others))
 
 
 def test_every_variable_that_the_stack_sets_is_asked_for() -> None:
-    asked = {variable for name in EXPECTED for variable in asked_for(name.lower())}
-    assert asked | OWN_FILES | {Variable.DEPLOYMENT} == set(Variable)
+    variables = {variable for name in EXPECTED for variable in variables_of(name.lower())}
+    assert variables | OWN_FILES | {Variable.DEPLOYMENT} == set(Variable)
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -191,9 +193,9 @@ def test_who_has_pydantics_layer_and_who_that_of_html(template: Template) -> Non
 def test_a_report_that_fails_is_tried_once_more_and_soon(template: Template) -> None:
     """What Lambda gives up is in a queue for as long as the alarm on that is to last."""
     assert _called_without_waiting(template)["<Report>"] == (900, 1)
-    found = [text(one["Properties"]) for one in of_type(template, "AWS::Lambda::EventInvokeConfig").values()]
-    kept = {one["FunctionName"]: one["DestinationConfig"] for one in found if "DestinationConfig" in one}
-    assert kept == {"<Report>": {"OnFailure": {"Destination": "<ReportsGivenUp.Arn>"}}}
+    configs = [text(one["Properties"]) for one in of_type(template, "AWS::Lambda::EventInvokeConfig").values()]
+    destinations = {one["FunctionName"]: one["DestinationConfig"] for one in configs if "DestinationConfig" in one}
+    assert destinations == {"<Report>": {"OnFailure": {"Destination": "<ReportsGivenUp.Arn>"}}}
     queue = of_type(template, "AWS::SQS::Queue")["ReportsGivenUp"]["Properties"]
     assert (queue["MessageRetentionPeriod"], queue["SqsManagedSseEnabled"]) == (6 * 3600, True)
 
@@ -212,9 +214,9 @@ def test_what_a_schedule_calls_is_called_again_by_the_schedule(template: Templat
 
 def _called_without_waiting(template: Template) -> dict[str, tuple[int, int]]:
     """By function (greatest age in seconds, further tries) of calls that nobody waits for."""
-    found = [text(one["Properties"]) for one in of_type(template, "AWS::Lambda::EventInvokeConfig").values()]
-    assert {one["Qualifier"] for one in found} == {"$LATEST"}
-    return {one["FunctionName"]: (one["MaximumEventAgeInSeconds"], one["MaximumRetryAttempts"]) for one in found}
+    configs = [text(one["Properties"]) for one in of_type(template, "AWS::Lambda::EventInvokeConfig").values()]
+    assert {one["Qualifier"] for one in configs} == {"$LATEST"}
+    return {one["FunctionName"]: (one["MaximumEventAgeInSeconds"], one["MaximumRetryAttempts"]) for one in configs}
 
 
 def test_all_functions_share_one_asset(template: Template) -> None:
@@ -229,11 +231,11 @@ def test_layers_say_what_they_are_for(template: Template, layer: str) -> None:
 
 
 def test_everything_is_traced(template: Template, blue: Template) -> None:
-    for found in (template, blue):
-        functions = of_type(found, "AWS::Lambda::Function").values()
-        machines = of_type(found, "AWS::StepFunctions::StateMachine").values()
-        stages = of_type(found, "AWS::ApiGateway::Stage").values()
-        assert {in_partition(found, one["Properties"]["TracingConfig"], "aws")["Mode"] for one in functions} == {
+    for variant in (template, blue):
+        functions = of_type(variant, "AWS::Lambda::Function").values()
+        machines = of_type(variant, "AWS::StepFunctions::StateMachine").values()
+        stages = of_type(variant, "AWS::ApiGateway::Stage").values()
+        assert {in_partition(variant, one["Properties"]["TracingConfig"], "aws")["Mode"] for one in functions} == {
             "Active"
         }
         assert {one["Properties"]["TracingConfiguration"]["Enabled"] for one in machines} == {True}

@@ -40,19 +40,19 @@ def test_every_table_says_itself_what_it_holds_and_of_which_deployment(template:
 
 
 def test_all_data_stays_and_comes_with_the_commands_that_remove_it(template: Template) -> None:
-    found = remains(template, ids(template), "eu-west-1")
-    tables = [remain for remain in found if remain.kind == "table"]
+    leftovers = remains(template, ids(template), "eu-west-1")
+    tables = [remain for remain in leftovers if remain.kind == "table"]
     assert len(tables) == len(of_type(template, TABLE))
-    assert found[: len(tables)] == tables
+    assert leftovers[: len(tables)] == tables
     for table in tables:
         protection_off, wait, delete = table.commands
         where = f"--region eu-west-1 --table-name {table.physical_id}"
         assert protection_off == f"aws dynamodb update-table {where} --no-deletion-protection-enabled"
         assert wait == f"aws dynamodb wait table-exists {where}"
         assert delete == f"aws dynamodb delete-table {where}"
-    kinds = {remain.kind for remain in found}
+    kinds = {remain.kind for remain in leftovers}
     assert kinds == {"table", "bucket", "secret", "log group"}
-    assert all(remain.commands for remain in found)
+    assert all(remain.commands for remain in leftovers)
     assert buckets_to_empty(template, ids(template)) == []
 
 
@@ -110,7 +110,7 @@ def test_the_networks_subnets_are_known_by_their_place(template: Template, monke
     monkeypatch.setattr(aws, "client", lambda *_: Ec2())
     cidrs = {"10.0.0.0/19": "a", "10.0.32.0/19": "b", "10.0.64.0/19": "c"}
     resources = {
-        key: Resource(found["Type"], cidrs.get(found.get("Properties", {}).get("CidrBlock"), "?") + f"-{key}")
-        for key, found in template["Resources"].items()
+        key: Resource(resource["Type"], cidrs.get(resource.get("Properties", {}).get("CidrBlock"), "?") + f"-{key}")
+        for key, resource in template["Resources"].items()
     }
     assert zones_there(boto3.Session(), resources) == {0: "a", 1: "b", 2: "c"}

@@ -31,8 +31,8 @@ def test_every_metric_is_documented_and_no_other() -> None:
 
 
 def test_its_second_dimension_is_the_one_that_it_has() -> None:
-    told = {name: re.match(r"`(\w+)`", cells[1]) for name, cells in ROWS.items()}
-    assert {name: found[1] for name, found in told.items() if found} == {m.value: d for m, d in SECOND.items()}
+    matches = {name: re.match(r"`(\w+)`", cells[1]) for name, cells in ROWS.items()}
+    assert {name: match[1] for name, match in matches.items() if match} == {m.value: d for m, d in SECOND.items()}
 
 
 def test_values_that_it_names_are_all_there_are() -> None:
@@ -50,11 +50,13 @@ def test_every_metric_is_written_by_somebody() -> None:
 
 def test_metrics_of_aws_are_those_that_alarms_and_dashboards_name(template: Template) -> None:
     """With their dimensions: what the document says was looked up, name by name, in AWS's own."""
-    told: dict[str, tuple[set[str], set[str]]] = {}
+    entries: dict[str, tuple[set[str], set[str]]] = {}
     for line in DOCUMENT.partition("## Metrics of AWS")[2].partition("\n## ")[0].splitlines():
         if line.startswith("| `AWS/"):
-            space, names_told, keys_told, _ = [re.findall(r"`([\w/]+)`", cell) for cell in line.strip("| ").split("|")]
-            told[space[0]] = (set(names_told) - {"report"}, set(keys_told))
+            space, metric_names, dimension_names, _ = [
+                re.findall(r"`([\w/]+)`", cell) for cell in line.strip("| ").split("|")
+            ]
+            entries[space[0]] = (set(metric_names) - {"report"}, set(dimension_names))
     named: dict[str, tuple[set[str], set[str]]] = {}
     for metric, dimensions in _named(template):
         if metric.startswith(f"{NAMESPACE}/"):
@@ -63,8 +65,10 @@ def test_metrics_of_aws_are_those_that_alarms_and_dashboards_name(template: Temp
         names, keys = named.setdefault(namespace, (set(), set()))
         names.add(name)
         keys.update(dimensions)
-    assert {namespace: names for namespace, (names, _) in told.items()} == {n: names for n, (names, _) in named.items()}
-    assert not [n for n, (_, keys) in named.items() if not keys <= told[n][1]]
+    assert {namespace: names for namespace, (names, _) in entries.items()} == {
+        n: names for n, (names, _) in named.items()
+    }
+    assert not [n for n, (_, keys) in named.items() if not keys <= entries[n][1]]
 
 
 def _named(template: Template) -> Iterator[tuple[str, set[str]]]:
@@ -78,9 +82,9 @@ def _named(template: Template) -> Iterator[tuple[str, set[str]]]:
         for name, dimensions, _ in curves(body):
             yield name, set(dimensions)
         for expression in searches(body):
-            found = re.search(r"\{([\w/]+),([\w,]+)\} MetricName=\"(\w+)\"", expression)
-            assert found, expression
-            yield f"{found[1]}/{found[3]}", set(found[2].split(","))
+            match = re.search(r"\{([\w/]+),([\w,]+)\} MetricName=\"(\w+)\"", expression)
+            assert match, expression
+            yield f"{match[1]}/{match[3]}", set(match[2].split(","))
 
 
 def test_the_queries_in_it_are_saved() -> None:

@@ -20,7 +20,7 @@ from tests.infra.roles import WIDGETS
 
 Template = Mapping[str, Any]
 
-GIVEN = {"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]}
+NETWORK = {"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]}
 
 
 def synthesised(**settings: Any) -> dict[str, Any]:
@@ -32,8 +32,8 @@ def synthesised(**settings: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def given() -> dict[str, Any]:
-    return synthesised(network=json.dumps(GIVEN))
+def in_network() -> dict[str, Any]:
+    return synthesised(network=json.dumps(NETWORK))
 
 
 def kinds_of_ec2(template: Template) -> set[str]:
@@ -57,8 +57,8 @@ def test_a_subnet_in_each_zone_of_wherever_it_is_deployed(
     request: pytest.FixtureRequest, name: str, zones: int
 ) -> None:
     subnets = [s["Properties"] for s in of_type(request.getfixturevalue(name), "AWS::EC2::Subnet").values()]
-    found = [subnet["AvailabilityZone"] for subnet in subnets]
-    assert found == [{"Fn::Select": [zone, {"Fn::GetAZs": ""}]} for zone in range(zones)]
+    placements = [subnet["AvailabilityZone"] for subnet in subnets]
+    assert placements == [{"Fn::Select": [zone, {"Fn::GetAZs": ""}]} for zone in range(zones)]
     assert not any(subnet["MapPublicIpOnLaunch"] for subnet in subnets)
     # A zone more leaves the subnets that are there as they are.
     assert [s["CidrBlock"] for s in subnets] == ["10.0.0.0/19", "10.0.32.0/19", "10.0.64.0/19"][:zones]
@@ -69,8 +69,8 @@ def test_named_zones_stay_whatever_the_region_answers_at_an_update() -> None:
     settings = read_settings(CONTEXT | {"troop:zones": "eu-west-1c,eu-west-1a"})
     Network(scope, "Network", settings=settings, results=s3.Bucket(scope, "Results"))
     subnets = of_type(assertions.Template.from_stack(scope).to_json(), "AWS::EC2::Subnet").values()
-    found = [(s["Properties"]["AvailabilityZone"], s["Properties"]["CidrBlock"]) for s in subnets]
-    assert found == [("eu-west-1c", "10.0.0.0/19"), ("eu-west-1a", "10.0.32.0/19")]
+    placements = [(s["Properties"]["AvailabilityZone"], s["Properties"]["CidrBlock"]) for s in subnets]
+    assert placements == [("eu-west-1c", "10.0.0.0/19"), ("eu-west-1a", "10.0.32.0/19")]
 
 
 def test_names_are_resolved_as_s3s_endpoint_needs_it(template: Template) -> None:
@@ -80,16 +80,16 @@ def test_names_are_resolved_as_s3s_endpoint_needs_it(template: Template) -> None
 
 def reachable(template: Template) -> set[tuple[str, str]]:
     (endpoint,) = of_type(template, "AWS::EC2::VPCEndpoint").values()
-    found = set()
+    rights = set()
     for statement in endpoint["Properties"]["PolicyDocument"]["Statement"]:
         assert (statement["Effect"], statement["Principal"]) == ("Allow", {"AWS": "*"})
         actions, resources = statement["Action"], statement["Resource"]
-        found |= {
+        rights |= {
             (action, text(resource))
             for action in ([actions] if isinstance(actions, str) else actions)
             for resource in (resources if isinstance(resources, list) else [resources])
         }
-    return found
+    return rights
 
 
 OURS = {("s3:GetObject", "<Results.Arn>/*"), ("s3:PutObject", "<Results.Arn>/*")}
@@ -109,18 +109,18 @@ def test_only_named_buckets_can_be_reached(template: Template, blue: Template) -
     assert reachable(blue) == OURS | PACKAGES | allowed
 
 
-def test_of_a_given_network_nothing_is_made(given: Template) -> None:
-    assert kinds_of_ec2(given) == set()
-    environment = of_type(given, "AWS::Lambda::Function")["Launch"]["Properties"]["Environment"]["Variables"]
-    assert environment["TROOP_NETWORK_VPC"] == GIVEN["vpc"]
-    assert environment["TROOP_NETWORK_SUBNETS"] == ",".join(GIVEN["subnets"])
+def test_of_a_given_network_nothing_is_made(in_network: Template) -> None:
+    assert kinds_of_ec2(in_network) == set()
+    environment = of_type(in_network, "AWS::Lambda::Function")["Launch"]["Properties"]["Environment"]["Variables"]
+    assert environment["TROOP_NETWORK_VPC"] == NETWORK["vpc"]
+    assert environment["TROOP_NETWORK_SUBNETS"] == ",".join(NETWORK["subnets"])
 
 
-def test_fleets_are_launched_into_the_given_network_alone(given: Template) -> None:
-    (policy,) = of_type(given, "AWS::IAM::Role")["LaunchRole"]["Properties"]["Policies"]
+def test_fleets_are_launched_into_the_given_network_alone(in_network: Template) -> None:
+    (policy,) = of_type(in_network, "AWS::IAM::Role")["LaunchRole"]["Properties"]["Policies"]
     resources = json.dumps(text(policy["PolicyDocument"]))
-    assert f"vpc/{GIVEN['vpc']}" in resources
-    assert all(f"subnet/{subnet}" in resources for subnet in GIVEN["subnets"])
+    assert f"vpc/{NETWORK['vpc']}" in resources
+    assert all(f"subnet/{subnet}" in resources for subnet in NETWORK["subnets"])
     assert "subnet/*" not in resources
 
 
@@ -128,7 +128,7 @@ def test_fleets_are_launched_into_the_given_network_alone(given: Template) -> No
     ("globs", "allowed"), [(["*"], None), (["c7g.*", "m7g.large"], ["c7g.*", "m7g.large"]), ("c7g.*", ["c7g.*"])]
 )
 def test_iam_lets_launch_run_the_types_that_the_operator_allows(globs: Any, allowed: list[str] | None) -> None:
-    template = synthesised(network=json.dumps(GIVEN), instance_types=globs)
+    template = synthesised(network=json.dumps(NETWORK), instance_types=globs)
     (policy,) = of_type(template, "AWS::IAM::Role")["LaunchRole"]["Properties"]["Policies"]
     running = [
         one

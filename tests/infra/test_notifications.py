@@ -25,14 +25,14 @@ def mapping(template: Template, name: str) -> dict[str, Any]:
 
 def patterns(template: Template, name: str) -> list[Any]:
     criteria = mapping(template, name).get("FilterCriteria", {"Filters": []})
-    return [json.loads(given["Pattern"]) for given in criteria["Filters"]]
+    return [json.loads(entry["Pattern"]) for entry in criteria["Filters"]]
 
 
 @pytest.mark.parametrize("name", STREAMED)
 def test_a_record_is_tried_again_and_then_set_aside(template: Template, name: str) -> None:
-    found = mapping(template, name)
-    found.pop("FilterCriteria", None)
-    assert found == {
+    properties = mapping(template, name)
+    properties.pop("FilterCriteria", None)
+    assert properties == {
         "FunctionName": "<Notify>",
         "EventSourceArn": f"<{name}.StreamArn>",
         "StartingPosition": "TRIM_HORIZON",
@@ -54,11 +54,11 @@ def record(old: str | None, new: str) -> dict[str, Any]:
     return {"eventName": "MODIFY" if old else "INSERT", "dynamodb": images}
 
 
-def matches(pattern: Any, found: Any) -> bool:
+def matches(pattern: Any, content: Any) -> bool:
     """Lambda's filter, as far as it is used: every key of the pattern, and one of each list."""
     if isinstance(pattern, list):
-        return found in pattern
-    return isinstance(found, dict) and all(matches(inner, found.get(key)) for key, inner in pattern.items())
+        return content in pattern
+    return isinstance(content, dict) and all(matches(inner, content.get(key)) for key, inner in pattern.items())
 
 
 @pytest.mark.parametrize(

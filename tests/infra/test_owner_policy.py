@@ -45,8 +45,8 @@ def policy() -> dict[str, Any]:
     text = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
     paragraph = text.partition(HEADING)[2].partition("\n## ")[0]
     (block,) = re.findall(r"^```json\n(.*?)^```", paragraph, re.M | re.S)
-    found: dict[str, Any] = json.loads(block)
-    return found
+    document: dict[str, Any] = json.loads(block)
+    return document
 
 
 def allowed(policy: Mapping[str, Any], calls: list[Call]) -> list[Call]:

@@ -65,8 +65,8 @@ class Quiet(SimpleHTTPRequestHandler):
 def test_npm_packages_are_fetched_once_and_pruned(registry: Path) -> None:
     folder = npm.packages()
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-    kept = {f"echarts/{name}" for name in FILES["echarts"][:3]}
-    assert files == kept | {"pyodide/pyodide.mjs", "pyodide/package.json"}
+    expected = {f"echarts/{name}" for name in FILES["echarts"][:3]}
+    assert files == expected | {"pyodide/pyodide.mjs", "pyodide/package.json"}
     for name in FILES:
         (registry / f"{name}.tgz").unlink()
     shutil.rmtree(registry / "cache")

@@ -17,8 +17,8 @@ COMMANDS = ("fields", "filter", "stats", "sort", "limit")
 
 
 def definitions(template: Template) -> dict[str, dict[str, Any]]:
-    found = [text(one["Properties"]) for one in of_type(template, "AWS::Logs::QueryDefinition").values()]
-    return {str(one["Name"]): one for one in found}
+    queries = [text(one["Properties"]) for one in of_type(template, "AWS::Logs::QueryDefinition").values()]
+    return {str(one["Name"]): one for one in queries}
 
 
 def test_they_stand_in_a_folder_of_their_deployment(template: Template, green: Template) -> None:
@@ -30,10 +30,10 @@ def test_they_stand_in_a_folder_of_their_deployment(template: Template, green: T
 def test_they_read_the_logs_of_the_stacks_functions_alone(template: Template) -> None:
     groups = {f"<{name}>" for name in of_type(template, "AWS::Logs::LogGroup")}
     for query in QUERIES:
-        told = definitions(template)[f"<AWS::StackName>/{query.title}"]
-        assert told["LogGroupNames"] == [f"<{name.title()}Logs>" for name in query.functions]
-        assert set(told["LogGroupNames"]) <= groups
-        assert told["QueryString"] == query.text
+        definition = definitions(template)[f"<AWS::StackName>/{query.title}"]
+        assert definition["LogGroupNames"] == [f"<{name.title()}Logs>" for name in query.functions]
+        assert set(definition["LogGroupNames"]) <= groups
+        assert definition["QueryString"] == query.text
     functions = {name.lower() for name in of_type(template, "AWS::Lambda::Function")}
     assert set(FUNCTIONS) <= functions
 

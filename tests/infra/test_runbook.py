@@ -46,8 +46,8 @@ def commands() -> Iterator[list[str]]:
     """Calls of the AWS CLI, as words; what is put in by the shell is one word."""
     for snippet in snippets():
         flat = re.sub(r"\\\n\s*", " ", snippet)
-        for found in re.finditer(r"(?:^ *|\{ |=\$\((?=aws))(aws [^\n;]+)", flat, re.M):
-            yield shlex.split(re.sub(r'"?\$\(\(?[^"]*\)"?', "PUT-IN", found[1].removesuffix(")")))
+        for match in re.finditer(r"(?:^ *|\{ |=\$\((?=aws))(aws [^\n;]+)", flat, re.M):
+            yield shlex.split(re.sub(r'"?\$\(\(?[^"]*\)"?', "PUT-IN", match[1].removesuffix(")")))
 
 
 @cache
@@ -56,9 +56,9 @@ def model(service: str) -> Any:
 
 
 def test_every_command_is_one_of_aws_and_takes_its_options() -> None:
-    found = list(commands())
-    assert len(found) > 15
-    for words in found:
+    calls = list(commands())
+    assert len(calls) > 15
+    for words in calls:
         options = {RENAMED.get(word, word) for word in words if word.startswith("--")}
         if (beyond := BEYOND.get(" ".join(words[:3]))) is not None:
             assert options <= beyond, words
@@ -68,8 +68,8 @@ def test_every_command_is_one_of_aws_and_takes_its_options() -> None:
         takes = model(words[1]).operation_model(operations[words[2]]).input_shape
         named = {f"--{xform_name(name, '-')}": shape for name, shape in takes.members.items()} if takes else {}
         assert options <= {*named, *OF_THE_CLI}, words
-        wanted = {f"--{xform_name(name, '-')}" for name in takes.required_members} if takes else set()
-        assert wanted <= options or "--cli-input-json" in options, words
+        mandatory = {f"--{xform_name(name, '-')}" for name in takes.required_members} if takes else set()
+        assert mandatory <= options or "--cli-input-json" in options, words
         for option, value in pairwise(words):
             if enum := getattr(named.get(option), "enum", None):
                 assert value in enum, words
@@ -108,9 +108,11 @@ def parts() -> list[str]:
 @pytest.fixture(scope="module")
 def queries() -> dict[str, str]:
     """What each call asks CloudFormation for, in an answer's own query language."""
-    said = "\n".join(f"printf '%s\\t' '{call}'; {call}" for call in parts())
+    script = "\n".join(f"printf '%s\\t' '{call}'; {call}" for call in parts())
     stub = 'aws() { while [ "$1" != --query ]; do shift; done; printf \'%s\\n\' "$2"; }'
-    done = subprocess.run(["bash", "-euc", f"{FUNCTIONS}\n{stub}\n{said}"], text=True, capture_output=True, check=True)
+    done = subprocess.run(
+        ["bash", "-euc", f"{FUNCTIONS}\n{stub}\n{script}"], text=True, capture_output=True, check=True
+    )
     return dict(line.split("\t") for line in done.stdout.splitlines())
 
 
@@ -120,8 +122,8 @@ def test_each_finds_one_part_of_the_stack(template: Mapping[str, Any], queries: 
         {"ResourceType": part["Type"], "LogicalResourceId": key, "PhysicalResourceId": key}
         for key, part in template["Resources"].items()
     ]
-    found = jmespath.search(queries[call], {"StackResourceSummaries": summaries})
-    assert len(found) == 1, found
+    ids = jmespath.search(queries[call], {"StackResourceSummaries": summaries})
+    assert len(ids) == 1, ids
 
 
 def test_the_functions_are_told_of_before_they_are_used() -> None:
@@ -135,15 +137,15 @@ def test_the_functions_are_told_of_before_they_are_used() -> None:
 
 def test_a_schedule_that_is_enabled_keeps_all_the_rest(template: Mapping[str, Any]) -> None:
     """What an update of a schedule does not give is set to its default."""
-    (asked,) = re.findall(r'--output json\s+--query "(\{.*?\})"', RUNBOOK.replace("\\\n", ""), re.S)
+    (query,) = re.findall(r'--output json\s+--query "(\{.*?\})"', RUNBOOK.replace("\\\n", ""), re.S)
     takes = model("scheduler").operation_model("UpdateSchedule").input_shape
     for name, schedule in of_type(template, "AWS::Scheduler::Schedule").items():
         there = schedule["Properties"] | {"State": "DISABLED", "Name": name, "Arn": "an ARN", "CreationDate": 0}
-        given = jmespath.search(asked, there)
-        assert set(schedule["Properties"]) <= set(given) <= set(takes.members)
+        request = jmespath.search(query, there)
+        assert set(schedule["Properties"]) <= set(request) <= set(takes.members)
         zone = schedule["Properties"].get("ScheduleExpressionTimezone", "UTC")
         changed = {"State": "ENABLED", "ScheduleExpressionTimezone": zone}
-        assert given == schedule["Properties"] | {"Name": name} | changed
+        assert request == schedule["Properties"] | {"Name": name} | changed
 
 
 def test_a_schedule_disabled_by_hand_is_drift(template: Mapping[str, Any]) -> None:

@@ -15,14 +15,14 @@ from aws_cdk import assertions
 
 from infra import ROOT
 from infra.logs import make_log_group
-from infra.settings import LOG_RETENTION_DAYS, DeploymentSettings, GivenNetwork, check_region, read_settings
+from infra.settings import LOG_RETENTION_DAYS, DeploymentSettings, ExistingNetwork, check_region, read_settings
 from tests.infra.conftest import CALENDARS, CONTEXT
 from troop.errors import SettingsError
 from troop.settings import KEYS, parse_settings
 
 
-def settings_with(**given: Any) -> DeploymentSettings:
-    return read_settings(CONTEXT | {f"troop:{key}": value for key, value in given.items()})
+def settings_with(**settings: Any) -> DeploymentSettings:
+    return read_settings(CONTEXT | {f"troop:{key}": value for key, value in settings.items()})
 
 
 @pytest.mark.parametrize(
@@ -66,18 +66,18 @@ def test_the_command_line_passes_text() -> None:
 
 
 def test_a_network_is_the_deployments_own_unless_given() -> None:
-    given = {"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123abcd", "subnet-0123456789abcdef0"]}
-    expected = GivenNetwork("vpc-0123456789abcdef0", ("subnet-0123abcd", "subnet-0123456789abcdef0"))
-    assert settings_with(network=given).network == settings_with(network=json.dumps(given)).network == expected
+    network = {"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123abcd", "subnet-0123456789abcdef0"]}
+    expected = ExistingNetwork("vpc-0123456789abcdef0", ("subnet-0123abcd", "subnet-0123456789abcdef0"))
+    assert settings_with(network=network).network == settings_with(network=json.dumps(network)).network == expected
     assert [settings_with(network=nothing).network for nothing in (None, "", "null")] == [None, None, None]
 
 
 @pytest.mark.parametrize(
-    "given",
+    "zones",
     ["us-gov-west-1c, us-gov-west-1a", '["us-gov-west-1c", "us-gov-west-1a"]', ["us-gov-west-1c", "us-gov-west-1a"]],
 )
-def test_zones_are_a_number_or_names_in_their_order(given: Any) -> None:
-    assert settings_with(zones=given).zones == ("us-gov-west-1c", "us-gov-west-1a")
+def test_zones_are_a_number_or_names_in_their_order(zones: Any) -> None:
+    assert settings_with(zones=zones).zones == ("us-gov-west-1c", "us-gov-west-1a")
     assert settings_with(zones="2").zones == settings_with(zones=2).zones == 2
 
 
@@ -95,7 +95,7 @@ def test_the_functions_read_what_was_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("settings", "parts"),
     [
         ({"tick_minutes": 7}, ("troop:tick_minutes", "7", "1, 5, 10, 15")),
         ({"tick_minutes": 20}, ("troop:tick_minutes", "20", "1, 5, 10, 15")),
@@ -134,14 +134,14 @@ def test_the_functions_read_what_was_checked() -> None:
     ],
 )
 def test_a_refusal_names_key_value_and_what_is_allowed(
-    refused: Callable[..., str], given: dict[str, Any], said: tuple[str, ...]
+    refused: Callable[..., str], settings: dict[str, Any], parts: tuple[str, ...]
 ) -> None:
-    message = refused(**given)
-    assert all(part in message for part in said), message
+    message = refused(**settings)
+    assert all(part in message for part in parts), message
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "key"),
     [
         ({"open": "15:00", "close": "09:00"}, "close"),
         ({"open": "09:00", "close": "09:00"}, "close"),
@@ -152,10 +152,10 @@ def test_a_refusal_names_key_value_and_what_is_allowed(
     ],
 )
 def test_calendars_that_make_no_sense_are_refused(
-    refused: Callable[..., str], change: dict[str, Any], said: str
+    refused: Callable[..., str], change: dict[str, Any], key: str
 ) -> None:
     calendars = {"default": CALENDARS["default"] | change}
-    assert f"troop:calendars.default.{said}" in refused(calendars=calendars)
+    assert f"troop:calendars.default.{key}" in refused(calendars=calendars)
 
 
 @pytest.mark.parametrize("key", ["probability", "retain_data", "calendars"])

@@ -21,9 +21,9 @@ def test_it_is_current() -> None:
 
 
 def test_it_has_every_setting_and_no_other() -> None:
-    told = re.findall(rf"^\| `{PREFIX}(\w+)` \|", DOCUMENT, re.MULTILINE)
+    keys = re.findall(rf"^\| `{PREFIX}(\w+)` \|", DOCUMENT, re.MULTILINE)
     there = [key.removeprefix(PREFIX) for key in written_context() if key.startswith(PREFIX)]
-    assert sorted(told) == sorted(there)
+    assert sorted(keys) == sorted(there)
 
 
 def test_a_row_has_default_values_and_a_meaning() -> None:
@@ -32,11 +32,11 @@ def test_a_row_has_default_values_and_a_meaning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "said"),
+    ("key", "phrase"),
     [("min_healthy", "a whole number from 1 to "), ("tick_minutes", "one of 1, 5"), ("retain_data", "true or false")],
 )
-def test_what_is_allowed_is_what_a_refusal_says(key: str, said: str) -> None:
-    assert said in settings_doc.allowed(CONTEXT, key)
+def test_what_is_allowed_is_what_a_refusal_says(key: str, phrase: str) -> None:
+    assert phrase in settings_doc.allowed(CONTEXT, key)
 
 
 def test_it_has_every_field_of_a_calendar_and_those_that_it_calls_required_are() -> None:

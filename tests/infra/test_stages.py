@@ -20,10 +20,10 @@ from tests.infra.conftest import CONTEXT
 STAGES = tuple(CONTEXT["troop:stages"])
 
 
-def staged(stage: str | None, **given: Any) -> DeploymentSettings:
-    """As the command line has it: ``given`` are its -c KEY=VALUE."""
-    asked = {f"troop:{key}": value for key, value in given.items()}
-    return read_settings(CONTEXT | {"troop:stage": stage} | asked, CONTEXT)
+def staged(stage: str | None, **options: Any) -> DeploymentSettings:
+    """As the command line has it: ``options`` are its -c KEY=VALUE."""
+    context = {f"troop:{key}": value for key, value in options.items()}
+    return read_settings(CONTEXT | {"troop:stage": stage} | context, CONTEXT)
 
 
 def test_without_a_stage_the_defaults_hold() -> None:
@@ -48,7 +48,7 @@ def test_stages_grow_gentler_towards_prod() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "key", "expected"),
+    ("options", "key", "expected"),
     [
         ({"min_healthy": "7"}, "min_healthy", 7),
         ({"min_healthy": "2"}, "min_healthy", 2),  # the default's own value, but asked for
@@ -59,8 +59,8 @@ def test_stages_grow_gentler_towards_prod() -> None:
         ({"probability": "0.5"}, "min_healthy", 3),
     ],
 )
-def test_the_command_line_counts_more_than_the_stage(given: dict[str, str], key: str, expected: Any) -> None:
-    assert getattr(staged("prod", **given).chaos, key) == expected
+def test_the_command_line_counts_more_than_the_stage(options: dict[str, str], key: str, expected: Any) -> None:
+    assert getattr(staged("prod", **options).chaos, key) == expected
 
 
 def test_asking_for_leashed_is_never_lost_to_a_stage_that_is_not() -> None:
@@ -71,7 +71,7 @@ def test_asking_for_leashed_is_never_lost_to_a_stage_that_is_not() -> None:
 
 @pytest.mark.parametrize("stage", [None, "prod"])
 @pytest.mark.parametrize(
-    ("own", "said"),
+    ("own", "phrase"),
     [
         ({"probability": 2}, "troop:stages.review.probability is 2: must be a number from 0 to 1"),
         ({"tick_minutes": 7}, "troop:stages.review.tick_minutes is 7: must be one of 1, 5, 10, 15"),
@@ -86,11 +86,11 @@ def test_asking_for_leashed_is_never_lost_to_a_stage_that_is_not() -> None:
     ],
 )
 def test_every_stage_is_checked_whichever_is_chosen(
-    refused: Callable[..., str], stage: str | None, own: Mapping[str, Any], said: str
+    refused: Callable[..., str], stage: str | None, own: Mapping[str, Any], phrase: str
 ) -> None:
     message = refused(stage=stage, stages=CONTEXT["troop:stages"] | {"review": own})
     assert message.startswith("troop:stages.review.")
-    assert said in message
+    assert phrase in message
 
 
 def test_a_stage_that_does_not_exist(refused: Callable[..., str]) -> None:

@@ -45,9 +45,9 @@ def test_synth_has_nothing_to_complain_about(cli_synth: Synthesised) -> None:
 
 def test_no_construct_has_an_annotation(two_stacks: Synthesised) -> None:
     stack = stack_of(cdk.App(context=CONTEXT))
-    found = assertions.Annotations.from_stack(stack)
+    messages = assertions.Annotations.from_stack(stack)
     anything = assertions.Match.any_value()
-    assert [*found.find_warning("*", anything), *found.find_error("*", anything)] == []
+    assert [*messages.find_warning("*", anything), *messages.find_error("*", anything)] == []
 
 
 def test_the_stack_is_for_any_account_and_region(cli_synth: Synthesised) -> None:
@@ -66,8 +66,8 @@ def test_cfn_lint_has_no_finding(cli_synth: Synthesised, two_stacks: Synthesised
 
 
 def test_no_arn_names_a_partition(template: Template, blue: Template) -> None:
-    for found in (template, blue):
-        texts = [value for _, value in _texts(found["Resources"])]
+    for variant in (template, blue):
+        texts = [value for _, value in _texts(variant["Resources"])]
         assert [value for value in texts if re.search(r"arn:aws[\w-]*:", value)] == []
         # The services' own roles have these paths in every partition.
         own = {f":role/aws-service-role/{service}/{name}" for service, name in LINKED.items()}
@@ -75,8 +75,8 @@ def test_no_arn_names_a_partition(template: Template, blue: Template) -> None:
 
 
 def test_no_resource_has_a_fixed_name(template: Template, blue: Template) -> None:
-    for found in (template, blue):
-        for name, resource in found["Resources"].items():
+    for variant in (template, blue):
+        for name, resource in variant["Resources"].items():
             for key, value in resource.get("Properties", {}).items():
                 if key == "Name" or (key.endswith("Name") and key.startswith(resource["Type"].rsplit("::", 1)[1])):
                     named = (resource["Type"], key) in NAMES_WITHIN_A_PARENT or not isinstance(value, str)
@@ -84,17 +84,17 @@ def test_no_resource_has_a_fixed_name(template: Template, blue: Template) -> Non
 
 
 def test_deployments_differ_in_nothing_but_their_settings(blue: Template, green: Template) -> None:
-    def kinds(found: Template) -> Counter[str]:
-        return Counter(resource["Type"] for resource in found["Resources"].values())
+    def kinds(variant: Template) -> Counter[str]:
+        return Counter(resource["Type"] for resource in variant["Resources"].values())
 
     access_logs = {"AWS::ApiGateway::Account": 1, "AWS::IAM::Role": 1, "AWS::Logs::LogGroup": 1}
     assert kinds(blue) - kinds(green) == {"AWS::Scheduler::Schedule": 2, **access_logs}
     zone = {f"AWS::EC2::{kind}": 1 for kind in ("Subnet", "RouteTable", "SubnetRouteTableAssociation")}
     assert kinds(green) - kinds(blue) == zone
-    for found, name in ((blue, "Blue"), (green, "Green")):
+    for variant, name in ((blue, "Blue"), (green, "Green")):
         # Ids within the template, and what a console shows for a network: these need not be unique.
         shown = re.compile(rf".*ApiPermission.*|AllowEventRule\w+|{name}/Benchmarks/Network/Vpc(/NodesSubnet\d)?")
-        assert not [value for _, value in _texts(found) if name in value and not shown.fullmatch(value)]
+        assert not [value for _, value in _texts(variant) if name in value and not shown.fullmatch(value)]
 
 
 def test_outputs_tell_where_things_are(template: Template) -> None:
@@ -118,9 +118,11 @@ def test_outputs_tell_where_things_are(template: Template) -> None:
 
 def test_the_template_tells_the_settings_that_decide(template: Template) -> None:
     """`troop plan` decides by them."""
-    told = json.loads(template["Metadata"][SETTINGS_METADATA])
+    metadata = json.loads(template["Metadata"][SETTINGS_METADATA])
     settings = read_settings(CONTEXT)
-    assert settings_files.make({**told, "deployment": "Troop"}) == TriedSettings(settings.chaos, settings.tick_minutes)
+    assert settings_files.make({**metadata, "deployment": "Troop"}) == TriedSettings(
+        settings.chaos, settings.tick_minutes
+    )
 
 
 def test_two_synths_give_the_same(template: Template) -> None:
@@ -155,8 +157,8 @@ def test_findings_would_be_reported(unacknowledged: set[tuple[str, str]]) -> Non
 def test_every_acknowledgement_has_its_finding_and_its_reason(unacknowledged: set[tuple[str, str]]) -> None:
     for entry in acknowledgements(stack_of(cdk.App(context=CONTEXT))):
         rule, path = f"AwsSolutions-{entry.finding}", entry.construct.node.path
-        found = [at for name, at in unacknowledged if name == rule and at.startswith(path)]
-        assert found, f"{rule} is acknowledged for {path}, where it finds nothing"
+        findings = [at for name, at in unacknowledged if name == rule and at.startswith(path)]
+        assert findings, f"{rule} is acknowledged for {path}, where it finds nothing"
         assert len(entry.reason) > 40
 
 

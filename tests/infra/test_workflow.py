@@ -62,8 +62,8 @@ def test_only_what_is_used_is_substituted() -> None:
 
 def schedules(template: Template) -> dict[str, dict[str, Any]]:
     """Schedules by their calendar."""
-    found = of_type(template, "AWS::Scheduler::Schedule")
-    calendars = [s["Properties"] for name, s in found.items() if name.startswith("Schedules")]
+    resources = of_type(template, "AWS::Scheduler::Schedule")
+    calendars = [s["Properties"] for name, s in resources.items() if name.startswith("Schedules")]
     return {json.loads(schedule["Target"]["Input"])["calendar"]: schedule for schedule in calendars}
 
 

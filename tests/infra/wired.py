@@ -17,7 +17,7 @@ Name = tuple[str, str]
 """A module of the wiring, and something at its top."""
 
 
-def asked_for(handler: str) -> frozenset[Variable]:
+def variables_of(handler: str) -> frozenset[Variable]:
     """All variables that a function may ask for, and that the stack has to give it.
 
     Args:
@@ -25,11 +25,11 @@ def asked_for(handler: str) -> frozenset[Variable]:
     """
     sources = [FUNCTIONS / "handlers" / f"{handler}.py"]
     sources += (FUNCTIONS / "troop" / "api").glob("*.py") if handler == "api" else []
-    found: set[Variable] = set()
+    variables: set[Variable] = set()
     pending: set[Name] = set()
     for source in sources:
         tree = ast.parse(source.read_text())
-        found |= _variables(tree)
+        variables |= _variables(tree)
         pending |= set(_used(tree, _imported(tree), None))
     seen: set[Name] = set()
     while pending:
@@ -37,9 +37,9 @@ def asked_for(handler: str) -> frozenset[Variable]:
         seen.add(one)
         tree = _module(module)
         for node in _defined(tree, name):
-            found |= _variables(node)
+            variables |= _variables(node)
             pending |= set(_used(node, _imported(tree), module)) - seen
-    return frozenset(found) - OWN_FILES
+    return frozenset(variables) - OWN_FILES
 
 
 @cache
@@ -49,14 +49,14 @@ def _module(name: str) -> ast.Module:
 
 def _imported(tree: ast.Module) -> dict[str, Name]:
     """What is imported from the wiring, by its name here; of a whole module the second part is empty."""
-    found: dict[str, Name] = {}
+    imports: dict[str, Name] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module == WIRING:
-            found |= {alias.asname or alias.name: (alias.name, "") for alias in node.names}
+            imports |= {alias.asname or alias.name: (alias.name, "") for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{WIRING}."):
             module = str(node.module).removeprefix(f"{WIRING}.")
-            found |= {alias.asname or alias.name: (module, alias.name) for alias in node.names}
-    return found
+            imports |= {alias.asname or alias.name: (module, alias.name) for alias in node.names}
+    return imports
 
 
 def _used(tree: ast.AST, imported: dict[str, Name], module: str | None) -> Iterator[Name]:

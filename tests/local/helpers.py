@@ -111,8 +111,8 @@ class World:
         )
         return str(created["stateMachineArn"])
 
-    def start(self, machine: str, given: Any = None) -> str:
-        started = self.states.start_execution(stateMachineArn=machine, input=json.dumps(given or {}))
+    def start(self, machine: str, payload: Any = None) -> str:
+        started = self.states.start_execution(stateMachineArn=machine, input=json.dumps(payload or {}))
         return str(started["executionArn"])
 
     def finish(self, execution: str) -> dict[str, Any]:
@@ -124,8 +124,8 @@ class World:
 
         return dict(eventually(ended))
 
-    def run(self, machine: str, given: Any = None) -> dict[str, Any]:
-        return self.finish(self.start(machine, given))
+    def run(self, machine: str, payload: Any = None) -> dict[str, Any]:
+        return self.finish(self.start(machine, payload))
 
 
 class Fleet:
@@ -177,8 +177,8 @@ class Fleet:
         return name
 
     def describe(self, group: str) -> dict[str, Any]:
-        found = self.groups.describe_auto_scaling_groups(AutoScalingGroupNames=[group])
-        return dict(found["AutoScalingGroups"][0])
+        response = self.groups.describe_auto_scaling_groups(AutoScalingGroupNames=[group])
+        return dict(response["AutoScalingGroups"][0])
 
     def members(self, group: str) -> dict[str, str]:
         """Instance id -> lifecycle state."""
@@ -193,8 +193,8 @@ class Fleet:
         return members if list(members.values()) == ["InService"] * count else None
 
     def instance(self, instance_id: str) -> dict[str, Any]:
-        found = self.ec2.describe_instances(InstanceIds=[instance_id])
-        return dict(found["Reservations"][0]["Instances"][0])
+        response = self.ec2.describe_instances(InstanceIds=[instance_id])
+        return dict(response["Reservations"][0]["Instances"][0])
 
     def directory(self, instance_id: str) -> Path:
         return next(Path(one["directory"]) for one in self.account.instances() if one["id"] == instance_id)
@@ -202,14 +202,14 @@ class Fleet:
     def boot(self, group: str, size: int) -> dict[str, str]:
         """Lets a group's instances boot, which run :data:`WAITS`; the members once `size` of them are in service."""
 
-        def look() -> dict[str, str] | None:
+        def probe() -> dict[str, str] | None:
             waiting = self.members(group)
             for one in self.account.instances():
                 if one["id"] in waiting:
                     (Path(one["directory"]) / "go").touch()
             return self._if_in_service(group, size)
 
-        return dict(eventually(look))
+        return dict(eventually(probe))
 
 
 class Scheduled:
@@ -254,9 +254,9 @@ class Scheduled:
 
     def inputs(self) -> dict[str, list[dict[str, Any]]]:
         """Name of a schedule -> the inputs of the executions it has started, with the moment of their start."""
-        found: dict[str, list[dict[str, Any]]] = {}
+        inputs: dict[str, list[dict[str, Any]]] = {}
         for listed in self.world.states.list_executions(stateMachineArn=self.machine)["executions"]:
             seen = self.world.states.describe_execution(executionArn=listed["executionArn"])
-            given = json.loads(seen["input"])
-            found.setdefault(given["name"], []).append({**given, "started": seen["startDate"]})
-        return found
+            payload = json.loads(seen["input"])
+            inputs.setdefault(payload["name"], []).append({**payload, "started": seen["startDate"]})
+        return inputs

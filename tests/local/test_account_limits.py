@@ -36,9 +36,9 @@ def reads(world: World, role: str | None = None, deployment: str = "None") -> Ac
 
 
 def test_how_many_functions_run_at_a_time_has_to_be_allowed(world: World) -> None:
-    found = reads(world, world.role(allow("lambda:GetAccountSettings"))).concurrency()
-    assert found.limit >= found.unreserved > 0
-    assert found.region == "us-east-1"
+    concurrency = reads(world, world.role(allow("lambda:GetAccountSettings"))).concurrency()
+    assert concurrency.limit >= concurrency.unreserved > 0
+    assert concurrency.region == "us-east-1"
     with pytest.raises(ClientError, match="lambda:GetAccountSettings") as refused:
         reads(world, world.role()).concurrency()
     assert "AccessDenied" in code(refused)
@@ -61,8 +61,8 @@ def test_a_retained_table_keeps_the_tag_by_which_its_stack_is_known(world: World
     role = world.role(
         allow("tag:GetResources"), allow("dynamodb:DescribeTable", f"arn:aws:dynamodb:*:*:table/{name}-*")
     )
-    (found,) = reads(world, role, name).tables_beside()
-    assert (found.name, found.part) == (output["OutputValue"], "State")
+    (leftover,) = reads(world, role, name).tables_beside()
+    assert (leftover.name, leftover.part) == (output["OutputValue"], "State")
     with pytest.raises(ClientError, match="tag:GetResources"):
         reads(world, world.role(), name).tables_beside()
 

@@ -48,8 +48,8 @@ def test_time_to_live_is_enabled(world: World) -> None:
     }
     _, stack = deploy(world, resources)
     for key in resources:
-        found = world.account.client("dynamodb").describe_time_to_live(TableName=reference(stack, key))
-        assert found["TimeToLiveDescription"] == {"TimeToLiveStatus": "ENABLED", "AttributeName": "expires_at"}
+        response = world.account.client("dynamodb").describe_time_to_live(TableName=reference(stack, key))
+        assert response["TimeToLiveDescription"] == {"TimeToLiveStatus": "ENABLED", "AttributeName": "expires_at"}
 
 
 def test_an_alarm_on_an_expression_is_made(world: World) -> None:
@@ -63,9 +63,9 @@ def test_an_alarm_on_an_expression_is_made(world: World) -> None:
     _, stack = deploy(world, {"Throttled": alarm})
     assert stack["StackStatus"] == "CREATE_COMPLETE"
     described = world.account.client("cloudwatch").describe_alarms(AlarmNames=[reference(stack, "Throttled")])
-    (found,) = described["MetricAlarms"]
-    assert ("MetricName" in found, found["StateValue"]) == (False, "INSUFFICIENT_DATA")
-    assert [m["Id"] for m in found["Metrics"]] == ["sum", "one"]
+    (description,) = described["MetricAlarms"]
+    assert ("MetricName" in description, description["StateValue"]) == (False, "INSUFFICIENT_DATA")
+    assert [m["Id"] for m in description["Metrics"]] == ["sum", "one"]
 
 
 def schedule(world: World, **more: Any) -> dict[str, Any]:
@@ -88,17 +88,17 @@ def test_a_schedule_keeps_its_properties(world: World) -> None:
     name, stack = deploy(world, resources)
     client = world.account.client("scheduler")
 
-    def found() -> dict[str, Any]:
+    def current_schedule() -> dict[str, Any]:
         place = {"Name": reference(stack, "One"), "GroupName": reference(stack, "Group")}
         return dict(client.get_schedule(**place))
 
-    assert found()["ScheduleExpressionTimezone"] == "Asia/Kathmandu"
-    assert found()["State"] == "DISABLED"
-    assert found()["StartDate"].year == 2030
+    assert current_schedule()["ScheduleExpressionTimezone"] == "Asia/Kathmandu"
+    assert current_schedule()["State"] == "DISABLED"
+    assert current_schedule()["StartDate"].year == 2030
     resources["One"]["Properties"]["ScheduleExpressionTimezone"] = "Europe/Vienna"
     body = json.dumps({"Resources": resources, "Outputs": {key: {"Value": {"Ref": key}} for key in resources}})
     world.account.client("cloudformation").update_stack(StackName=name, TemplateBody=body)
-    eventually(lambda: found()["ScheduleExpressionTimezone"] == "Europe/Vienna")
+    eventually(lambda: current_schedule()["ScheduleExpressionTimezone"] == "Europe/Vienna")
 
 
 def test_a_schedule_in_an_unknown_zone_fails_the_stack(world: World) -> None:
@@ -151,9 +151,9 @@ def test_what_a_failed_creation_has_made_goes_but_for_what_is_retained_even_then
         "BillingMode": "PAY_PER_REQUEST",
         "DeletionProtectionEnabled": True,
     }
-    kept = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplacePolicy": "Retain"}
+    policies = {"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplacePolicy": "Retain"}
     resources = {
-        "Bucket": {"Type": "AWS::S3::Bucket", **kept},
+        "Bucket": {"Type": "AWS::S3::Bucket", **policies},
         "Table": {"Type": "AWS::DynamoDB::Table", "Properties": table, "DeletionPolicy": "Retain"},
         "Fails": schedule(world, ScheduleExpressionTimezone="Mars/Olympus") | {"DependsOn": ["Bucket", "Table"]},
     }
@@ -214,7 +214,7 @@ def test_a_network_of_its_own(world: World, fleet: Fleet) -> None:
     assert stack["StackStatus"] == "CREATE_COMPLETE", stack.get("StackStatusReason")
     assert reference(stack, "S3").startswith("vpce-")
     ids = [reference(stack, f"Subnet{number}") for number in range(3)]
-    found = fleet.ec2.describe_subnets(SubnetIds=ids)["Subnets"]
-    assert sorted(one["AvailabilityZone"] for one in found) == ["us-east-1a", "us-east-1b", "us-east-1c"]
-    assert {one["MapPublicIpOnLaunch"] for one in found} == {False}
-    assert len({one["CidrBlock"] for one in found}) == 3
+    subnets = fleet.ec2.describe_subnets(SubnetIds=ids)["Subnets"]
+    assert sorted(one["AvailabilityZone"] for one in subnets) == ["us-east-1a", "us-east-1b", "us-east-1c"]
+    assert {one["MapPublicIpOnLaunch"] for one in subnets} == {False}
+    assert len({one["CidrBlock"] for one in subnets}) == 3

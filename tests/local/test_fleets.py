@@ -17,8 +17,8 @@ TALKS = "#!/bin/sh\necho booted as $INSTANCE_ID\ntouch $READY_FILE\nexec sleep i
 
 def image(fleet: Fleet, world: World, architecture: str) -> dict[str, Any]:
     name = f"/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-{architecture}"
-    found = world.account.client("ssm").get_parameter(Name=name)["Parameter"]["Value"]
-    return dict(fleet.ec2.describe_images(ImageIds=[found])["Images"][0])
+    image_id = world.account.client("ssm").get_parameter(Name=name)["Parameter"]["Value"]
+    return dict(fleet.ec2.describe_images(ImageIds=[image_id])["Images"][0])
 
 
 class Run:
@@ -79,9 +79,9 @@ class Run:
         return list(self.ec2.describe_network_interfaces(Filters=self.filter)["NetworkInterfaces"])
 
     def instances(self, *states: str) -> list[dict[str, Any]]:
-        asked = [*self.filter, {"Name": "instance-state-name", "Values": list(states)}]
-        found = self.ec2.describe_instances(Filters=asked)["Reservations"]
-        return [instance for reservation in found for instance in reservation["Instances"]]
+        filters = [*self.filter, {"Name": "instance-state-name", "Values": list(states)}]
+        reservations = self.ec2.describe_instances(Filters=filters)["Reservations"]
+        return [instance for reservation in reservations for instance in reservation["Instances"]]
 
 
 @pytest.fixture(scope="module")
@@ -91,9 +91,9 @@ def run(world: World, fleet: Fleet) -> Run:
 
 @pytest.mark.parametrize("architecture", ["x86_64", "arm64"])
 def test_amazon_linux_is_there_for_both_architectures(world: World, fleet: Fleet, architecture: str) -> None:
-    found = image(fleet, world, architecture)
-    assert (found["Architecture"], found["RootDeviceName"]) == (architecture, "/dev/xvda")
-    assert found["ImageId"] in [one["ImageId"] for one in fleet.ec2.describe_images(Owners=["amazon"])["Images"]]
+    ami = image(fleet, world, architecture)
+    assert (ami["Architecture"], ami["RootDeviceName"]) == (architecture, "/dev/xvda")
+    assert ami["ImageId"] in [one["ImageId"] for one in fleet.ec2.describe_images(Owners=["amazon"])["Images"]]
 
 
 def test_instance_types_have_an_architecture_and_zones(fleet: Fleet) -> None:
@@ -109,9 +109,9 @@ def test_instance_types_have_an_architecture_and_zones(fleet: Fleet) -> None:
 
 
 def test_the_prefix_list_of_s3_is_there(fleet: Fleet) -> None:
-    asked = [{"Name": "prefix-list-name", "Values": ["com.amazonaws.us-east-1.s3"]}]
-    (found,) = fleet.ec2.describe_managed_prefix_lists(Filters=asked)["PrefixLists"]
-    assert found["PrefixListId"].startswith("pl-")
+    filters = [{"Name": "prefix-list-name", "Values": ["com.amazonaws.us-east-1.s3"]}]
+    (prefix_list,) = fleet.ec2.describe_managed_prefix_lists(Filters=filters)["PrefixLists"]
+    assert prefix_list["PrefixListId"].startswith("pl-")
 
 
 def test_instances_are_what_the_template_says(run: Run) -> None:
@@ -129,14 +129,14 @@ def test_instances_are_what_the_template_says(run: Run) -> None:
 
 
 def test_volumes_and_interfaces_are_what_the_template_says(run: Run) -> None:
-    found = run.volumes()
-    assert sorted((one["Size"], one["Iops"], one["VolumeType"], one["Encrypted"]) for one in found) == [
+    volumes = run.volumes()
+    assert sorted((one["Size"], one["Iops"], one["VolumeType"], one["Encrypted"]) for one in volumes) == [
         (9, 3000, "gp3", True),
         (9, 3000, "gp3", True),
         (50, 4000, "gp3", True),
         (50, 4000, "gp3", True),
     ]
-    assert {one["Throughput"] for one in found if one["Size"] == 50} == {250}
+    assert {one["Throughput"] for one in volumes if one["Size"] == 50} == {250}
     mapped = {one["DeviceName"] for instance in run.instances("running") for one in instance["BlockDeviceMappings"]}
     assert mapped == {"/dev/xvda", "/dev/sdf"}
     assert [one["Groups"][0]["GroupId"] for one in run.interfaces()] == [run.security_group] * 2
@@ -148,8 +148,8 @@ def test_the_console_says_what_the_instance_printed(run: Run) -> None:
 
 
 def test_activities_tell_of_launches(run: Run) -> None:
-    found = run.fleet.groups.describe_scaling_activities(AutoScalingGroupName=run.name)["Activities"]
-    assert {(one["Description"].split()[-1], one["StatusCode"]) for one in found} == {
+    activities = run.fleet.groups.describe_scaling_activities(AutoScalingGroupName=run.name)["Activities"]
+    assert {(one["Description"].split()[-1], one["StatusCode"]) for one in activities} == {
         (instance, "Successful") for instance in run.members
     }
     with pytest.raises(ClientError) as unknown:
@@ -193,8 +193,8 @@ def test_scarce_types_are_not_launched_and_the_activities_say_why(fleet: Fleet) 
     template = fleet.template(TALKS, InstanceType=kind)
     group = fleet.group(3, LaunchTemplate={"LaunchTemplateId": template, "Version": "1"})
     assert len(fleet.members(group)) == 1
-    found = fleet.groups.describe_scaling_activities(AutoScalingGroupName=group)["Activities"]
-    failed = [one for one in found if one["StatusCode"] == "Failed"]
+    activities = fleet.groups.describe_scaling_activities(AutoScalingGroupName=group)["Activities"]
+    failed = [one for one in activities if one["StatusCode"] == "Failed"]
     assert failed
     assert all("do not have sufficient m7i.metal-48xl capacity" in one["StatusMessage"] for one in failed)
 
@@ -205,8 +205,8 @@ def test_instances_can_die_while_they_are_pending_and_the_activities_say_of_what
     template = fleet.template(TALKS, InstanceType=kind)
     group = fleet.group(2, LaunchTemplate={"LaunchTemplateId": template, "Version": "1"})
     assert len(fleet.members(group)) == 1
-    found = fleet.groups.describe_scaling_activities(AutoScalingGroupName=group)["Activities"]
-    (cancelled,) = [one for one in found if one["StatusCode"] == "Cancelled"]
+    activities = fleet.groups.describe_scaling_activities(AutoScalingGroupName=group)["Activities"]
+    (cancelled,) = [one for one in activities if one["StatusCode"] == "Cancelled"]
     assert f"Termination Reason: {code}: The KMS key provided is in an incorrect state" in cancelled["StatusMessage"]
     died = cancelled["Description"].split(": ")[1].split(".")[0]
     (described,) = world.account.client("ec2").describe_instances(InstanceIds=[died])["Reservations"][0]["Instances"]

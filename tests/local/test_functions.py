@@ -10,8 +10,8 @@ from typing import Any
 from .helpers import World, unique
 
 
-def invoke(world: World, function: str, given: Any = None) -> Any:
-    return json.load(world.functions.invoke(FunctionName=function, Payload=json.dumps(given))["Payload"])
+def invoke(world: World, function: str, payload: Any = None) -> Any:
+    return json.load(world.functions.invoke(FunctionName=function, Payload=json.dumps(payload))["Payload"])
 
 
 def test_a_function_sees_the_sdk_and_nothing_else_of_the_account(world: World) -> None:
@@ -34,7 +34,7 @@ def handler(event, context):
     return os.getpid()
 """
     function = world.function(body)
-    answers = [invoke(world, function, given) for given in (1, 0)]
+    answers = [invoke(world, function, payload) for payload in (1, 0)]
     assert answers[0] == {"errorMessage": str(answers[1]), "errorType": "ValueError"}
 
 

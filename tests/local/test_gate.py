@@ -204,14 +204,14 @@ def test_a_stream_is_read_by_those_who_may_read_it(world: World) -> None:
     dynamodb = world.account.client("dynamodb")
     streams = []
     for _ in range(2):
-        made = dynamodb.create_table(
+        table = dynamodb.create_table(
             TableName=unique("streamed"),
             BillingMode="PAY_PER_REQUEST",
             KeySchema=[{"AttributeName": "key", "KeyType": "HASH"}],
             AttributeDefinitions=[{"AttributeName": "key", "AttributeType": "S"}],
             StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
         )
-        streams.append(made["TableDescription"]["LatestStreamArn"])
+        streams.append(table["TableDescription"]["LatestStreamArn"])
     own, others = streams
     actions = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
     client = world.account.client("dynamodbstreams", world.as_role(world.role(allow(actions, own))))

@@ -97,8 +97,8 @@ def test_resources_are_found_by_id_and_by_tag(fleet: Fleet) -> None:
     ids, others = set(fleet.in_service(group, 2)), set(fleet.in_service(other, 1))
 
     def tagged(*values: str) -> set[str]:
-        found = fleet.ec2.describe_instances(Filters=[{"Name": "tag:kind", "Values": list(values)}])
-        return {one["InstanceId"] for reservation in found["Reservations"] for one in reservation["Instances"]}
+        response = fleet.ec2.describe_instances(Filters=[{"Name": "tag:kind", "Values": list(values)}])
+        return {one["InstanceId"] for reservation in response["Reservations"] for one in reservation["Instances"]}
 
     def tags(*names: str) -> set[str]:
         filters = [{"Name": "resource-id", "Values": list(names)}, {"Name": "key", "Values": ["kind"]}]
@@ -107,8 +107,8 @@ def test_resources_are_found_by_id_and_by_tag(fleet: Fleet) -> None:
     assert (tagged("wanted"), tagged("wanted", "other"), tagged("neither")) == (ids, ids | others, set())
     assert (tags(*ids), tags("i-00000000000000000"), tags("i-*") >= ids | others) == (ids, set(), True)
     volumes = {mapping["Ebs"]["VolumeId"]: one for one in ids for mapping in fleet.instance(one)["BlockDeviceMappings"]}
-    found = fleet.ec2.describe_volumes(VolumeIds=[*volumes])["Volumes"]
-    assert {one["VolumeId"]: one["Attachments"][0]["InstanceId"] for one in found} == volumes
+    descriptions = fleet.ec2.describe_volumes(VolumeIds=[*volumes])["Volumes"]
+    assert {one["VolumeId"]: one["Attachments"][0]["InstanceId"] for one in descriptions} == volumes
     with pytest.raises(ClientError) as unknown:
         fleet.ec2.describe_volumes(VolumeIds=[*volumes, "vol-00000000000000000"])
     assert code(unknown) == "InvalidVolume.NotFound"
@@ -134,8 +134,8 @@ def test_instance_refreshes(fleet: Fleet) -> None:
     group = fleet.group(1)
 
     def statuses() -> list[str]:
-        found = fleet.groups.describe_instance_refreshes(AutoScalingGroupName=group)["InstanceRefreshes"]
-        return [one["Status"] for one in found]
+        refreshes = fleet.groups.describe_instance_refreshes(AutoScalingGroupName=group)["InstanceRefreshes"]
+        return [one["Status"] for one in refreshes]
 
     assert statuses() == []
     fleet.groups.start_instance_refresh(AutoScalingGroupName=group)
@@ -157,8 +157,8 @@ def test_targets_are_healthy_when_their_instances_serve(fleet: Fleet) -> None:
     arn = target_group["TargetGroups"][0]["TargetGroupArn"]
 
     def health() -> dict[str, str]:
-        found = balancing.describe_target_health(TargetGroupArn=arn)["TargetHealthDescriptions"]
-        return {one["Target"]["Id"]: one["TargetHealth"]["State"] for one in found}
+        descriptions = balancing.describe_target_health(TargetGroupArn=arn)["TargetHealthDescriptions"]
+        return {one["Target"]["Id"]: one["TargetHealth"]["State"] for one in descriptions}
 
     group = fleet.group(1, WAITS, TargetGroupARNs=[arn])
     assert list(health().values()) == ["initial"]

@@ -38,7 +38,7 @@ with LocalAccount("killed") as account:
 
 def running(run: Path) -> dict[int, str]:
     """Processes that belong to an account's run: id -> command line."""
-    found = {}
+    commands_by_id = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -47,8 +47,8 @@ def running(run: Path) -> dict[int, str]:
             except OSError:
                 continue
             if str(run).encode() in environment:
-                found[int(entry.name)] = command
-    return found
+                commands_by_id[int(entry.name)] = command
+    return commands_by_id
 
 
 Child = tuple[subprocess.Popen[str], Path]

@@ -11,7 +11,7 @@ from .helpers import Fleet, World, allow, unique
 
 EC2 = "arn:aws:ec2:us-east-1:000000000000:"
 TAG = {"Key": "troop:deployment", "Value": "Mine"}
-ASKED = {"StringEquals": {"aws:RequestTag/troop:deployment": "Mine"}}
+REQUEST_TAG = {"StringEquals": {"aws:RequestTag/troop:deployment": "Mine"}}
 CARRIED = {"StringEquals": {"aws:ResourceTag/troop:deployment": "Mine"}}
 
 
@@ -35,13 +35,13 @@ class Launcher:
 
     def security_group(self, *tags: dict[str, str]) -> str:
         specification = [{"ResourceType": "security-group", "Tags": list(tags)}] if tags else []
-        given = {"GroupName": unique("group"), "Description": "of a test", "VpcId": self.vpc}
-        return attempt(self.ec2, "create_security_group", **given, TagSpecifications=specification)
+        parameters = {"GroupName": unique("group"), "Description": "of a test", "VpcId": self.vpc}
+        return attempt(self.ec2, "create_security_group", **parameters, TagSpecifications=specification)
 
     def template(self, *tags: dict[str, str]) -> str:
         specification = [{"ResourceType": "launch-template", "Tags": list(tags)}] if tags else []
-        given = {"LaunchTemplateName": unique("template"), "LaunchTemplateData": {"InstanceType": "t3.micro"}}
-        return attempt(self.ec2, "create_launch_template", **given, TagSpecifications=specification)
+        parameters = {"LaunchTemplateName": unique("template"), "LaunchTemplateData": {"InstanceType": "t3.micro"}}
+        return attempt(self.ec2, "create_launch_template", **parameters, TagSpecifications=specification)
 
     def group(self, template: str, *tags: dict[str, str]) -> str:
         return attempt(
@@ -60,9 +60,9 @@ def test_what_is_created_has_to_carry_the_tag(world: World, fleet: Fleet) -> Non
     role = Launcher(
         world,
         fleet,
-        allow("ec2:CreateSecurityGroup", f"{EC2}security-group/*", Condition=ASKED),
+        allow("ec2:CreateSecurityGroup", f"{EC2}security-group/*", Condition=REQUEST_TAG),
         allow("ec2:CreateSecurityGroup", f"{EC2}vpc/*"),
-        allow("ec2:CreateLaunchTemplate", f"{EC2}launch-template/*", Condition=ASKED),
+        allow("ec2:CreateLaunchTemplate", f"{EC2}launch-template/*", Condition=REQUEST_TAG),
         allow("ec2:CreateTags", "*", Condition={"StringEquals": {"ec2:CreateAction": "CreateSecurityGroup"}}),
     )
     assert role.security_group(TAG) == "allowed"
@@ -73,18 +73,18 @@ def test_what_is_created_has_to_carry_the_tag(world: World, fleet: Fleet) -> Non
 
 def launching(*left_out: str) -> list[dict[str, Any]]:
     """Statements that allow a fleet's launch, less those named."""
-    made = [f"{EC2}{kind}/*" for kind in ("instance", "volume", "network-interface")]
+    new_arns = [f"{EC2}{kind}/*" for kind in ("instance", "volume", "network-interface")]
     used = [f"{EC2}{kind}/*" for kind in ("subnet", "security-group")]
     amazons = {"StringEquals": {"ec2:Owner": "amazon"}}
     passed = {"StringEquals": {"iam:PassedToService": "ec2.amazonaws.com"}}
-    tagged = {"StringEquals": {**ASKED["StringEquals"], "ec2:CreateAction": "RunInstances"}}
+    tagged = {"StringEquals": {**REQUEST_TAG["StringEquals"], "ec2:CreateAction": "RunInstances"}}
     statements = {
-        "create": allow("autoscaling:CreateAutoScalingGroup", "*", Condition=ASKED),
-        "made": allow("ec2:RunInstances", made, Condition=ASKED),
+        "create": allow("autoscaling:CreateAutoScalingGroup", "*", Condition=REQUEST_TAG),
+        "made": allow("ec2:RunInstances", new_arns, Condition=REQUEST_TAG),
         "used": allow("ec2:RunInstances", used),
         "image": allow("ec2:RunInstances", "arn:aws:ec2:us-east-1::image/*", Condition=amazons),
         "template": allow("ec2:RunInstances", f"{EC2}launch-template/*", Condition=CARRIED),
-        "tags": allow("ec2:CreateTags", made, Condition=tagged),
+        "tags": allow("ec2:CreateTags", new_arns, Condition=tagged),
         "role": allow("iam:PassRole", "arn:aws:iam::000000000000:role/*", Condition=passed),
     }
     return [statement for name, statement in statements.items() if name not in left_out]
@@ -96,13 +96,13 @@ def templates(world: World, fleet: Fleet) -> dict[str, str]:
     profile = {"Arn": world.profile(world.role())}
     image = fleet.ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
     specification = [{"ResourceType": kind, "Tags": [TAG]} for kind in ("instance", "volume", "network-interface")]
-    found = {
+    ids = {
         "tagged": fleet.template(None, ImageId=image, IamInstanceProfile=profile, TagSpecifications=specification),
         "bare": fleet.template(None, ImageId=image, IamInstanceProfile=profile),
         "unknown image": fleet.template(None, IamInstanceProfile=profile, TagSpecifications=specification),
     }
-    fleet.ec2.create_tags(Resources=list(found.values()), Tags=[TAG])
-    return found
+    fleet.ec2.create_tags(Resources=list(ids.values()), Tags=[TAG])
+    return ids
 
 
 @pytest.mark.parametrize("missing", ["create", "made", "used", "image", "template", "tags", "role"])

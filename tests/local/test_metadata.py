@@ -137,12 +137,12 @@ def test_a_token_of_the_instance_is_required_where_it_says_so(node: Node, fleet:
 
 def test_credentials_are_the_roles_and_end_with_the_instance(world: World, node: Node) -> None:
     path = f"meta-data/iam/security-credentials/{node.role.rsplit('/', 1)[-1]}"
-    given = json.loads(node.ask(path, token=node.token()))
-    assert given == json.loads(node.ask(path, token=node.token())), "not new ones for every call"
+    credentials = json.loads(node.ask(path, token=node.token()))
+    assert credentials == json.loads(node.ask(path, token=node.token())), "not new ones for every call"
     session = world.account.session(
-        aws_access_key_id=given["AccessKeyId"],
-        aws_secret_access_key=given["SecretAccessKey"],
-        aws_session_token=given["Token"],
+        aws_access_key_id=credentials["AccessKeyId"],
+        aws_secret_access_key=credentials["SecretAccessKey"],
+        aws_session_token=credentials["Token"],
     )
     caller = world.account.client("sts", session).get_caller_identity()["Arn"]
     assert caller == f"arn:aws:sts::000000000000:assumed-role/{node.role.rsplit('/', 1)[-1]}/{node.id}"

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from local.pictures import board
-from local.pictures.curves import Curve, Look, NotUnderstoodError, curves
+from local.pictures.curves import Curve, NotUnderstoodError, Span, curves
 from local.pictures.points import Point, duration, points
 from local.pictures.take import looked
 
 START = 1_800_000_000  # a whole minute
-LOOK = Look(START, START + 240, 60)
+WINDOW = Span(START, START + 240, 60)
 
 
 def line(after: float, deployment: str = "Troop", **values: Any) -> dict[str, Any]:
@@ -24,8 +24,8 @@ def line(after: float, deployment: str = "Troop", **values: Any) -> dict[str, An
         "Dimensions": [["deployment", *others]],
         "Metrics": [{"Name": name, "Unit": "Count"} for name in names],
     }
-    told = {"_aws": {"Timestamp": (START + after) * 1000, "CloudWatchMetrics": [metrics]}}
-    return {**told, "deployment": deployment, **values}
+    header = {"_aws": {"Timestamp": (START + after) * 1000, "CloudWatchMetrics": [metrics]}}
+    return {**header, "deployment": deployment, **values}
 
 
 LINES = [
@@ -49,14 +49,14 @@ def search(expression: str) -> dict[str, Any]:
     return {"metrics": [[{"expression": expression, "period": 60, "label": ""}]]}
 
 
-FOUND = """SEARCH('{Troop,deployment,reason} MetricName="Decisions" deployment="Troop"', 'Sum')"""
+EXPRESSION = """SEARCH('{Troop,deployment,reason} MetricName="Decisions" deployment="Troop"', 'Sum')"""
 
 
 def test_a_line_has_a_point_for_each_value_and_each_set_of_dimensions() -> None:
-    told = line(7, kind="benchmark", Nodes=[2, 3])
-    told["_aws"]["CloudWatchMetrics"][0]["Dimensions"].append(["deployment"])
+    entry = line(7, kind="benchmark", Nodes=[2, 3])
+    entry["_aws"]["CloudWatchMetrics"][0]["Dimensions"].append(["deployment"])
     both = (("deployment", "Troop"), ("kind", "benchmark"))
-    assert points([told]) == [
+    assert points([entry]) == [
         Point(START + 7, "Troop", "Nodes", dimensions, value) for dimensions in (both, both[:1]) for value in (2, 3)
     ]
 
@@ -80,36 +80,36 @@ def test_lambda_writes_how_long_a_call_has_taken() -> None:
     ],
 )
 def test_statistics_by_period_of_what_is_in_sight(stat: str, first: float, third: float) -> None:
-    (curve,) = curves(metric(stat, label="all", yAxis="right"), points(LINES), LOOK)
+    (curve,) = curves(metric(stat, label="all", yAxis="right"), points(LINES), WINDOW)
     assert curve == Curve("all", True, ((START, first), (START + 120, third)))
 
 
 def test_the_whole_range_is_one_period_where_a_number_is_of_all_of_it() -> None:
-    (curve,) = curves(metric("Sum") | {"setPeriodToTimeRange": True}, points(LINES), LOOK)
+    (curve,) = curves(metric("Sum") | {"setPeriodToTimeRange": True}, points(LINES), WINDOW)
     assert curve.values == ((START, 13),)
 
 
 def test_metrics_keep_their_own_periods_where_a_viewer_chooses_none() -> None:
-    (curve,) = curves(metric("Sum"), points(LINES), Look(START, START + 3700))
+    (curve,) = curves(metric("Sum"), points(LINES), Span(START, START + 3700))
     assert curve.values == ((START, 13),)
 
 
 def test_a_search_finds_one_curve_for_each_value_of_this_deployment() -> None:
-    assert curves(search(FOUND), points(LINES), LOOK) == [
+    assert curves(search(EXPRESSION), points(LINES), WINDOW) == [
         Curve("due", False, ((START + 60, 4),)),
         Curve("opted-out", False, ((START, 2),)),
     ]
 
 
 def test_filled_a_search_has_a_value_in_every_period() -> None:
-    due, _ = curves(search(f"FILL({FOUND}, 0)"), points(LINES), LOOK)
+    due, _ = curves(search(f"FILL({EXPRESSION}, 0)"), points(LINES), WINDOW)
     assert due.values == ((START, 0), (START + 60, 4), (START + 120, 0), (START + 180, 0))
 
 
 @pytest.mark.parametrize("properties", [metric("TM(10%:90%)"), search("m1 / m2")])
 def test_what_is_not_understood_is_not_drawn_otherwise(properties: dict[str, Any]) -> None:
     with pytest.raises(NotUnderstoodError):
-        curves(properties, points(LINES), LOOK)
+        curves(properties, points(LINES), WINDOW)
 
 
 def test_widgets_are_where_their_definition_has_them_and_show_what_there_is() -> None:
@@ -137,7 +137,7 @@ def test_widgets_are_where_their_definition_has_them_and_show_what_there_is() ->
             {"type": "alarm", "x": 0, "y": 5, "width": 8, "height": 2, "properties": {"alarms": ["arn:a:alarm:Late"]}},
         ]
     }
-    seen = board.Seen(points(LINES), ["<table></table>"], {"arn:a:alarm:Late": "ALARM"}, LOOK, "dark")
+    seen = board.Seen(points(LINES), ["<table></table>"], {"arn:a:alarm:Late": "ALARM"}, WINDOW, "dark")
     shown = board.page("Troop: business", body, seen)
     assert board.size(body) == (24 * board.COLUMN - board.GAP, 12 * board.ROW - board.GAP)
     assert board.place(body["widgets"][1]) == board.Place(208, 100, 198, 140)
@@ -154,4 +154,4 @@ def test_widgets_are_where_their_definition_has_them_and_show_what_there_is() ->
 
 
 def test_a_picture_begins_before_the_first_point_and_ends_after_now() -> None:
-    assert looked(points([line(61, Ticks=1)]), START + 130) == Look(START, START + 180, 60)
+    assert looked(points([line(61, Ticks=1)]), START + 130) == Span(START, START + 180, 60)

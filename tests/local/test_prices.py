@@ -27,9 +27,9 @@ def test_what_an_instance_and_its_volumes_cost(world: World) -> None:
     assert xlarge is not None
     assert (xlarge.amount, large.currency) == (2 * large.amount, "USD")
     assert prices.instance("x0.nothing") is None
-    found = prices.volume("gp3")
-    assert found is not None
-    assert (found[0].gib, found[0].iops, found[0].throughput_mib) == (
+    gp3 = prices.volume("gp3")
+    assert gp3 is not None
+    assert (gp3[0].gib, gp3[0].iops, gp3[0].throughput_mib) == (
         Decimal("0.08"),
         (Decimal("0.005"),),
         Decimal("0.04"),
@@ -42,16 +42,16 @@ def test_what_an_instance_and_its_volumes_cost(world: World) -> None:
 def test_spot_is_cheaper_and_has_a_price_in_each_zone(world: World) -> None:
     on_demand = PriceList(world.account.client("pricing"), REGION).instance("c7g.large")
     assert on_demand is not None
-    found = read_spot_prices(world.account.client("ec2"), ["c7g.large"], ZONES, datetime.now(UTC))
-    assert set(found["c7g.large"]) == set(ZONES)
-    assert all(0 < price < on_demand.amount for price in found["c7g.large"].values())
-    assert len(set(found["c7g.large"].values())) == 2
+    prices = read_spot_prices(world.account.client("ec2"), ["c7g.large"], ZONES, datetime.now(UTC))
+    assert set(prices["c7g.large"]) == set(ZONES)
+    assert all(0 < price < on_demand.amount for price in prices["c7g.large"].values())
+    assert len(set(prices["c7g.large"].values())) == 2
 
 
 def test_quotas_of_virtual_processors(world: World) -> None:
-    wanted = [("c7g.large", SPOT), ("g5.xlarge", ON_DEMAND), ("trn1.2xlarge", ON_DEMAND)]
-    found = [quota for one in wanted if (quota := quota_of(*one))]
-    values, why = read_quotas(world.account.client("service-quotas"), found)
+    pairs = [("c7g.large", SPOT), ("g5.xlarge", ON_DEMAND), ("trn1.2xlarge", ON_DEMAND)]
+    quotas = [quota for one in pairs if (quota := quota_of(*one))]
+    values, why = read_quotas(world.account.client("service-quotas"), quotas)
     assert list(values.values()) == [5000.0, 0.0], "of the third the account says nothing"
     assert why is None
 

@@ -96,10 +96,10 @@ def test_clock_changes() -> None:
 
 
 def test_a_rate_goes_on_from_when_it_was_made() -> None:
-    made = "1970-01-01T00:00:00+00:00"  # the schedule's creation
-    assert occurrences("rate(15 minutes)", "1969-12-31T23:59:59.999999+00:00", made) == ["1970-01-01T00:00"]
-    assert occurrences("rate(15 minutes)", made, "1970-01-01T00:14:59+00:00") == []
-    assert occurrences("rate(15 minutes)", made, "1970-01-01T00:15:01+00:00") == ["1970-01-01T00:15"]
+    creation = "1970-01-01T00:00:00+00:00"  # the schedule's creation
+    assert occurrences("rate(15 minutes)", "1969-12-31T23:59:59.999999+00:00", creation) == ["1970-01-01T00:00"]
+    assert occurrences("rate(15 minutes)", creation, "1970-01-01T00:14:59+00:00") == []
+    assert occurrences("rate(15 minutes)", creation, "1970-01-01T00:15:01+00:00") == ["1970-01-01T00:15"]
 
 
 def test_cron_expressions_follow_the_zone(next_minute: tuple[Scheduled, datetime]) -> None:

@@ -46,9 +46,15 @@ def test_no_midnight_is_near(now: datetime) -> None:
 @given(MOMENTS)
 def test_lasting_settings_leave_no_minute_out_and_most_of_a_day_is_behind_them(now: datetime) -> None:
     context = lasting_settings(now)
-    given = context["troop:calendars"]["default"]
-    calendar = Calendar("default", given["time_zone"], frozenset(range(7)), 0, 24 * 60)  # parsing takes long, so often
-    assert (len(given["weekdays"]), given["open"], given["close"]) == (7, "00:00", "24:00")
+    default_calendar = context["troop:calendars"]["default"]
+    calendar = Calendar(
+        "default", default_calendar["time_zone"], frozenset(range(7)), 0, 24 * 60
+    )  # parsing takes long, so often
+    assert (len(default_calendar["weekdays"]), default_calendar["open"], default_calendar["close"]) == (
+        7,
+        "00:00",
+        "24:00",
+    )
     local = now.astimezone(ZoneInfo(calendar.time_zone))
     first, last = calendar.window(local.date())[0], last_due(local.date(), calendar)
     assert (now - first) / (last - first) > 0.9, "the share of rolls that are due at once"
@@ -79,8 +85,10 @@ def test_by_the_salt_for_some_units_all_of_them_are_due_for_two_hours(
     now: datetime, units: list[str], minutes_later: int
 ) -> None:
     salt, later = salt_for(units, now).encode(), now.astimezone(UTC) + timedelta(minutes=minutes_later)
-    given = open_settings(later)["troop:calendars"]["default"]
-    calendar = Calendar("default", given["time_zone"], frozenset(range(7)), 0, minutes(given["close"]))
+    default_calendar = open_settings(later)["troop:calendars"]["default"]
+    calendar = Calendar(
+        "default", default_calendar["time_zone"], frozenset(range(7)), 0, minutes(default_calendar["close"])
+    )
     reading = calendar.at(later)
     assert calendar.at(later + timedelta(hours=2)).closure is None
     assert all(due_at(salt, reading.day, unit, calendar) <= later for unit in units)

@@ -57,15 +57,15 @@ class Bucket:
 
     def under(self, prefix: str) -> dict[str, dict[str, Any]]:
         """Instance id -> document."""
-        found = self.s3.list_objects_v2(Bucket=self.name, Prefix=prefix).get("Contents", [])
+        objects = self.s3.list_objects_v2(Bucket=self.name, Prefix=prefix).get("Contents", [])
         return {
             names.node_of(one["Key"]): json.load(self.s3.get_object(Bucket=self.name, Key=one["Key"])["Body"])
-            for one in found
+            for one in objects
         }
 
     def all_under(self, prefix: str, count: int) -> dict[str, dict[str, Any]]:
         """The same, once there are as many."""
-        return dict(eventually(lambda: found if len(found := self.under(prefix)) == count else None))
+        return dict(eventually(lambda: documents if len(documents := self.under(prefix)) == count else None))
 
 
 @pytest.fixture
@@ -93,8 +93,8 @@ def test_they_register_wait_and_leave_summaries_that_merge(world: World, fleet: 
             prefix = names.phase_prefix(RUN, CELL, str(phase["name"]))
             assert bucket.under(prefix) == {}, "before its release"
             bucket.barrier(RUN, phase, "release")
-            found = bucket.all_under(prefix, 3)
-            parsed = [summary.parse(document) for document in found.values()]
+            summaries = bucket.all_under(prefix, 3)
+            parsed = [summary.parse(document) for document in summaries.values()]
             assert sorted(one.node for one in parsed) == ids
             assert sorted(one.rank for one in parsed) == [0, 1, 2]
             assert {one.outcome for one in parsed} == {summary.OK}
@@ -121,8 +121,8 @@ def test_they_fail_as_ordered(world: World, fleet: Fleet, bucket: Bucket) -> Non
             {"nodes": [{"id": one, "role": "drivers", "rank": rank} for rank, one in enumerate(ids[2:])]},
         )
         bucket.barrier(run, PHASES[0], "release")
-        found = bucket.all_under(names.phase_prefix(run, CELL, "prepare"), 1)
-        assert {one: document["outcome"] for one, document in found.items()} == {ids[2]: summary.FAILED}
+        summaries = bucket.all_under(names.phase_prefix(run, CELL, "prepare"), 1)
+        assert {one: document["outcome"] for one, document in summaries.items()} == {ids[2]: summary.FAILED}
         eventually(lambda: fleet.instance(ids[3])["State"]["Name"] in ("shutting-down", "terminated"))
     console = fleet.ec2.get_console_output(InstanceId=ids[0])["Output"]
     assert console == "simulated: cannot reach S3, giving up\n"
@@ -150,5 +150,5 @@ def test_a_cell_that_begins_when_another_is_over_is_found(world: World, fleet: F
         bucket.barrier(run, PHASES[0], "end")
         bucket.begin(run, nodes=1, cell="c002")
         launch(fleet, run, 1, cell="c002")
-        found = bucket.all_under(names.nodes_prefix(run, "c002"), 1)
-        assert [node["error"] for node in found.values()] == ["simulated"]
+        nodes = bucket.all_under(names.nodes_prefix(run, "c002"), 1)
+        assert [node["error"] for node in nodes.values()] == ["simulated"]

@@ -34,8 +34,8 @@ def spot(template: str, **more: Any) -> dict[str, Any]:
 
 
 def failures(fleet: Fleet, group: str) -> list[str]:
-    found = fleet.groups.describe_scaling_activities(AutoScalingGroupName=group)["Activities"]
-    return [one["StatusMessage"] for one in found if one["StatusCode"] == "Failed"]
+    activities = fleet.groups.describe_scaling_activities(AutoScalingGroupName=group)["Activities"]
+    return [one["StatusMessage"] for one in activities if one["StatusCode"] == "Failed"]
 
 
 def lifecycles(fleet: Fleet, group: str) -> list[str | None]:
@@ -48,9 +48,9 @@ def test_a_group_of_spot_stays_one_when_its_size_is_changed(fleet: Fleet) -> Non
     assert lifecycles(fleet, group) == ["spot"] * 3
     fleet.groups.update_auto_scaling_group(AutoScalingGroupName=group, MaxSize=2, DesiredCapacity=2)
     assert lifecycles(fleet, group) == ["spot"] * 2
-    found = fleet.describe(group)
-    assert (found["MaxSize"], found["DesiredCapacity"]) == (2, 2)
-    assert found["MixedInstancesPolicy"]["InstancesDistribution"]["SpotAllocationStrategy"] == (
+    description = fleet.describe(group)
+    assert (description["MaxSize"], description["DesiredCapacity"]) == (2, 2)
+    assert description["MixedInstancesPolicy"]["InstancesDistribution"]["SpotAllocationStrategy"] == (
         "price-capacity-optimized"
     )
 
@@ -70,10 +70,10 @@ def test_the_launch_of_a_spot_group_needs_the_same_rights(
 ) -> None:
     for left_out, expected in ((), "allowed"), (("template",), "AccessDenied"), (("made",), "AccessDenied"):
         role = Launcher(world, fleet, *launching(*left_out), allow("ec2:Describe*", f"{EC2}*"))
-        given = spot(templates["tagged"], MinSize=0, MaxSize=0, VPCZoneIdentifier=fleet.subnets[0])
+        parameters = spot(templates["tagged"], MinSize=0, MaxSize=0, VPCZoneIdentifier=fleet.subnets[0])
         try:
             role.groups.create_auto_scaling_group(
-                AutoScalingGroupName=unique("group"), Tags=[{**TAG, "PropagateAtLaunch": True}], **given
+                AutoScalingGroupName=unique("group"), Tags=[{**TAG, "PropagateAtLaunch": True}], **parameters
             )
             answer = "allowed"
         except role.groups.exceptions.ClientError as error:
@@ -90,18 +90,18 @@ def test_a_spot_instance_is_told_and_then_taken_back(account: LocalAccount, flee
     token = node.token()
     seen = Metadata(node.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"])  # as the agent does
 
-    def asked(path: str) -> str:
+    def metadata(path: str) -> str:
         return node.ask(f"meta-data/{path}", token=token)
 
     action, rebalance = "spot/instance-action", "events/recommendations/rebalance"
-    assert asked("instance-life-cycle") == "spot"
-    assert (asked(action), asked(rebalance)) == ("404", "404")
+    assert metadata("instance-life-cycle") == "spot"
+    assert (metadata(action), metadata(rebalance)) == ("404", "404")
     account.recommend_rebalance(node.id)
-    assert json.loads(asked(rebalance))["noticeTime"].endswith("Z")
-    assert asked(action) == "404"
+    assert json.loads(metadata(rebalance))["noticeTime"].endswith("Z")
+    assert metadata(action) == "404"
     account.interrupt(node.id, PATIENCE)
-    assert json.loads(asked(action))["action"] == "terminate"
-    assert json.loads(seen.read(f"meta-data/{action}") or "") == json.loads(asked(action))
+    assert json.loads(metadata(action))["action"] == "terminate"
+    assert json.loads(seen.read(f"meta-data/{action}") or "") == json.loads(metadata(action))
     assert seen.read("meta-data/instance-life-cycle") == "spot"
     assert seen.read("meta-data/there-is-none") is None
     assert fleet.instance(node.id)["State"]["Name"] == "running"
@@ -109,9 +109,9 @@ def test_a_spot_instance_is_told_and_then_taken_back(account: LocalAccount, flee
     reasons = {}
 
     def is_over() -> bool:
-        told = fleet.instance(node.id)
-        reasons[told["State"]["Name"]] = (told.get("StateReason") or {}).get("Code")
-        return bool(told["State"]["Name"] == "terminated")
+        instance = fleet.instance(node.id)
+        reasons[instance["State"]["Name"]] = (instance.get("StateReason") or {}).get("Code")
+        return bool(instance["State"]["Name"] == "terminated")
 
     eventually(is_over)
     reasons.pop("running", None)

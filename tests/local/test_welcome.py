@@ -18,26 +18,26 @@ NOW = datetime(2026, 11, 22, 13, 24, tzinfo=UTC)
 FILE = ROOT / ".local" / "env.sh"
 OUTPUTS = {"ApiUrl": "https://127.0.0.1:1/"}
 CALENDAR = lasting_settings(NOW)["troop:calendars"]["default"]
-SAID = welcome(FILE, OUTPUTS, NOW, CALENDAR["time_zone"])
+MESSAGE = welcome(FILE, OUTPUTS, NOW, CALENDAR["time_zone"])
 
 
 def test_it_says_that_chaos_is_unleashed_and_until_when_what_holds() -> None:
-    assert "unleashed here" in SAID
-    assert "a group of one, too" in SAID
-    assert "starts leashed" in SAID
-    assert f"22:24 ({CALENDAR['time_zone']})" in SAID
-    assert "within 96 minutes" in SAID
+    assert "unleashed here" in MESSAGE
+    assert "a group of one, too" in MESSAGE
+    assert "starts leashed" in MESSAGE
+    assert f"22:24 ({CALENDAR['time_zone']})" in MESSAGE
+    assert "within 96 minutes" in MESSAGE
 
 
 def test_without_a_deployment_there_is_no_chaos_to_tell_of() -> None:
-    said = welcome(FILE, {}, NOW, CALENDAR["time_zone"])
-    assert "unleashed" not in said
-    assert "source .local/env.sh" in said
+    message = welcome(FILE, {}, NOW, CALENDAR["time_zone"])
+    assert "unleashed" not in message
+    assert "source .local/env.sh" in message
 
 
 def test_its_commands_are_found_by_a_shell_that_has_read_its_lines(tmp_path: Path) -> None:
     folder = lend_commands(tmp_path)
-    named = set(re.findall(r"^  (\w+) ", SAID, re.MULTILINE))
+    named = set(re.findall(r"^  (\w+) ", MESSAGE, re.MULTILINE))
     assert named == {"source", "aws", "troop"}
     script = exports({"AWS_REGION": "it's"}, folder) + 'command -v aws; command -v troop; echo "$AWS_REGION"'
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, env=dict(os.environ), check=True)

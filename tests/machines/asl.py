@@ -55,7 +55,7 @@ def load(path: Path) -> dict[str, Any]:
 
 def substituted(text: str) -> str:
     """A definition as it is deployed. KeyError for a name that nothing is substituted for."""
-    return re.sub(r"\$\{(\w+)\}", lambda found: SUBSTITUTIONS[found[1]], text)
+    return re.sub(r"\$\{(\w+)\}", lambda match: SUBSTITUTIONS[match[1]], text)
 
 
 def levels(definition: Mapping[str, Any], where: str = "") -> Iterator[Level]:
@@ -78,20 +78,20 @@ def states(definition: Mapping[str, Any], kind: str = "") -> Iterator[tuple[str,
 def following(state: Mapping[str, Any]) -> list[str]:
     """The states that can come next."""
     rules = [state, *state.get("Choices", []), *state.get("Catch", [])]
-    found = [rule["Next"] for rule in rules if "Next" in rule]
-    return found + ([state["Default"]] if "Default" in state else [])
+    names = [rule["Next"] for rule in rules if "Next" in rule]
+    return names + ([state["Default"]] if "Default" in state else [])
 
 
 def reached(start: str, states: Mapping[str, Any], without: str = "") -> set[str]:
     """The states of a level that can be come to from one without passing another."""
-    found: set[str] = set()
+    names: set[str] = set()
     todo = [start]
     while todo:
         name = todo.pop()
-        if name not in found and name != without:
-            found.add(name)
+        if name not in names and name != without:
+            names.add(name)
             todo += following(states[name])
-    return found
+    return names
 
 
 PASSING = frozenset(
@@ -142,14 +142,14 @@ def most_events(task: Mapping[str, Any], looks: float, seconds: float) -> float:
         looks: so many fit into the time if none fails.
     """
     passing, failed = retriers(task)
-    found = 0.0
+    most = 0.0
     for refused in range(passing["MaxAttempts"] + 1):
         for failures in range(failed["MaxAttempts"] + 1):
             # Wait and Choice: entered and exited. The task: entered, exited, and a try is scheduled, started, ended.
             events = 2 + 2 + 2 + 3 * (1 + refused + failures)
             pauses = (waits(passing, refused) + waits(failed, failures)) / 2
-            found = max(found, events * looks / (1 + looks * pauses / seconds))
-    return found
+            most = max(most, events * looks / (1 + looks * pauses / seconds))
+    return most
 
 
 def handler_of(state: Mapping[str, Any]) -> str:
@@ -219,15 +219,15 @@ def optional(tree: ast.AST, variable: str) -> set[str]:
 def function_timeouts() -> dict[str, int]:
     """Seconds by function, as infra/functions.py deploys them."""
     tree = ast.parse((ROOT / "infra" / "functions.py").read_text())
-    found = {}
+    timeouts = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "make":
             name = node.args[0]
             seconds = next(k.value for k in node.keywords if k.arg == "seconds")
             assert isinstance(name, ast.Constant)
             assert isinstance(seconds, ast.Constant)
-            found[str(name.value)] = int(str(seconds.value))
-    return found
+            timeouts[str(name.value)] = int(str(seconds.value))
+    return timeouts
 
 
 @cache

@@ -58,5 +58,5 @@ def check(expression: str) -> None:
 
 def reads(expression: str) -> Iterator[str]:
     """The paths into the state's input that an expression reads, without ``$.``; "" is all of it."""
-    for found in re.findall(r"(?<!\$)\$(?:\.[A-Za-z_]\w*)*(?![\w$.])", expression):
-        yield found[2:]
+    for path in re.findall(r"(?<!\$)\$(?:\.[A-Za-z_]\w*)*(?![\w$.])", expression):
+        yield path[2:]

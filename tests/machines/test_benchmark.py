@@ -108,13 +108,13 @@ def test_what_cannot_get_better_is_not_tried_again() -> None:
 
 def test_each_execution_that_is_waited_for_names_its_starter() -> None:
     """So that the console shows which run a teardown belongs to."""
-    found = dict(asl.executions(MACHINE))
-    assert set(found) == {"TearDown", "Cells/TearDownCell"}
-    for task in found.values():
-        given = task["Parameters"]["Input"]
-        assert given["AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID.$"] == "$$.Execution.Id"
-        assert given["run.$"] == "$.run"
-    assert "cell.$" not in found["TearDown"]["Parameters"]["Input"]
+    executions = dict(asl.executions(MACHINE))
+    assert set(executions) == {"TearDown", "Cells/TearDownCell"}
+    for task in executions.values():
+        payload = task["Parameters"]["Input"]
+        assert payload["AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID.$"] == "$$.Execution.Id"
+        assert payload["run.$"] == "$.run"
+    assert "cell.$" not in executions["TearDown"]["Parameters"]["Input"]
 
 
 # Time
@@ -166,12 +166,12 @@ def _most_events(looks: int, releases: int) -> float:
     release, check = STATES["Cells/Release"], STATES["Cells/Check"]
     assert asl.retriers(check) == (STATES["Cells/Gather"]["Retry"][0], STATES["Cells/Gather"]["Retry"][-1])
     passing, failed = asl.retriers(release)
-    found = 0.0
+    most = 0.0
     for refused, failures in product(range(passing["MaxAttempts"] + 1), range(failed["MaxAttempts"] + 1)):
         left = LONGEST_CELL - releases * (asl.waits(passing, refused) + asl.waits(failed, failures)) / 2
         looked = asl.most_events(check, looks * left / LONGEST_CELL, left)
-        found = max(found, releases * (2 + 3 * (1 + refused + failures)) + looked)
-    return found
+        most = max(most, releases * (2 + 3 * (1 + refused + failures)) + looked)
+    return most
 
 
 @pytest.mark.parametrize(
@@ -238,8 +238,8 @@ def test_what_all_children_say_fits_into_a_payload() -> None:
 
 def test_the_machine_asks_for_no_intrinsic_functions() -> None:
     """Not all that emulates Step Functions has them."""
-    found: Iterable[str] = expressions(MACHINE)
-    assert not [e for e in found if e.startswith(("States.", "{%"))]
+    texts: Iterable[str] = expressions(MACHINE)
+    assert not [e for e in texts if e.startswith(("States.", "{%"))]
 
 
 def test_no_status_of_a_cell_is_unknown_to_the_run() -> None:

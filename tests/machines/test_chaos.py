@@ -29,7 +29,7 @@ HISTORY = 25_000
 
 MACHINE = asl.load(asl.ROOT / "statemachines" / "chaos.asl.json")
 STATES = dict(asl.states(MACHINE))
-LOOK, TERMINATE = STATES["TerminateAll/Look"], STATES["TerminateAll/Terminate"]
+WATCH, TERMINATE = STATES["TerminateAll/Look"], STATES["TerminateAll/Terminate"]
 ON_DEMAND = dict(asl.states(asl.load(asl.ROOT / "statemachines" / "on_demand.asl.json")))
 
 
@@ -69,7 +69,7 @@ def test_the_longest_watch_fits_into_one_execution_history(flapping: bool) -> No
     looks, took = _watch(flapping)
     assert looks > 350
     started_and_terminated = 2 + 2 + 3 * (1 + sum(r["MaxAttempts"] for r in TERMINATE["Retry"])) + 4
-    assert asl.most_events(LOOK, looks, took.total_seconds()) + started_and_terminated < HISTORY
+    assert asl.most_events(WATCH, looks, took.total_seconds()) + started_and_terminated < HISTORY
 
 
 def test_the_machine_outlives_the_longest_watch() -> None:
@@ -79,7 +79,7 @@ def test_the_machine_outlives_the_longest_watch() -> None:
 
 def test_a_step_that_is_tried_again_is_not_taken_for_a_wrong_clock() -> None:
     """Retries keep the moment the state was entered, against which a look holds its clock."""
-    assert asl.worst(LOOK) - LOOK["TimeoutSeconds"] < OLDEST_TICK.total_seconds()
+    assert asl.worst(WATCH) - WATCH["TimeoutSeconds"] < OLDEST_TICK.total_seconds()
 
 
 def test_a_tick_that_waits_for_every_function_is_not_too_old_to_terminate() -> None:
@@ -168,4 +168,4 @@ def test_a_failed_sweep_costs_no_chaos_but_fails_the_execution() -> None:
 def test_now_is_the_workflows_never_the_schedules() -> None:
     for name in ("Sweep", "Decide"):
         assert STATES[name]["Parameters"]["Payload"]["started.$"] == "$$.Execution.StartTime"
-    assert LOOK["Parameters"]["Payload"]["entered.$"] == "$$.State.EnteredTime"
+    assert WATCH["Parameters"]["Payload"]["entered.$"] == "$$.State.EnteredTime"

@@ -76,9 +76,9 @@ def test_every_next_exists_and_every_state_is_reached(path: Path) -> None:
 
 @each_machine
 def test_every_expression_parses(path: Path) -> None:
-    found = list(expressions.expressions(asl.load(path)))
-    assert found
-    for expression in found:
+    texts = list(expressions.expressions(asl.load(path)))
+    assert texts
+    for expression in texts:
         expressions.check(expression)
 
 
@@ -172,15 +172,15 @@ def test_what_a_result_selector_takes_the_function_gives(path: Path) -> None:
 def test_what_a_function_takes_the_task_gives(path: Path) -> None:
     for name, task in asl.calls(asl.load(path)):
         handler = asl.handler_tree(asl.handler_of(task))
-        wanted, welcome = asl.subscripts(handler, "event"), asl.optional(handler, "event")
+        required, welcome = asl.subscripts(handler, "event"), asl.optional(handler, "event")
         payload = task["Parameters"].get("Payload")
         if payload is None:
             assert task["Parameters"]["Payload.$"] == "$", name  # the item itself: tests/machines/test_chaos.py
         else:
-            assert wanted <= {key.removesuffix(".$") for key in payload} <= wanted | welcome, name
+            assert required <= {key.removesuffix(".$") for key in payload} <= required | welcome, name
 
 
-GIVEN = {
+INPUTS = {
     ("chaos", ""): frozenset({"calendar"}),
     ("benchmark", ""): frozenset({"run"}),
     ("fleet", ""): frozenset({"run"}),
@@ -194,9 +194,9 @@ def test_every_state_finds_in_its_input_what_it_reads(path: Path) -> None:
     definition = asl.load(path)
     for level in asl.levels(definition):
         # Of a map's item, and of what the API starts a machine with, the functions know the shape.
-        given = GIVEN.get((path.name.partition(".")[0], level.where), frozenset({""}))
+        fields = INPUTS.get((path.name.partition(".")[0], level.where), frozenset({""}))
         seen: set[tuple[str, frozenset[str]]] = set()
-        todo = [(level.start, given)]
+        todo = [(level.start, fields)]
         while todo:
             at = todo.pop()
             if at in seen:
@@ -205,37 +205,37 @@ def test_every_state_finds_in_its_input_what_it_reads(path: Path) -> None:
             todo += _walk(level.where, at[0], level.states[at[0]], at[1])
 
 
-def _walk(where: str, name: str, state: Mapping[str, Any], given: frozenset[str]) -> list[tuple[str, frozenset[str]]]:
+def _walk(where: str, name: str, state: Mapping[str, Any], fields: frozenset[str]) -> list[tuple[str, frozenset[str]]]:
     """Checks a state's reads against the fields its input has; what follows, each with the fields it gets.
 
     The field "" stands for an input of any shape (a map's item).
     """
     own = {k: v for k, v in state.items() if k not in ("ResultSelector", "ResultPath", "ItemProcessor", "Catch")}
     for rule in own.pop("Choices", []):
-        assert rule.get("IsPresent") is not None or _has(given, rule["Variable"][2:]), f"{where}{name}: {rule}"
-        given_there = given | {rule["Variable"][2:]} if rule.get("IsPresent") else given
-        if given_there != given:
-            given = given_there  # only the branch that is taken reads it
+        assert rule.get("IsPresent") is not None or _has(fields, rule["Variable"][2:]), f"{where}{name}: {rule}"
+        fields_there = fields | {rule["Variable"][2:]} if rule.get("IsPresent") else fields
+        if fields_there != fields:
+            fields = fields_there  # only the branch that is taken reads it
     for expression in expressions.expressions(own):
         for read in expressions.reads(expression):
-            assert _has(given, read), f"{where}{name} reads {read!r}, has {sorted(given)}"
-    after = given
+            assert _has(fields, read), f"{where}{name} reads {read!r}, has {sorted(fields)}"
+    after = fields
     if state["Type"] == "Task":
         path = state.get("ResultPath", "$")
         result = {key.removesuffix(".$") for key in state["ResultSelector"]} if path else set()
-        after = frozenset(result) if path == "$" else given | {f"{path[2:]}.{field}" for field in result}
+        after = frozenset(result) if path == "$" else fields | {f"{path[2:]}.{field}" for field in result}
     if state["Type"] == "Pass" and "Result" in state:
-        after = given | {f"{state['ResultPath'][2:]}.{field}" for field in state["Result"]}
-    caught = [(rule["Next"], given | {f"{rule['ResultPath'][2:]}.Error", f"{rule['ResultPath'][2:]}.Cause"})
+        after = fields | {f"{state['ResultPath'][2:]}.{field}" for field in state["Result"]}
+    caught = [(rule["Next"], fields | {f"{rule['ResultPath'][2:]}.Error", f"{rule['ResultPath'][2:]}.Cause"})
               for rule in state.get("Catch", [])]  # fmt: skip
     catches = {rule["Next"] for rule in state.get("Catch", [])}
     plain = {k: v for k, v in state.items() if k != "Catch"}
     return caught + [(n, after) for n in asl.following(plain) if n not in catches or n == state.get("Next")]
 
 
-def _has(given: frozenset[str], read: str) -> bool:
+def _has(fields: frozenset[str], read: str) -> bool:
     return (
-        "" in given
+        "" in fields
         or read == ""
-        or any(g == read or g.startswith(read + ".") or read.startswith(g + ".") for g in given)
+        or any(g == read or g.startswith(read + ".") or read.startswith(g + ".") for g in fields)
     )

@@ -67,9 +67,9 @@ def test_a_day_fits_the_history_and_costs_little() -> None:
     assert waits[0] == FIRST_WAIT
     assert max(waits) == LONGEST_WAIT
     transitions = 3 * len(waits)  # BeforeKeep, Keep, IsItOver
-    told = re.search(rf"{transitions:,} x\s+\$0.025 / 1,000 = \*\*\$(.+?) a day", COSTS)
-    assert told, f"docs/costs.md is to say how much {transitions:,} transitions are"
-    assert told[1] == f"{transitions * 0.025 / 1000:.2f}"
+    match = re.search(rf"{transitions:,} x\s+\$0.025 / 1,000 = \*\*\$(.+?) a day", COSTS)
+    assert match, f"docs/costs.md is to say how much {transitions:,} transitions are"
+    assert match[1] == f"{transitions * 0.025 / 1000:.2f}"
     assert asl.most_events(STATES["Keep"], len(waits), A_DAY) < HISTORY
 
 

@@ -18,13 +18,13 @@ STATES = dict(asl.states(MACHINE))
 
 def _longest() -> tuple[int, int]:
     """Looks of a teardown that has to give up, and the seconds between them."""
-    look, waited = Look(0, 0), 0
+    progress, waited = Look(0, 0), 0
     for looks in count(1):
         try:
-            look = after(look.looks, look.quiet, ["something"])
+            progress = after(progress.looks, progress.quiet, ["something"])
         except TeardownIncompleteError:
             return looks, waited
-        waited += look.wait_seconds
+        waited += progress.wait_seconds
     raise AssertionError("it gives up")
 
 

@@ -56,7 +56,7 @@ class Checks:
         self._world = world
         self.claims: dict[str, dict[str, Any]] = {}
         self.ours: dict[str, str] = {}
-        self.given: set[tuple[str, str]] = set()
+        self.claimed_keys: set[tuple[str, str]] = set()
         self.taken_out: set[str] = set()
         self.nothing_since: dict[str, float] = {}
         self.unanswered: set[str] = set()
@@ -73,8 +73,8 @@ class Checks:
         seen = self._world.notes.get("seen")
         if seen is not None:
             if operation == "describe_auto_scaling_groups":
-                found = {g["AutoScalingGroupName"]: g for g in answer["AutoScalingGroups"]}
-                seen["groups"] = seen.get("groups", {}) | found
+                groups = {g["AutoScalingGroupName"]: g for g in answer["AutoScalingGroups"]}
+                seen["groups"] = seen.get("groups", {}) | groups
             elif operation == "describe_instances":
                 seen["protected"] = {i["InstanceId"] for r in answer["Reservations"] for i in r["Instances"]}
             elif operation == "describe_instance_attribute":
@@ -87,7 +87,7 @@ class Checks:
         if operation.startswith("terminate"):
             self.unanswered.update(request.get("InstanceIds") or [request["InstanceId"]])
 
-    def asked(self, group: str, key: str, repeated: bool) -> None:
+    def requested(self, group: str, key: str, repeated: bool) -> None:
         """What a request was told: one of its key is the first, and no other."""
         self.seen["asked again" if repeated else "asked"] += 1
         if not repeated and (group, key) in self.first:
@@ -137,23 +137,23 @@ class Checks:
         if event_id in self.claims:
             self.fail(f"{event_id} is claimed for the second time")
         if event_id.startswith("od#"):
-            given = plain["group"], event_id.rpartition("#")[2]
-            if given in self.given:
+            request_key = plain["group"], event_id.rpartition("#")[2]
+            if request_key in self.claimed_keys:
                 self.fail(f"{event_id} is claimed for a key of {plain['group']} that led to another event before")
-            self.given.add(given)
+            self.claimed_keys.add(request_key)
         self.claims[event_id] = plain
         looked = datetime.fromisoformat(plain["at"].partition("#")[0])  # the claim comes a little later
-        asked = event_id.startswith("od#")
-        if not asked and (words := closed(looked + SKEW) and closed(looked - SKEW)):
+        on_demand = event_id.startswith("od#")
+        if not on_demand and (words := closed(looked + SKEW) and closed(looked - SKEW)):
             self.fail(f"{event_id} is claimed: {words}")
         if not looked - SKEW <= now <= looked + A_FUNCTIONS_LIFE:
             self.fail(f"{event_id} is claimed at {now} for {looked}")
         if plain["day"] != str(now.astimezone(ZONE).date()):
             self.fail(f"{event_id} is claimed on {now} for {plain['day']}")
-        if event_id.rpartition("#")[0] != f"od#{unit}" if asked else event_id != f"{plain['day']}#{unit}":
+        if event_id.rpartition("#")[0] != f"od#{unit}" if on_demand else event_id != f"{plain['day']}#{unit}":
             self.fail(f"{event_id} is claimed on {now}")
         deadline = datetime.fromisoformat(plain["deadline"])
-        if deadline > now + timedelta(minutes=10) + SKEW or (not asked and closed(deadline - timedelta(seconds=1))):
+        if deadline > now + timedelta(minutes=10) + SKEW or (not on_demand and closed(deadline - timedelta(seconds=1))):
             self.fail(f"{event_id} may be carried out until {deadline}")
         switch = world.dynamo.item("State", "switch")
         leashed = switch.get("leashed", {"BOOL": world.settings.leashed})["BOOL"]
@@ -173,7 +173,7 @@ class Checks:
         if len(of_day) > world.settings.max_per_day:
             self.fail(f"{event_id} is one too many for the day")
         before = [c for c in self.claims.values() if (c["unit"], c["day"]) == (unit, plain["day"]) and c is not plain]
-        for other in () if asked else before:
+        for other in () if on_demand else before:
             if self._counts(other["event_id"]):
                 self.fail(f"{event_id} is claimed though {other['event_id']} was the unit's termination of the day")
             if other["instance_id"] in self.unanswered and self._status(other["event_id"]) == "ABANDONED":
@@ -225,10 +225,10 @@ class Checks:
             self.fail(f"{event_id} names an instance that is out of service or protected")
         if "protected" not in seen or plain["instance_id"] in seen["protected"]:
             self.fail(f"{event_id} names an instance that is tagged protected, or nobody has looked")
-        told = seen.get("describe_instance_attribute", {}).get(plain["instance_id"], [])
-        asked = {name: a[name]["Value"] for a in told for name in a if name != "InstanceId"}
-        if asked != {"DisableApiTermination": False, "DisableApiStop": False}:
-            self.fail(f"{event_id} names an instance that EC2 protects, or nobody has asked: {asked}")
+        readings = seen.get("describe_instance_attribute", {}).get(plain["instance_id"], [])
+        protection = {name: a[name]["Value"] for a in readings for name in a if name != "InstanceId"}
+        if protection != {"DisableApiTermination": False, "DisableApiStop": False}:
+            self.fail(f"{event_id} names an instance that EC2 protects, or nobody has asked: {protection}")
         if group["SuspendedProcesses"]:
             self.fail(f"{event_id} is claimed of a group with suspended processes")
         answers = seen.get("describe_instance_refreshes")
@@ -247,10 +247,10 @@ class Checks:
         self.seen[f"terminated by {how}"] += 1
         events = world.dynamo.tables["Events"]
         over = {key for (key,), e in events.items() if e["status"]["S"] in ("ABANDONED", "GONE_ELSEWHERE")}
-        found = [c for c in self.claims.values() if c["instance_id"] == name and c["event_id"] not in over]
-        if len(found) != 1:
-            self.fail(f"{name} is terminated, named by {len(found)} events")
-        event_id = found[0]["event_id"]
+        claims = [c for c in self.claims.values() if c["instance_id"] == name and c["event_id"] not in over]
+        if len(claims) != 1:
+            self.fail(f"{name} is terminated, named by {len(claims)} events")
+        event_id = claims[0]["event_id"]
         stored = world.dynamo.item("Events", event_id)
         if stored["status"]["S"] != "CLAIMED" or "attempted_at" not in stored:
             self.fail(f"{name} is terminated, its event is {stored['status']['S']}")
@@ -261,7 +261,7 @@ class Checks:
             self.fail(f"{name} is terminated: {words}")
         if stored.get("os_shutdown", {}).get("BOOL") is not (how != "crash"):
             self.fail(f"{name} is terminated by {how}, and its event says otherwise: {stored.get('os_shutdown')}")
-        if world.now() > datetime.fromisoformat(found[0]["deadline"]):
+        if world.now() > datetime.fromisoformat(claims[0]["deadline"]):
             self.fail(f"{name} is terminated past the deadline")
         if self._halted_since is not None and self._halted_since < world.notes["began"]:
             self.fail(f"{name} is terminated by a try that began after a halt")
@@ -308,8 +308,8 @@ class Checks:
         for unit in {c["unit"] for c in self.claims.values()}:
             counting = [c for c in self.claims.values() if c["unit"] == unit and self._counts(c["event_id"])]
             item = self._world.dynamo.item("State", f"unit#{unit}")
-            told = tuple(item[name]["S"] if name in item else None for name in ("last_day", "last_event"))
+            last_termination = tuple(item[name]["S"] if name in item else None for name in ("last_day", "last_event"))
             # Claims are kept in the order in which they were made.
             true = (counting[-1]["day"], counting[-1]["event_id"]) if counting else (None, None)
-            if told != true:
-                self.fail(f"the last termination of {unit} is said to be {told}, and was {true}")
+            if last_termination != true:
+                self.fail(f"the last termination of {unit} is said to be {last_termination}, and was {true}")

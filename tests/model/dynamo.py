@@ -100,9 +100,9 @@ class Dynamo:
         names, values = request["ExpressionAttributeNames"], request["ExpressionAttributeValues"]
         table = request["TableName"]
         seen = [self._as_indexed(table, key, item) for key, item in self.tables[table].items()]
-        found = sorted((i for i in seen if i and holds(i, names, values)), key=lambda i: str(i["at"]["S"]))
-        wanted = request["ProjectionExpression"]
-        return {"Items": [{wanted: item[wanted]} for item in found]}
+        items = sorted((i for i in seen if i and holds(i, names, values)), key=lambda i: str(i["at"]["S"]))
+        attribute = request["ProjectionExpression"]
+        return {"Items": [{attribute: item[attribute]} for item in items]}
 
     def _as_indexed(self, table: str, key: tuple[str, ...], item: Item) -> Item | None:
         when, before = self._before.get((table, key), (0.0, None))

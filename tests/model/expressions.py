@@ -23,15 +23,15 @@ class BadExpression(Exception):
 
 
 def tokens(text: str) -> list[str]:
-    found, at = [], 0
+    parts, at = [], 0
     text = text.rstrip()
     while at < len(text):
         match = _TOKEN.match(text, at)
         if not match:
             raise BadExpression(f"{text!r} at {at}")
-        found.append(match[1])
+        parts.append(match[1])
         at = match.end()
-    return found
+    return parts
 
 
 def check_used(request: Mapping[str, Any]) -> None:
@@ -84,9 +84,9 @@ def _single(left: list[str]) -> Condition:
         return inner
     if token == "attribute_not_exists":
         _expect(left, "(")
-        wanted = _operand(left.pop())
+        operand = _operand(left.pop())
         _expect(left, ")")
-        return lambda i, n, v: wanted(i, n, v) is None
+        return lambda i, n, v: operand(i, n, v) is None
     first, operator, second = _operand(token), left.pop(), _operand(left.pop())
     if operator == "=":
         return lambda i, n, v: _equal(first(i, n, v), second(i, n, v))
@@ -185,13 +185,13 @@ def _add(action: list[str]) -> Step:
     name, value = _name(action[0]), _operand(action[1])
 
     def add(item: Item, new: dict[str, Any], names: Names, values: Values) -> None:
-        given = value(item, names, values)
-        if "SS" in given:
+        addend = value(item, names, values)
+        if "SS" in addend:
             old = item.get(name(names), {"SS": []})
-            new[name(names)] = {"SS": sorted({*old["SS"], *given["SS"]})}
+            new[name(names)] = {"SS": sorted({*old["SS"], *addend["SS"]})}
             return
         old = item.get(name(names), {"N": "0"})
-        new[name(names)] = {"N": str(Decimal(old["N"]) + Decimal(given["N"]))}
+        new[name(names)] = {"N": str(Decimal(old["N"]) + Decimal(addend["N"]))}
 
     return add
 

@@ -131,11 +131,11 @@ class Fleet:
         self, AutoScalingGroupNames: list[str] | None = None, Filters: Sequence[Mapping[str, Any]] = (), **paging: Any
     ) -> Any:
         self.settle()
-        wanted = self.groups if AutoScalingGroupNames is None else AutoScalingGroupNames
-        found = [self.groups[name] for name in wanted if name in self.groups]
+        names = self.groups if AutoScalingGroupNames is None else AutoScalingGroupNames
+        groups = [self.groups[name] for name in names if name in self.groups]
         for one in Filters:
-            found = [group for group in found if group.tags.get(one["Name"].removeprefix("tag:")) in one["Values"]]
-        return {"AutoScalingGroups": [self._described(group) for group in found]}
+            groups = [group for group in groups if group.tags.get(one["Name"].removeprefix("tag:")) in one["Values"]]
+        return {"AutoScalingGroups": [self._described(group) for group in groups]}
 
     def _described(self, group: Group) -> dict[str, Any]:
         return {
@@ -185,12 +185,12 @@ class Fleet:
     def describe_instances(self, InstanceIds: list[str] | None = None, **filters: Any) -> Any:
         self.settle()
         if InstanceIds is None:
-            found = [i for i in self.instances.values() if i.tagged_protected and i.state != "terminated"]
+            instances = [i for i in self.instances.values() if i.tagged_protected and i.state != "terminated"]
         else:
             if any(i not in self.instances for i in InstanceIds):
                 raise refusal("InvalidInstanceID.NotFound", "DescribeInstances")
-            found = [self.instances[i] for i in InstanceIds]
-        return {"Reservations": [{"Instances": [self._shown(i)]} for i in found]}
+            instances = [self.instances[i] for i in InstanceIds]
+        return {"Reservations": [{"Instances": [self._shown(i)]} for i in instances]}
 
     def _shown(self, instance: Instance) -> dict[str, Any]:
         fresh = self._now() - instance.changed < SEEN and self._dice.random() < 0.5
@@ -200,9 +200,9 @@ class Fleet:
         self.settle()
         if InstanceId not in self.instances:
             raise refusal("InvalidInstanceID.NotFound", "DescribeInstanceAttribute")
-        told = Attribute[0].upper() + Attribute[1:]
+        key = Attribute[0].upper() + Attribute[1:]
         on = Attribute == "disableApiTermination" and self.instances[InstanceId].shielded
-        return {"InstanceId": InstanceId, told: {"Value": on}}
+        return {"InstanceId": InstanceId, key: {"Value": on}}
 
     def terminate_instances(self, InstanceIds: list[str], SkipOsShutdown: bool = False) -> Any:
         if SkipOsShutdown and not self.skips:

@@ -74,7 +74,7 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool) -
 
 
 @dataclass(frozen=True)
-class Told:
+class History:
     """What a history was: how often what happened, and (when asked for) what, line by line."""
 
     seed: int
@@ -91,7 +91,7 @@ class Failed(AssertionError):
         super().__init__(f"seed {seed}: {violation}\nreplay: python -m perf.model --seed {seed}")
 
 
-def run(seed: int, traced: bool = False, prepare: Callable[[World], None] | None = None) -> Told:
+def run(seed: int, traced: bool = False, prepare: Callable[[World], None] | None = None) -> History:
     """Plays the history of a seed to its end, and judges it.
 
     Args:
@@ -113,7 +113,7 @@ def run(seed: int, traced: bool = False, prepare: Callable[[World], None] | None
         world.checks.at_rest()
     except Exception as error:
         raise Failed(seed, error, world.trace or []) from error
-    return Told(seed, world.checks.seen, world.calls, world.trace or [])
+    return History(seed, world.checks.seen, world.calls, world.trace or [])
 
 
 def _world(dice: random.Random) -> World:
@@ -187,8 +187,8 @@ def _ask(world: World, group: str, key: str) -> None:
 
     def ask() -> None:
         try:
-            asked = world.on_demand.ask(group, key, world.now())
-            world.checks.asked(group, key, asked.repeated)
+            claim = world.on_demand.ask(group, key, world.now())
+            world.checks.requested(group, key, claim.repeated)
         except RefusedError as error:
             world.checks.seen[f"on demand: {error.reason}"] += 1
         except (MissingGroupError, OtherGroupError) as error:
@@ -279,16 +279,16 @@ def _child(world: World, item: dict[str, Any], watching: bool) -> None:
         while watching and status is Status.TERMINATED:
             world.stage.pause(wait)
             entered = world.now()
-            look: Look | None = world.invoke("look", 60, 7, partial(_look, world, item["event_id"], entered))
-            if look is None:
+            observation: Look | None = world.invoke("look", 60, 7, partial(_watch, world, item["event_id"], entered))
+            if observation is None:
                 return
-            status, wait = look.event.status, look.wait_seconds
-            world.say(f"{status}: {look.detail}")
+            status, wait = observation.event.status, observation.wait_seconds
+            world.say(f"{status}: {observation.detail}")
     except Aborted:
         world.say("aborted")
 
 
-def _look(world: World, event_id: str, entered: datetime) -> Look:
+def _watch(world: World, event_id: str, entered: datetime) -> Look:
     try:
         return world.watcher.watch(event_id, entered)
     except StepRefused:

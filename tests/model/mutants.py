@@ -188,7 +188,7 @@ def nobody_looks_at_the_time_after_a_rejection(patch: Patch) -> None:
     patch.setattr(terminate, "may_carry_out", lambda event, now: bool(event.os_shutdown) or real(event, now))
 
 
-def place_never_given_back(patch: Patch) -> None:
+def place_never_released(patch: Patch) -> None:
     def nothing(self: Any) -> dict[str, Any]:
         return {
             "Update": {
@@ -199,10 +199,10 @@ def place_never_given_back(patch: Patch) -> None:
             }
         }
 
-    patch.setattr(events.EventTable, "_place_given_back", nothing)
+    patch.setattr(events.EventTable, "_release_place", nothing)
 
 
-def count_of_the_day_never_given_back(patch: Patch) -> None:
+def count_of_the_day_never_reduced(patch: Patch) -> None:
     def nothing(table: str, event: Event) -> dict[str, Any]:
         return {"Update": real(table, replace(event, day=event.day.replace(year=2000)))["Update"] | _ADD_NOTHING}
 
@@ -215,20 +215,20 @@ _ADD_NOTHING = {"ExpressionAttributeValues": {":back": {"N": "0"}}}
 
 def _giving_back(patch: Patch, **always: bool) -> None:
     def back(table: str, event: Event, spends: bool, restoring: bool) -> list[dict[str, Any]]:
-        return given_back.given_back(table, event, **({"spends": spends, "restoring": restoring} | always))
+        return given_back.rollback_writes(table, event, **({"spends": spends, "restoring": restoring} | always))
 
-    patch.setattr(events, "given_back", back)
+    patch.setattr(events, "rollback_writes", back)
 
 
 def last_termination_never_put_back(patch: Patch) -> None:
     _giving_back(patch, restoring=False)
 
 
-def what_was_given_up_uses_up_no_day(patch: Patch) -> None:
+def abandonment_uses_up_no_day(patch: Patch) -> None:
     _giving_back(patch, spends=False)
 
 
-def what_aws_was_asked_for_uses_up_no_day(patch: Patch) -> None:
+def aws_request_uses_up_no_day(patch: Patch) -> None:
     """On demand: the scheduled one has a key for the day."""
     real = events.EventTable.close
 
@@ -271,7 +271,7 @@ def sweep_trusts_its_clock(patch: Patch) -> None:
     patch.setattr(clocks, "is_stale", lambda stamped, now: False)
 
 
-def sweep_does_not_look_at_the_instance(patch: Patch) -> None:
+def sweep_ignores_the_instance(patch: Patch) -> None:
     patch.setattr(sweep, "instance_gone", lambda ec2, autoscaling, instance_id: False)
 
 
@@ -367,16 +367,16 @@ MUTANTS: dict[Mutant, Focus] = {
     a_repeated_call_finds_its_own_work_foreign: faults(call=0.15),
     the_record_of_a_shutdown_comes_after_the_call: _no_skips,
     nobody_looks_at_the_time_after_a_rejection: _no_skips,
-    place_never_given_back: faults(),
-    count_of_the_day_never_given_back: faults(),
+    place_never_released: faults(),
+    count_of_the_day_never_reduced: faults(),
     last_termination_never_put_back: faults(),
-    what_was_given_up_uses_up_no_day: only("leash", "unleash"),
-    what_aws_was_asked_for_uses_up_no_day: _unanswered,
+    abandonment_uses_up_no_day: only("leash", "unleash"),
+    aws_request_uses_up_no_day: _unanswered,
     closing_needs_no_status: faults(),
     unit_stays_in_chaos_unrecovered: _nothing_boots,
     sweep_is_hasty: faults(switch=0.9),
     sweep_trusts_its_clock: faults(),
-    sweep_does_not_look_at_the_instance: faults(),
+    sweep_ignores_the_instance: faults(),
     sweep_knows_no_lifecycle_hooks: _held_for_long,
     sweep_takes_over_no_watch: faults(),
     no_sweep_at_all: faults(),

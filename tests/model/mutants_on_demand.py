@@ -7,25 +7,25 @@ from typing import Any
 from tests.model import mutants
 from tests.model.mutants import Focus, Mutant, Patch
 from tests.model.world import World
-from troop.aws.chaos.keys import GivenKey
+from troop.aws.chaos.keys import RequestKey
 from troop.flows.chaos.on_demand import OnDemand
 
 
 def keys_are_not_remembered(patch: Patch) -> None:
     """Neither before the claim nor in it."""
-    patch.setattr(OnDemand, "_led_to", lambda self, given: None)
+    patch.setattr(OnDemand, "_led_to", lambda self, request_key: None)
     keys_count_only_before_the_claim(patch)
 
 
 def keys_count_only_before_the_claim(patch: Patch) -> None:
     """Two tries of one request at the same time, between which the group changes its unit."""
-    real = GivenKey.record
+    real = RequestKey.record
 
-    def record(self: GivenKey, *args: Any) -> dict[str, Any]:
+    def record(self: RequestKey, *args: Any) -> dict[str, Any]:
         body = real(self, *args)["Update"]
         return {"Update": body | {"ConditionExpression": "attribute_not_exists(zzz)"}}
 
-    patch.setattr(GivenKey, "record", record)
+    patch.setattr(RequestKey, "record", record)
 
 
 def _moving(world: World) -> None:

@@ -24,16 +24,16 @@ PARTS = HISTORIES // 750
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_history_breaks_a_rule(part: int) -> None:
-    told: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for seed in range(part, HISTORIES, PARTS):
-        told += run(seed).seen
+        counts += run(seed).seen
     # What histories are made of: a model in which nothing happens would prove nothing.
     methods = ("crash", "drain", "shutdown")
     often = ("CLAIMED", "TERMINATED", "RECOVERED", "LEASHED", *(f"terminated by {method}" for method in methods))
     sometimes = ("UNRECOVERED", "ABANDONED", "GROUP_DELETED", "refused: switched", "refused: stale", "already-today")
-    assert all(told[what] >= 50 for what in often), told
-    assert all(told[what] for what in sometimes), told
-    assert told["terminated by crash"] + told["terminated by drain"] > HISTORIES / PARTS / 2
+    assert all(counts[what] >= 50 for what in often), counts
+    assert all(counts[what] for what in sometimes), counts
+    assert counts["terminated by crash"] + counts["terminated by drain"] > HISTORIES / PARTS / 2
 
 
 def test_a_history_is_the_same_every_time() -> None:

@@ -18,7 +18,7 @@ from troop.bench.plan import variant_document
 from troop.bench.problems import Problem
 from troop.bench.record import Cell, CellStatus, Kind, RunStatus
 from troop.bench_file.models import FILE
-from troop.flows.bench.benchmarks import Told
+from troop.flows.bench.benchmarks import RunView
 
 
 class RunIn(EstimateIn):
@@ -34,7 +34,7 @@ class RunIn(EstimateIn):
 
 def contents(files: dict[str, str]) -> tuple[dict[str, bytes], list[Problem]]:
     """The files of a request, decoded; and what is wrong with them."""
-    found: dict[str, bytes] = {}
+    decoded: dict[str, bytes] = {}
     problems = []
     for name, text in files.items():
         try:
@@ -42,13 +42,13 @@ def contents(files: dict[str, str]) -> tuple[dict[str, bytes], list[Problem]]:
         except ValueError:
             problems.append(Problem(("files", name), "is no name that can be used", FILE.allowed))
         try:
-            found[name] = base64.b64decode(text, validate=True)
+            decoded[name] = base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError):
             problems.append(Problem(("files", name), "cannot be decoded", "its content in Base64"))
-    if (total := sum(map(len, found.values()))) > LARGEST_FILES:
+    if (total := sum(map(len, decoded.values()))) > LARGEST_FILES:
         allowed = f"at most {LARGEST_FILES} in all: make artifacts of the large ones"
         problems.append(Problem(("files",), f"have {total} bytes", allowed))
-    return found, problems
+    return decoded, problems
 
 
 class ArtifactIn(BaseModel):
@@ -196,7 +196,7 @@ class ResourceOut(Out):
     purchase: str | None = Field(description="Of a node: on-demand or spot")
 
 
-class ToldRunOut(BaseModel):
+class RunDetailOut(BaseModel):
     """All that is on record of a run."""
 
     run: RunOut
@@ -213,17 +213,17 @@ class ToldRunOut(BaseModel):
     )
 
     @classmethod
-    def of(cls, told: Told) -> ToldRunOut:
+    def of(cls, view: RunView) -> RunDetailOut:
         """All that fits into an answer: of many cells, not all results, and of many resources not all."""
-        of_cells = [CellOut.of(cell) for cell in told.cells]
-        created = None if told.resources is None else [r for r in told.resources if r.created_at]
+        of_cells = [CellOut.of(cell) for cell in view.cells]
+        created = None if view.resources is None else [r for r in view.resources if r.created_at]
         answer = cls(
-            run=RunOut.model_validate(told.run),
+            run=RunOut.model_validate(view.run),
             cells=[cell.model_copy(update={"results": None}) for cell in of_cells],
-            resources=[ResourceOut.model_validate(resource) for resource in fitting.listed(told.resources or [])],
+            resources=[ResourceOut.model_validate(resource) for resource in fitting.listed(view.resources or [])],
             resources_created=None if created is None else len(created),
             resources_left=None if created is None else sum(r.gone_at is None for r in created),
-            cost_so_far=None if told.cost_so_far is None else CostOut.model_validate(told.cost_so_far),
+            cost_so_far=None if view.cost_so_far is None else CostOut.model_validate(view.cost_so_far),
         )
         fits = fitting.within([cell.results for cell in of_cells], fitting.LARGEST - fitting.size(answer))
         cells = [

@@ -11,7 +11,7 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
-from troop.api.bench_models import ArtifactIn, RunIn, RunOut, RunsOut, ToldRunOut, UploadOut, contents
+from troop.api.bench_models import ArtifactIn, RunDetailOut, RunIn, RunOut, RunsOut, UploadOut, contents
 from troop.api.errors import answers
 from troop.api.money_models import EstimateIn, EstimateOut, estimated
 from troop.api.requests import caller_of
@@ -19,11 +19,11 @@ from troop.api.run_answers import (
     FORBIDDEN,
     LONGEST_PAGE,
     check_switched_on,
+    json_response,
+    message_response,
     page_of,
     refused,
-    said,
     started,
-    told,
 )
 from troop.bench.problems import BadBenchmarkError
 from troop.bench_file.read import read_all
@@ -56,22 +56,22 @@ def run_benchmark(body: Annotated[RunIn, Body()]) -> Response[Any]:
     failure. Costs 1 item, 3 calls to EC2, 1 to S3 for each artifact, and what an estimate costs; and if nothing speaks
     against it 1 object for each file, 2 items, a transaction and the start of the workflow.
     """
-    found = _benchmarks()
+    service = _benchmarks()
     files, problems = contents(body.files)
     if problems:
         return refused(problems)
     try:
-        asked = read_all(body.definition, files, body.size, body.set)
+        request = read_all(body.definition, files, body.size, body.set)
         caller = caller_of(router.current_event.raw_event)
-        admitted = found.admit(asked.benchmark, asked.plan, files, body.key, caller)
+        admitted = service.admit(request.benchmark, request.plan, files, body.key, caller)
     except BadBenchmarkError as bad:
         return refused(bad.problems)
     except BucketError as error:
-        return said(403, str(error))
+        return message_response(403, str(error))
     except OtherRunError as error:
-        return said(409, str(error))
+        return message_response(409, str(error))
     run = RunOut.model_validate(admitted.run)
-    return told(200 if admitted.repeated else 202, run, {"Location": f"benchmarks/{run.run}"})
+    return json_response(200 if admitted.repeated else 202, run, {"Location": f"benchmarks/{run.run}"})
 
 
 @router.post(
@@ -86,18 +86,18 @@ def estimate_benchmark(body: Annotated[EstimateIn, Body()]) -> Response[Any]:
     prices that are kept; and of those that are not, 1 call to the Price List for each type, and 1 for spot, once a
     day, and an hour.
     """
-    found = _benchmarks()
+    service = _benchmarks()
     files, problems = contents(body.files)
     try:
         if problems:
             raise BadBenchmarkError(problems)
-        asked = read_all(body.definition, files, body.size, body.set)
-        judged = found.estimate(asked.benchmark, asked.plan)
+        request = read_all(body.definition, files, body.size, body.set)
+        judged = service.estimate(request.benchmark, request.plan)
     except BadBenchmarkError as bad:
         return refused(bad.problems)
     except BucketError as error:
-        return said(403, str(error))
-    return told(200, EstimateOut.told(judged))
+        return message_response(403, str(error))
+    return json_response(200, EstimateOut.of(judged))
 
 
 @router.post(
@@ -146,13 +146,13 @@ def get_benchmark(
     resources: Annotated[
         bool, Query(description="Whether what it has created is told; without, the answer is cheaper")
     ] = True,
-) -> ToldRunOut:
+) -> RunDetailOut:
     """Of very many cells not all results fit into the answer; those of one cell always do. Costs 2 items and 2 queries,
     without resources 1 item and 1 query.
     """
-    found = _benchmarks()
+    service = _benchmarks()
     try:
-        return ToldRunOut.of(found.told(run, cell, resources=resources))
+        return RunDetailOut.of(service.view(run, cell, resources=resources))
     except MissingRunError as missing:
         if cell is not None and missing.cell is not None:
             raise NotFoundError(f"the run {run!r} has no cell {cell!r}") from None
@@ -164,12 +164,12 @@ def stop_benchmark(run: RunId) -> Response[Any]:
     """Nothing more is launched for it from then on, and whatever it has created is removed. Its results, if it has any,
     stay. Again it does no harm. Costs 3 items and at most 2 calls to Step Functions.
     """
-    found = _benchmarks()
+    service = _benchmarks()
     try:
-        stopped = found.stop(run, caller_of(router.current_event.raw_event))
+        stopped = service.stop(run, caller_of(router.current_event.raw_event))
     except MissingRunError:
         raise no_run(run) from None
-    return told(202 if stopped.ended_at is None else 200, RunOut.model_validate(stopped))
+    return json_response(202 if stopped.ended_at is None else 200, RunOut.model_validate(stopped))
 
 
 def _benchmarks() -> Benchmarks:

@@ -40,13 +40,13 @@ def list_events(
     cursor: Annotated[str | None, Query(max_length=1024)] = None,
 ) -> EventsOut:
     """A page costs at most 4 queries that examine 250 events each, however large the table is."""
-    wanted = EventFilter(unit, group, status, _utc("since", since), _utc("until", until))
-    if wanted.since and wanted.until and wanted.until < wanted.since:
+    event_filter = EventFilter(unit, group, status, _utc("since", since), _utc("until", until))
+    if event_filter.since and event_filter.until and event_filter.until < event_filter.since:
         raise BadRequestError("until is before since: swap them, or leave one out")
-    listing = [unit, group, status, wanted.since, wanted.until]
+    listing = [unit, group, status, event_filter.since, event_filter.until]
     with cursors.refused(BadPosition):
         position = cursors.decode(cursor, listing)
-        page = chaos_tables.event_queries().page(wanted, limit, position)
+        page = chaos_tables.event_queries().page(event_filter, limit, position)
     return EventsOut(
         events=[EventOut.of(event) for event in page.events],
         cursor=cursors.encode(page.position, listing),

@@ -15,7 +15,7 @@ from troop.api.unit_models import refuse_unknown
 from troop.bench.admission import MOST_FILES
 from troop.bench.record import Run
 from troop.bench.standing import MOST_OF_A_ROLE, Counts, GroupSeen, Place, Standing, counted
-from troop.flows.bench.fleets import ToldFleet
+from troop.flows.bench.fleets import FleetDetail
 
 MOST_REFUSALS = 3
 """Of a role, in one answer: the newest ones."""
@@ -126,7 +126,7 @@ class FleetNodeOut(BaseModel):
     problem: str | None = Field(description="Why it could not")
 
 
-class ToldFleetOut(BaseModel):
+class FleetDetailOut(BaseModel):
     """All that is known of a standing fleet."""
 
     fleet: FleetOut = Field(description="Its nodes counted just now, while there are any")
@@ -146,29 +146,31 @@ class ToldFleetOut(BaseModel):
     )
 
     @classmethod
-    def of(cls, told: ToldFleet, standing: Standing) -> ToldFleetOut:
-        fleet = FleetOut.of(told.run, standing)
-        if told.groups:
-            now = {"roles": _roles(standing, counted(told.groups, told.nodes)), "seen_at": told.at}
+    def of(cls, view: FleetDetail, standing: Standing) -> FleetDetailOut:
+        fleet = FleetOut.of(view.run, standing)
+        if view.groups:
+            now = {"roles": _roles(standing, counted(view.groups, view.nodes)), "seen_at": view.at}
             fleet = fleet.model_copy(update=now)
-        created = [resource for resource in told.resources if resource.created_at]
+        created = [resource for resource in view.resources if resource.created_at]
         answer = cls(
             fleet=fleet,
             nodes=[],
             nodes_left_out=0,
-            refusals=[f"{role}: {refusal}" for role, said in told.refusals.items() for refusal in said[:MOST_REFUSALS]],
-            resources=[ResourceOut.model_validate(resource) for resource in fitting.listed(told.resources)],
+            refusals=[
+                f"{role}: {refusal}" for role, refusals in view.refusals.items() for refusal in refusals[:MOST_REFUSALS]
+            ],
+            resources=[ResourceOut.model_validate(resource) for resource in fitting.listed(view.resources)],
             resources_created=len(created),
             resources_left=sum(resource.gone_at is None for resource in created),
-            cost_so_far=None if told.cost_so_far is None else CostOut.model_validate(told.cost_so_far),
+            cost_so_far=None if view.cost_so_far is None else CostOut.model_validate(view.cost_so_far),
         )
-        nodes = [node for group in told.groups for node in _nodes(group, told)]
-        given = _fitting(nodes, fitting.LARGEST - fitting.size(answer))
-        return answer.model_copy(update={"nodes": given, "nodes_left_out": len(nodes) - len(given)})
+        nodes = [node for group in view.groups for node in _nodes(group, view)]
+        listed = _fitting(nodes, fitting.LARGEST - fitting.size(answer))
+        return answer.model_copy(update={"nodes": listed, "nodes_left_out": len(nodes) - len(listed)})
 
 
 def _roles(standing: Standing, seen: Any) -> list[RoleOut]:
-    found = {role: seen.get(role, Counts()) for role in standing.desired}
+    counts_by_role = {role: seen.get(role, Counts()) for role in standing.desired}
     return [
         RoleOut(
             role=role,
@@ -179,7 +181,7 @@ def _roles(standing: Standing, seen: Any) -> list[RoleOut]:
             ready=counts.ready,
             failed=counts.failed,
         )
-        for role, counts in found.items()
+        for role, counts in counts_by_role.items()
     ]
 
 
@@ -193,7 +195,7 @@ def _fitting(nodes: list[FleetNodeOut], room: int) -> list[FleetNodeOut]:
     return [node for node, fit in zip(nodes, fits, strict=True) if fit]
 
 
-def _nodes(group: GroupSeen, told: ToldFleet) -> list[FleetNodeOut]:
+def _nodes(group: GroupSeen, view: FleetDetail) -> list[FleetNodeOut]:
     return [
         FleetNodeOut(
             id=member.id,
@@ -201,7 +203,7 @@ def _nodes(group: GroupSeen, told: ToldFleet) -> list[FleetNodeOut]:
             zone=member.zone,
             instance_type=member.instance_type,
             place=member.place,
-            ready=(node := told.nodes.get(member.id)) is not None and node.error is None,
+            ready=(node := view.nodes.get(member.id)) is not None and node.error is None,
             problem=node.error if node else None,
         )
         for member in group.members

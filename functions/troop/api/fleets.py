@@ -13,10 +13,19 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from troop.api.bench_models import contents
 from troop.api.errors import answers
-from troop.api.fleet_models import EstimateFleetIn, FleetOut, FleetsOut, ScaleIn, StartFleetIn, ToldFleetOut
+from troop.api.fleet_models import EstimateFleetIn, FleetDetailOut, FleetOut, FleetsOut, ScaleIn, StartFleetIn
 from troop.api.money_models import EstimateOut, estimated
 from troop.api.requests import caller_of
-from troop.api.run_answers import FORBIDDEN, LONGEST_PAGE, check_switched_on, page_of, refused, said, started, told
+from troop.api.run_answers import (
+    FORBIDDEN,
+    LONGEST_PAGE,
+    check_switched_on,
+    json_response,
+    message_response,
+    page_of,
+    refused,
+    started,
+)
 from troop.bench.plan import sole
 from troop.bench.problems import BadBenchmarkError
 from troop.bench.record import Run
@@ -57,21 +66,21 @@ def start_fleet(body: Annotated[StartFleetIn, Body()]) -> Response[Any]:
     the fleet. The same key again answers with the same fleet, and is safe after any failure. Costs what POST
     /benchmarks does.
     """
-    found = _fleets()
+    service = _fleets()
     files, problems = contents(body.files)
     if problems:
         return refused(problems)
     try:
         fleet = read_fleet(body.definition, files, body.set)
-        admitted = found.every.admit(fleet, sole(fleet), files, body.key, caller_of(router.current_event.raw_event))
+        admitted = service.every.admit(fleet, sole(fleet), files, body.key, caller_of(router.current_event.raw_event))
     except BadBenchmarkError as bad:
         return refused(bad.problems)
     except BucketError as error:
-        return said(403, str(error))
+        return message_response(403, str(error))
     except OtherRunError as error:
-        return said(409, str(error))
+        return message_response(409, str(error))
     status = 200 if admitted.repeated else 202
-    return _told(status, admitted.run, {"Location": f"fleets/{admitted.run.run}"})
+    return _run_response(status, admitted.run, {"Location": f"fleets/{admitted.run.run}"})
 
 
 @router.post(
@@ -84,18 +93,18 @@ def estimate_fleet(body: Annotated[EstimateFleetIn, Body()]) -> Response[Any]:
     """As POST /fleets, but nothing is launched, stored or started, and artifacts need not be there. Costs what POST
     /benchmarks/estimate does.
     """
-    found = _fleets()
+    service = _fleets()
     files, problems = contents(body.files)
     try:
         if problems:
             raise BadBenchmarkError(problems)
         fleet = read_fleet(body.definition, files, body.set)
-        judged = found.every.estimate(fleet, sole(fleet))
+        judged = service.every.estimate(fleet, sole(fleet))
     except BadBenchmarkError as bad:
         return refused(bad.problems)
     except BucketError as error:
-        return said(403, str(error))
-    return told(200, EstimateOut.told(judged))
+        return message_response(403, str(error))
+    return json_response(200, EstimateOut.of(judged))
 
 
 @router.get(
@@ -119,16 +128,16 @@ def list_fleets(
     summary="One standing fleet: its nodes as they are now, and what it has created",
     responses=answers("The fleet", 400, 404) | FORBIDDEN,
 )
-def get_fleet(fleet: FleetId) -> ToldFleetOut:
+def get_fleet(fleet: FleetId) -> FleetDetailOut:
     """Costs 2 items and 2 queries; and while it stands a call to Auto Scaling, one more for each role that nodes are
     missing of, and calls to S3: a list, and each node's registration (of the 500 newest).
     """
-    found = _fleets()
+    service = _fleets()
     try:
-        its = found.told(fleet)
+        its = service.view(fleet)
     except MissingRunError:
         raise _no_fleet(fleet) from None
-    return ToldFleetOut.of(its, standing_of(its.run))
+    return FleetDetailOut.of(its, standing_of(its.run))
 
 
 @router.patch("/fleets/<fleet>", operation_id="scale_fleet", summary="Grow or shrink a fleet", responses=_SCALED)
@@ -139,17 +148,17 @@ def scale_fleet(fleet: FleetId, body: Annotated[ScaleIn, Body()]) -> Response[An
     its budget or troop:max_run_cost. The same again changes nothing. Costs 3 items, a transaction and a call of a
     function; where it grows, 1 item and 2 queries more.
     """
-    found = _fleets()
+    service = _fleets()
     try:
-        run = found.scale(fleet, body.role, body.count, caller_of(router.current_event.raw_event))
+        run = service.scale(fleet, body.role, body.count, caller_of(router.current_event.raw_event))
     except MissingRunError:
         raise _no_fleet(fleet) from None
     except BadBenchmarkError as bad:
         problems = [{"where": f"body.{p.where}", "problem": f"{p.message}: must be {p.allowed}"} for p in bad.problems]
-        return said(400, str(bad), problems=problems)
+        return message_response(400, str(bad), problems=problems)
     except (FleetOverError, ScaledAtOnceError) as error:
-        return said(409, str(error))
-    return _told(200, run)
+        return message_response(409, str(error))
+    return _run_response(200, run)
 
 
 @router.delete("/fleets/<fleet>", operation_id="remove_fleet", summary="Remove a fleet", responses=_REMOVED)
@@ -157,12 +166,12 @@ def remove_fleet(fleet: FleetId) -> Response[Any]:
     """Nothing more is launched for it from then on, and whatever it has created is removed. Again it does no harm.
     Costs 3 items and at most 2 calls to Step Functions.
     """
-    found = _fleets()
+    service = _fleets()
     try:
-        stopped = found.every.stop(fleet, caller_of(router.current_event.raw_event))
+        stopped = service.every.stop(fleet, caller_of(router.current_event.raw_event))
     except MissingRunError:
         raise _no_fleet(fleet) from None
-    return _told(202 if stopped.ended_at is None else 200, stopped)
+    return _run_response(202 if stopped.ended_at is None else 200, stopped)
 
 
 def _fleets() -> StandingFleets:
@@ -174,5 +183,5 @@ def _no_fleet(fleet: str) -> NotFoundError:
     return NotFoundError(f"there is no fleet {fleet!r}: GET /fleets lists the ids there are")
 
 
-def _told(status: int, run: Run, headers: dict[str, Any] | None = None) -> Response[Any]:
-    return told(status, FleetOut.of(run, standing_of(run)), headers)
+def _run_response(status: int, run: Run, headers: dict[str, Any] | None = None) -> Response[Any]:
+    return json_response(status, FleetOut.of(run, standing_of(run)), headers)

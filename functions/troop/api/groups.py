@@ -61,14 +61,14 @@ def get_unit(unit: _Unit) -> UnitOut:
     CloudWatch for a unit with stop alarms.
     """
     name, units, now = _unit(unit), chaos_api.units(), environment.now()
-    view = units.look(name, now)
+    view = units.view(name, now)
     if not view.groups and not view.item:
         owner = units.owner(name)
         if owner not in (None, name):
-            view = units.look(owner, now)
+            view = units.view(owner, now)
         elif not view.known:
             raise NotFoundError(f"nothing is known of unit {name!r}: GET /groups lists groups and their units")
-    return _told(view)
+    return _unit_out(view)
 
 
 @router.patch(
@@ -86,7 +86,7 @@ def change_unit(unit: _Unit, body: Annotated[UnitPatch, Body()]) -> UnitOut:
     """
     name, event = _unit(unit), router.current_event.raw_event
     owner = chaos_api.units().owner(name)
-    if owner is not None and owner != name and not chaos_api.units().look(name, environment.now()).groups:
+    if owner is not None and owner != name and not chaos_api.units().view(name, environment.now()).groups:
         raise BadRequestError(f"{name!r} is a group of unit {owner!r}: change /groups/{unit_to_url(owner)}")
     # By itself, too, ``until`` is the end of an opt-out: only who says that there is none, or is none any more, may.
     opting_out = body.opt_out or "opt_out" not in body.model_fields_set
@@ -96,13 +96,13 @@ def change_unit(unit: _Unit, body: Annotated[UnitPatch, Body()]) -> UnitOut:
             "alone; without until it has no end"
         )
     try:
-        chaos_api.editor().unit(name, body.wanted, body.put_back, body.version, author_of(event))
+        chaos_api.editor().unit(name, body.changes, body.put_back, body.version, author_of(event))
     except ConflictError as conflict:
         raise ServiceError(409, str(conflict)) from None
-    return _told(chaos_api.units().look(name, environment.now()))
+    return _unit_out(chaos_api.units().view(name, environment.now()))
 
 
-def _told(view: UnitView) -> UnitOut:
+def _unit_out(view: UnitView) -> UnitOut:
     names = view.policy.stop_alarms.value
     return UnitOut.of(view, missing(quick_client("cloudwatch"), names) if names else [])
 

@@ -39,4 +39,4 @@ def get_health() -> HealthOut:
     at most 5 pages of schedules, 5 of executions, one call for each table and 5 more; of alarms 5 pages, and one
     call for who is told of them; of the account 2 calls, and one for each table of an earlier deployment.
     """
-    return HealthOut.model_validate(watchdog.health_and_alarms().look())
+    return HealthOut.model_validate(watchdog.health_and_alarms().check())

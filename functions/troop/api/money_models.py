@@ -104,7 +104,7 @@ class EstimateOut(ExpectedOut):
     cells: list[CellEstimateOut]
 
     @classmethod
-    def told(cls, judged: Judged) -> EstimateOut:
+    def of(cls, judged: Judged) -> EstimateOut:
         document = _floats(judged.document())
         problems = [
             RefusalOut(

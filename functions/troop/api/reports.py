@@ -13,9 +13,9 @@ from pydantic import BaseModel, Field
 from troop.api.benchmarks import RunId, no_run
 from troop.api.errors import answers
 from troop.api.models import Moment
-from troop.api.run_answers import FORBIDDEN, check_switched_on, said, told
+from troop.api.run_answers import FORBIDDEN, check_switched_on, json_response, message_response
 from troop.bench import names
-from troop.errors import MissingRunError, NotEndedError, NothingKeptError
+from troop.errors import MissingRunError, NoStoredResultsError, NotEndedError
 from troop.flows.bench.report_links import NoReportError, ReportLinks
 from troop.wiring import bench_api
 
@@ -42,7 +42,7 @@ class ReportOut(BaseModel):
     size: int = Field(description="Bytes")
 
 
-class ReportAskedOut(BaseModel):
+class ReportRequestOut(BaseModel):
     """A report that is being made."""
 
     run: str
@@ -50,7 +50,7 @@ class ReportAskedOut(BaseModel):
 
 
 _NOT_ENDED = {**answers("", 409)[409], "description": "The run has not ended: its report is made when it has"}
-_FOUND: dict[int, Any] = {
+_READY: dict[int, Any] = {
     302: {
         "description": "It is where the header Location says, for at most an hour: fetch it there, without a signature",
         "content": {"application/json": {"model": ReportOut}},
@@ -64,19 +64,19 @@ _FOUND: dict[int, Any] = {
     409: _NOT_ENDED,
     **FORBIDDEN,
 }
-_ASKED: dict[int, Any] = {
+_REQUESTED: dict[int, Any] = {
     202: {
         "description": "It is being made",
-        "content": {"application/json": {"model": ReportAskedOut}},
+        "content": {"application/json": {"model": ReportRequestOut}},
     },
     **{code: refusal for code, refusal in answers("", 400, 404).items() if code != 200},
     404: {**answers("", 404)[404], "description": "There is no such run, or nothing is kept of it any more"},
     409: _NOT_ENDED,
-    403: _FOUND[403],
+    403: _READY[403],
 }
 
 
-@router.get("/benchmarks/<run>/report", operation_id="get_report", summary="The report of a run", responses=_FOUND)
+@router.get("/benchmarks/<run>/report", operation_id="get_report", summary="The report of a run", responses=_READY)
 def get_report(
     run: RunId,
     format: Annotated[ReportFormat, Query(description="html for people, json for programs")] = ReportFormat.html,
@@ -85,20 +85,20 @@ def get_report(
     the address is signed, and as good as a key to this one file for at most an hour. Costs 1 item and 1 call to S3.
     """
     try:
-        found = _links().find(run, _FILES[format])
+        link = _links().find(run, _FILES[format])
     except NoReportError as missing:
-        return _with(said(404, str(missing)), {"Retry-After": str(RETRY_SECONDS)} if missing.soon else {})
+        return _with(message_response(404, str(missing)), {"Retry-After": str(RETRY_SECONDS)} if missing.soon else {})
     except NotEndedError as error:
-        return said(409, str(error))
+        return message_response(409, str(error))
     except MissingRunError:
         raise no_run(run) from None
-    made = found.made
-    its = ReportOut(run=run, format=format, made_at=made.at, etag=made.etag, size=made.size)
-    return told(302, its, {"Location": found.address, "Cache-Control": "no-store"})
+    stored = link.stored
+    its = ReportOut(run=run, format=format, made_at=stored.at, etag=stored.etag, size=stored.size)
+    return json_response(302, its, {"Location": link.address, "Cache-Control": "no-store"})
 
 
 @router.post(
-    "/benchmarks/<run>/report", operation_id="make_report", summary="Make a run's report again", responses=_ASKED
+    "/benchmarks/<run>/report", operation_id="make_report", summary="Make a run's report again", responses=_REQUESTED
 )
 def make_report(run: RunId) -> Response[Any]:
     """Of what is kept of the run, by the version that is deployed now. That takes some seconds, of very many cells some
@@ -107,14 +107,14 @@ def make_report(run: RunId) -> Response[Any]:
     call to S3 and a call of a function, which reads what is kept of the run, and writes three objects.
     """
     try:
-        asked_at = _links().again(run)
+        requested_at = _links().again(run)
     except NotEndedError as error:
-        return said(409, str(error))
-    except NothingKeptError as error:
-        return said(404, str(error))
+        return message_response(409, str(error))
+    except NoStoredResultsError as error:
+        return message_response(404, str(error))
     except MissingRunError:
         raise no_run(run) from None
-    return told(202, ReportAskedOut(run=run, asked_at=asked_at))
+    return json_response(202, ReportRequestOut(run=run, asked_at=requested_at))
 
 
 def _links() -> ReportLinks:

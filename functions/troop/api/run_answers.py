@@ -64,8 +64,8 @@ def check_switched_on() -> None:
         raise ServiceError(403, str(NoBenchmarksError()))
 
 
-def page_of(found: Benchmarks, limit: int, cursor: str | None, listing: list[str]) -> tuple[list[Run], str | None]:
-    """A page of what ``found`` has, and the cursor of the next one.
+def page_of(service: Benchmarks, limit: int, cursor: str | None, listing: list[str]) -> tuple[list[Run], str | None]:
+    """A page of what ``service`` has, and the cursor of the next one.
 
     Args:
         listing: what the page lists: a cursor leads on in one listing alone.
@@ -74,11 +74,11 @@ def page_of(found: Benchmarks, limit: int, cursor: str | None, listing: list[str
         BadRequestError: the cursor is none of that listing.
     """
     with cursors.refused(BadCursor):
-        runs, position = found.page(limit, cursors.decode(cursor, listing))
+        runs, position = service.page(limit, cursors.decode(cursor, listing))
     return runs, cursors.encode(position, listing)
 
 
-def told(status: int, model: BaseModel, headers: dict[str, Any] | None = None) -> Response[Any]:
+def json_response(status: int, model: BaseModel, headers: dict[str, Any] | None = None) -> Response[Any]:
     """A model, with a status that is not always the same."""
     return Response(
         status_code=status,
@@ -88,7 +88,7 @@ def told(status: int, model: BaseModel, headers: dict[str, Any] | None = None) -
     )
 
 
-def said(status: int, message: str, **more: Any) -> Response[Any]:
+def message_response(status: int, message: str, **more: Any) -> Response[Any]:
     """A refusal, as :class:`troop.api.errors.ErrorOut`."""
     body = {"statusCode": status, "message": message, **more}
     return Response(status_code=status, content_type=content_types.APPLICATION_JSON, body=body)
@@ -98,7 +98,7 @@ def refused(problems: Sequence[Problem]) -> Response[Any]:
     """A file in which something is wrong."""
     first = problems[:MOST_PROBLEMS]
     more = f"; and {len(problems) - len(first)} more" if len(problems) > len(first) else ""
-    return said(400, "; ".join(map(str, first)) + more, problems=[_problem(problem) for problem in first])
+    return message_response(400, "; ".join(map(str, first)) + more, problems=[_problem(problem) for problem in first])
 
 
 def _problem(problem: Problem) -> dict[str, Any]:

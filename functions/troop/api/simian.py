@@ -54,7 +54,7 @@ class ChaosEventOut(BaseModel):
     chaosType: str
 
 
-def _told(event: Event | Termination) -> dict[str, Any]:
+def _event_document(event: Event | Termination) -> dict[str, Any]:
     """The fields of a :class:`ChaosEventOut`, without pydantic: there can be very many."""
     return _SAME | {
         "eventId": event.instance_id,
@@ -125,18 +125,18 @@ def list_chaos_events(
     """
     moment = _since(since)
     filters = {k: v for k, v in (router.current_event.query_string_parameters or {}).items() if k != "since"}
-    wanted = {_ATTRIBUTES[name]: value for name, value in filters.items() if name in _ATTRIBUTES}
+    filters_by_attribute = {_ATTRIBUTES[name]: value for name, value in filters.items() if name in _ATTRIBUTES}
     # No field is empty, and what is no field equals nothing: that is known without a look.
     none = moment is _NEVER or not all(name in ChaosEventOut.model_fields and value for name, value in filters.items())
-    stretches = () if none else chaos_tables.event_walk().since(moment, wanted)
+    stretches = () if none else chaos_tables.event_walk().since(moment, filters_by_attribute)
 
     def tell(termination: Termination) -> str | None:
-        told = _told(termination)
-        return json.dumps(told) if all(str(told[name]) == value for name, value in filters.items()) else None
+        document = _event_document(termination)
+        return json.dumps(document) if all(str(document[name]) == value for name, value in filters.items()) else None
 
-    found = listing(stretches, tell, environment.seconds)
-    headers = {COMPLETE_AFTER: str(_milliseconds(found.stopped_at))} if found.stopped_at else {}
-    return Response(status_code=200, content_type=content_types.APPLICATION_JSON, body=found.text, headers=headers)
+    page = listing(stretches, tell, environment.seconds)
+    headers = {COMPLETE_AFTER: str(_milliseconds(page.stopped_at))} if page.stopped_at else {}
+    return Response(status_code=200, content_type=content_types.APPLICATION_JSON, body=page.text, headers=headers)
 
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
@@ -202,7 +202,7 @@ def _terminated(raw: dict[str, Any]) -> dict[str, Any]:
         raise BadRequestError("; ".join(problems)) from None
     try:
         received = received_at(router.current_event.raw_event, environment.now())
-        event = _asked(wanted, raw, received)
+        event = _terminate(wanted, raw, received)
     except NotAllowedError as error:
         raise ServiceError(403, str(error)) from None
     except MissingGroupError as error:
@@ -213,20 +213,20 @@ def _terminated(raw: dict[str, Any]) -> dict[str, Any]:
         raise ServiceError(410 if error.none_left else 500 if error.reason in _ASLEEP else 403, str(error)) from None
     if nothing := came_to_nothing(event):
         raise ServiceError(_STATUS[nothing], f"{event.event_id} is {event.status}: {event.detail}")
-    return wanted.model_dump(exclude={"idempotencyKey"}) | _told(event)
+    return wanted.model_dump(exclude={"idempotencyKey"}) | _event_document(event)
 
 
-def _asked(wanted: ChaosIn, raw: dict[str, Any], received: datetime) -> Event:
+def _terminate(request: ChaosIn, raw: dict[str, Any], received: datetime) -> Event:
     """The event of a request."""
     ask = chaos_api.on_demand().ask
-    if wanted.idempotencyKey:
-        return ask(wanted.groupName, wanted.idempotencyKey, received).event
+    if request.idempotencyKey:
+        return ask(request.groupName, request.idempotencyKey, received).event
     digest = _digest_of(raw)
     key = chaos_api.repeats().key_of(digest, environment.now())
-    event = ask(wanted.groupName, key, received).event
+    event = ask(request.groupName, key, received).event
     if not came_to_nothing(event):
         return event
-    return ask(wanted.groupName, chaos_api.repeats().another(digest, key, environment.now()), received).event
+    return ask(request.groupName, chaos_api.repeats().another(digest, key, environment.now()), received).event
 
 
 def _body() -> dict[str, Any]:

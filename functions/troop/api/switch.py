@@ -64,7 +64,7 @@ class SwitchPatch(BaseModel):
         return refuse_unknown(raw, cls)
 
     @property
-    def wanted(self) -> dict[str, Any]:
+    def changes(self) -> dict[str, Any]:
         """The values to store by key, None to remove; empty when nothing is to change."""
         if not self.model_fields_set:
             return {}
@@ -97,7 +97,7 @@ def change_switch(body: Annotated[SwitchPatch, Body()]) -> SwitchOut:
     if REAPER_OFF in body.model_fields_set:
         check_switched_on()
     try:
-        chaos_api.editor().change_switch(body.wanted, author_of(router.current_event.raw_event))
+        chaos_api.editor().change_switch(body.changes, author_of(router.current_event.raw_event))
     except ConflictError as conflict:
         raise ServiceError(409, str(conflict)) from None
     return SwitchOut.of(chaos_api.editor().switch())

@@ -80,23 +80,23 @@ def terminate(body: Annotated[TerminationIn, Body()]) -> Response[Any]:
     """
     try:
         received = received_at(router.current_event.raw_event, environment.now())
-        asked = chaos_api.on_demand().ask(body.group, body.idempotency_key, received, body.method)
+        request = chaos_api.on_demand().ask(body.group, body.idempotency_key, received, body.method)
     except NotAllowedError as error:
-        return _said(403, str(error))
+        return _message_response(403, str(error))
     except MissingGroupError as error:
-        return _said(404, str(error))
+        return _message_response(404, str(error))
     except OtherGroupError as error:
-        return _said(409, str(error))
+        return _message_response(409, str(error))
     except RefusedError as error:
-        return _said(410 if error.none_left else 409, str(error), reason=error.reason)
+        return _message_response(410 if error.none_left else 409, str(error), reason=error.reason)
     return Response(
-        status_code=200 if asked.repeated else 202,
+        status_code=200 if request.repeated else 202,
         content_type=content_types.APPLICATION_JSON,
-        body=EventOut.of(asked.event).model_dump(mode="json"),
-        headers={"Location": f"events/{to_url(asked.event.event_id)}"},
+        body=EventOut.of(request.event).model_dump(mode="json"),
+        headers={"Location": f"events/{to_url(request.event.event_id)}"},
     )
 
 
-def _said(status: int, message: str, **more: str) -> Response[Any]:
+def _message_response(status: int, message: str, **more: str) -> Response[Any]:
     body = {"statusCode": status, "message": message, **more}
     return Response(status_code=status, content_type=content_types.APPLICATION_JSON, body=body)

@@ -60,7 +60,7 @@ class GroupOut(BaseModel):
     @classmethod
     def of(cls, row: GroupRow) -> GroupOut:
         policy = row.policy
-        told: dict[str, Sourced[Any]] = {
+        policy_values: dict[str, Sourced[Any]] = {
             "takes_part": policy.takes_part,
             "probability": policy.probability,
             "min_healthy": policy.min_healthy,
@@ -76,8 +76,8 @@ class GroupOut(BaseModel):
                 "unit": row.unit,
                 "protected": protecting_tag(row.group),
                 "id": unit_to_url(row.unit),
-                **{key: sourced.value for key, sourced in told.items()},
-                "sources": {key: sourced.source for key, sourced in told.items()},
+                **{key: sourced.value for key, sourced in policy_values.items()},
+                "sources": {key: sourced.source for key, sourced in policy_values.items()},
                 "problems": list(policy.problems),
                 "desired": row.group.desired,
                 "in_service": row.group.capacity_in_service,
@@ -275,7 +275,7 @@ class UnitPatch(BaseModel):
         return refuse_unknown(raw, cls)
 
     @property
-    def wanted(self) -> dict[str, Any]:
+    def changes(self) -> dict[str, Any]:
         """The values to store by key, None to remove: those that were given."""
         return {key: getattr(self, key) for key in PARSERS if key in self.model_fields_set}
 

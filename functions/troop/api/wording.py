@@ -26,25 +26,25 @@ _WORDS = {
 _LONGEST = 80
 
 
-def problem_of(found: Mapping[str, Any]) -> str:
+def problem_of(error: Mapping[str, Any]) -> str:
     """One of a model's errors (``type``, ``msg`` and ``input``) as it follows the name of what it is about: what was
     found there, and what is allowed.
 
     >>> problem_of({"type": "int_parsing", "msg": "Input should be a valid integer, unable to parse", "input": "x"})
     "is 'x', must be a whole number"
     """
-    message = str(found["msg"]).removeprefix("Value error, ")
-    if found.get("type") == "missing":
+    message = str(error["msg"]).removeprefix("Value error, ")
+    if error.get("type") == "missing":
         return "is missing"
     if not _SHOULD.match(message):
         return message
-    wanted = _HOW.sub("", _SHOULD.sub("", message))
+    expected = _HOW.sub("", _SHOULD.sub("", message))
     for theirs, ours in _WORDS.items():
-        wanted = re.sub(rf"\b{theirs}\b", ours, wanted)
-    return f"{_found(found.get('input'))}must {wanted}"
+        expected = re.sub(rf"\b{theirs}\b", ours, expected)
+    return f"{_shown_input(error.get('input'))}must {expected}"
 
 
-def _found(value: Any) -> str:
+def _shown_input(value: Any) -> str:
     if isinstance(value, str):
         return f"is {value!r}, " if len(value) <= _LONGEST else f"has {len(value)} characters, "
     shown = json.dumps(value, default=str)

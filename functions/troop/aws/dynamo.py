@@ -54,20 +54,20 @@ def batch_get(
     Raises:
         RuntimeError: when some are still left out of the last call.
     """
-    found: dict[str, list[dict[str, Any]]] = {table: [] for table in keys}
+    rows_by_table: dict[str, list[dict[str, Any]]] = {table: [] for table in keys}
     left: Mapping[str, Any] = {t: {"Keys": list(ks), "ConsistentRead": True} for t, ks in keys.items() if ks}
     for attempt in range(BATCH_TRIES):
         if not left:
-            return found
+            return rows_by_table
         if attempt:
             sleep(0.05 * 2**attempt)
         answer = client.batch_get_item(RequestItems=left)
         for table, items in answer["Responses"].items():
-            found[table] += map(plain, items)
+            rows_by_table[table] += map(plain, items)
         left = answer.get("UnprocessedKeys") or {}
     if left:
         raise RuntimeError("not all items could be read: DynamoDB throttles " + ", ".join(left))
-    return found
+    return rows_by_table
 
 
 def jsonable(value: Any) -> Any:

@@ -49,9 +49,9 @@ class Machine:
         Raises:
             ClientError: Step Functions refused.
         """
-        said = {"cause": cause} | ({"error": error} if error else {})
+        reasons = {"cause": cause} | ({"error": error} if error else {})
         try:
-            self.client.stop_execution(executionArn=self.execution(name), **said)
+            self.client.stop_execution(executionArn=self.execution(name), **reasons)
         except ClientError as refused:
             if refused.response["Error"]["Code"] != "ExecutionDoesNotExist":
                 raise

@@ -65,7 +65,7 @@ class PassingItems:
         return None
 
     def _set(self, key: str, values: Values, compared: Values | None = None, **condition: str) -> None:
-        given = {f":{name}": value for name, value in values.items()}
+        parameters = {f":{name}": value for name, value in values.items()}
         write(
             self.client.update_item,
             self.sleep,
@@ -73,6 +73,6 @@ class PassingItems:
             Key=typed({"key": key}),
             UpdateExpression="SET " + ", ".join(f"#{name} = :{name}" for name in values),
             ExpressionAttributeNames={f"#{name}": name for name in values},
-            ExpressionAttributeValues=typed({**given, **(compared or {})}),
+            ExpressionAttributeValues=typed({**parameters, **(compared or {})}),
             **condition,
         )

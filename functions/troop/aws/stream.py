@@ -66,20 +66,20 @@ class Streams:
             ShardIteratorType="AT_SEQUENCE_NUMBER",
             SequenceNumber=batch.first,
         )["ShardIterator"]
-        found: list[Record] = []
+        records: list[Record] = []
         for _ in range(MOST_PAGES):
             page = self.client.get_records(ShardIterator=iterator)
             for raw in page["Records"]:
                 change = raw["dynamodb"]
                 if not batch.has(change["SequenceNumber"]):
-                    raise IncompleteBatch(f"after {len(found)} records came one that is not of the batch")
-                found.append(_record(batch.stream, change, change["ApproximateCreationDateTime"].astimezone(UTC)))
+                    raise IncompleteBatch(f"after {len(records)} records came one that is not of the batch")
+                records.append(_record(batch.stream, change, change["ApproximateCreationDateTime"].astimezone(UTC)))
                 if int(change["SequenceNumber"]) == int(batch.last):
-                    return found
+                    return records
             iterator = page.get("NextShardIterator")
             if not iterator:
-                raise IncompleteBatch(f"the shard ended after {len(found)} records, before the last of the batch")
-        raise IncompleteBatch(f"{MOST_PAGES} pages had {len(found)} records, and not the last of the batch")
+                raise IncompleteBatch(f"the shard ended after {len(records)} records, before the last of the batch")
+        raise IncompleteBatch(f"{MOST_PAGES} pages had {len(records)} records, and not the last of the batch")
 
 
 def _record(stream: str, change: Mapping[str, Any], at: datetime) -> Record:

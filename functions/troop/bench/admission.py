@@ -71,12 +71,12 @@ def in_all_cells(benchmark: Benchmark, plan: Plan, check: Callable[[Benchmark], 
         benchmark: the file as it stands: what is wrong with it too is in its own place.
         check: asked of cells that differ.
     """
-    own, found, seen = list(check(benchmark)), dict[Problem, None](), set[int]()
+    own, problems, seen = list(check(benchmark)), dict[Problem, None](), set[int]()
     for cell in plan.cells:
         if id(cell.benchmark) not in seen:  # those of repetitions are one
             seen.add(id(cell.benchmark))
-            found |= dict.fromkeys(p if p in own else _of_cell(cell, p) for p in check(cell.benchmark))
-    return list(found)
+            problems |= dict.fromkeys(p if p in own else _of_cell(cell, p) for p in check(cell.benchmark))
+    return list(problems)
 
 
 def _of_cell(cell: PlannedCell, problem: Problem) -> Problem:
@@ -113,15 +113,15 @@ def not_staged(benchmark: Benchmark, staged: Collection[str]) -> list[Problem]:
 
 
 def _of_fleet(fleet: Fleet, offers: Mapping[str, InstanceType]) -> Iterator[Problem]:
-    place, wanted = ("fleets", fleet.role), f"is {fleet.instance_type!r}"
+    place, subject = ("fleets", fleet.role), f"is {fleet.instance_type!r}"
     offer = offers.get(fleet.instance_type)
     if offer is None:
-        yield Problem((*place, "instance_type"), wanted, "an instance type that this region has")
+        yield Problem((*place, "instance_type"), subject, "an instance type that this region has")
     elif not offer.architectures & ARCHITECTURES:
         has, needs = ", ".join(sorted(offer.architectures)), " or ".join(sorted(ARCHITECTURES))
-        yield Problem((*place, "instance_type"), f"{wanted} ({has})", f"one of {needs}")
+        yield Problem((*place, "instance_type"), f"{subject} ({has})", f"one of {needs}")
     elif not offer.zones:
-        yield Problem((*place, "instance_type"), wanted, "one that a zone of the deployment's network offers")
+        yield Problem((*place, "instance_type"), subject, "one that a zone of the deployment's network offers")
     elif len(offer.zones) < fleet.zones:
         allowed = f"at most {len(offer.zones)}: of the network's zones, {', '.join(sorted(offer.zones))} offer it"
         yield Problem((*place, "zones"), f"is {fleet.zones}, of {fleet.instance_type}", allowed)

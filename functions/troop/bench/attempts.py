@@ -17,12 +17,12 @@ events.
 
 def latest(cells: Iterable[Cell]) -> list[Cell]:
     """Of each cell the last attempt, in the order of the cells; the others do not count any more."""
-    found: dict[str, Cell] = {}
+    cells_by_name: dict[str, Cell] = {}
     for cell in cells:
         first, attempt = names.attempt_of(cell.cell)
-        if first not in found or attempt > names.attempt_of(found[first].cell)[1]:
-            found[first] = cell
-    return [found[first] for first in sorted(found)]
+        if first not in cells_by_name or attempt > names.attempt_of(cells_by_name[first].cell)[1]:
+            cells_by_name[first] = cell
+    return [cells_by_name[first] for first in sorted(cells_by_name)]
 
 
 def following(

@@ -55,8 +55,8 @@ def release(phase: Phase, now: datetime, nodes: int, clock_uncertainty: float) -
 
 def margin(nodes: int, clock_uncertainty: float) -> float:
     """Seconds from a release until its phase starts on all nodes."""
-    wanted = LEAST_MARGIN + UNCERTAINTIES * clock_uncertainty + nodes / NODES_A_SECOND
-    return max(LEAST_MARGIN, min(MOST_MARGIN, wanted))
+    seconds = LEAST_MARGIN + UNCERTAINTIES * clock_uncertainty + nodes / NODES_A_SECOND
+    return max(LEAST_MARGIN, min(MOST_MARGIN, seconds))
 
 
 def is_released(document: Mapping[str, Any]) -> bool:

@@ -58,8 +58,8 @@ def of_boot(
     nodes = {i: node for i, node in nodes.items() if i not in interrupted}
     broken = [n for f in fleets for i in sorted(f.serving | f.starting) if (n := nodes.get(i)) and n.error is not None]
     if broken:
-        said = "; ".join(f"{n.id}: {cut(n.error or '')}" for n in broken[:MOST_NAMED])
-        return failed(f"{so_many_nodes(len(broken))} could not start: {said}")
+        failures = "; ".join(f"{n.id}: {cut(n.error or '')}" for n in broken[:MOST_NAMED])
+        return failed(f"{so_many_nodes(len(broken))} could not start: {failures}")
     seen = {fleet.role: fleet for fleet in fleets}
     missing = [fleet for fleet in benchmark.fleets if not _is_complete(fleet, seen[fleet.role], nodes)]
     if not missing:
@@ -112,13 +112,13 @@ def _launched(fleet: Fleet, seen: FleetSeen) -> str:
 def _late(fleet: Fleet, seen: FleetSeen, nodes: Mapping[str, Node]) -> str:
     silent = (seen.serving | seen.starting) - set(nodes)
     nodes_of_fleet = f"of {so_many_nodes(fleet.count)} in the fleet {fleet.role}"
-    said = [f"{nodes_of_fleet}, not all have registered within {fleet.boot_timeout} s"]
+    reasons = [f"{nodes_of_fleet}, not all have registered within {fleet.boot_timeout} s"]
     if silent:
-        said.append(f"{name_some(silent)} never did, see output/boot/")
+        reasons.append(f"{name_some(silent)} never did, see output/boot/")
     refusals = seen.backup_refusals or seen.refusals
     why = f": {cut(refusals[0])}" if refusals else ""
     if absent := fleet.count - len(seen.serving | seen.starting):
-        said.append(f"{so_many_nodes(absent)} {'was' if absent == 1 else 'were'} never launched{why}")
+        reasons.append(f"{so_many_nodes(absent)} {'was' if absent == 1 else 'were'} never launched{why}")
     elif why and len(seen.serving) < fleet.count:  # they come, and die before they serve
-        said.append(f"launches have failed{why}")
-    return "; ".join(said)
+        reasons.append(f"launches have failed{why}")
+    return "; ".join(reasons)

@@ -46,7 +46,7 @@ class Cost:
     unknown: tuple[str, ...] = ()
 
 
-def made_of(items: Iterable[Item], currency: str) -> Cost:
+def cost_of(items: Iterable[Item], currency: str) -> Cost:
     """The bill of some lines. Those of one thing at one price become one; lines of nothing are left out."""
     merged: dict[tuple[str, str, Decimal | None], Decimal] = {}
     for item in items:

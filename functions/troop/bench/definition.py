@@ -217,31 +217,31 @@ def from_document(document: Mapping[str, Any]) -> Benchmark:
     Raises:
         DefinitionError: it is no such document.
     """
-    if (found := document.get("format")) != FORMAT:
+    if (format := document.get("format")) != FORMAT:
         raise DefinitionError(
-            f"the benchmark's stored definition has the format {found!r}, not {FORMAT!r}: run it again"
+            f"the benchmark's stored definition has the format {format!r}, not {FORMAT!r}: run it again"
         )
     try:
         known = {
             "fleets": tuple(_fleet(role, fleet) for role, fleet in document["fleets"].items()),
-            "phases": tuple(_made(Phase, phase | {"roles": tuple(phase["roles"])}) for phase in document["phases"]),
+            "phases": tuple(_build(Phase, phase | {"roles": tuple(phase["roles"])}) for phase in document["phases"]),
             "parameters": {key: _tuples(value) for key, value in document["parameters"].items()},
-            "artifacts": tuple(_made(Artifact, artifact) for artifact in document["artifacts"]),
+            "artifacts": tuple(_build(Artifact, artifact) for artifact in document["artifacts"]),
             "buckets": tuple(document["buckets"]),
             "files": tuple(document["files"]),
             "money": money_of(document),
         }
-        return _made(Benchmark, {**document, **known})
+        return _build(Benchmark, {**document, **known})
     except (KeyError, TypeError, AttributeError, ArithmeticError) as error:
         raise DefinitionError(f"the stored benchmark is damaged ({error!r}): run it again") from None
 
 
 def _fleet(role: str, fleet: Mapping[str, Any]) -> Fleet:
-    volumes = tuple(_made(Volume, volume) for volume in fleet["volumes"])
-    return _made(Fleet, {**fleet, "role": role, "volumes": volumes})
+    volumes = tuple(_build(Volume, volume) for volume in fleet["volumes"])
+    return _build(Fleet, {**fleet, "role": role, "volumes": volumes})
 
 
-def _made(kind: type[_T], values: Mapping[str, Any]) -> _T:
+def _build(kind: type[_T], values: Mapping[str, Any]) -> _T:
     known = {one.name for one in fields(kind)}  # type: ignore[arg-type]
     return kind(**{key: value for key, value in values.items() if key in known})
 

@@ -154,7 +154,7 @@ def cell_cost(benchmark: Benchmark, seconds: int, own: Decimal, billing: str, pr
     items.append(Item(TRAFFIC, benchmark.money.cross_zone_gb, "GB", prices.cross_zone_gb))
     if prices.currency == USD:  # what they cost elsewhere nobody has looked up
         items.append(Item(OWN, Decimal(1), "cell", own))
-    return costs.made_of(items, prices.currency)
+    return costs.cost_of(items, prices.currency)
 
 
 def _cell(cell: str, label: str, benchmark: Benchmark, billing: str, prices: Prices) -> CellEstimate:
@@ -178,7 +178,7 @@ def _cell(cell: str, label: str, benchmark: Benchmark, billing: str, prices: Pri
 
 def _hourly(benchmark: Benchmark, prices: Prices) -> dict[str, Decimal]:
     ones = (replace(fleet, count=1) for fleet in benchmark.fleets)
-    return {one.role: costs.made_of(_fleet(one, 3600, PER_SECOND, prices), prices.currency).amount for one in ones}
+    return {one.role: costs.cost_of(_fleet(one, 3600, PER_SECOND, prices), prices.currency).amount for one in ones}
 
 
 def _dear(benchmark: Benchmark, prices: Prices) -> Benchmark:
@@ -195,13 +195,13 @@ def _fleet(fleet: Fleet, seconds: int, billing: str, prices: Prices) -> Iterator
     price = prices.hour(fleet.instance_type, fleet.purchase)
     quantity = fleet.count * hours(billed(seconds, billing))
     yield Item(f"{fleet.role}, {fleet.instance_type}, {fleet.purchase}", quantity, "node-hour", price)
-    kept = months(billed(seconds, PER_SECOND))
+    gib_months = months(billed(seconds, PER_SECOND))
     for disk in (Volume("", fleet.root_volume_gib, ROOT_VOLUME), *fleet.volumes):
         for what, unit, size, month in storage(prices, disk.type, disk.size_gib, disk.iops, disk.throughput_mib):
-            yield Item(f"{fleet.role}, {what}", fleet.count * size * kept, unit, month)
+            yield Item(f"{fleet.role}, {what}", fleet.count * size * gib_months, unit, month)
 
 
-def problems(found: Estimate, money: Money, ceiling: Decimal | None = None) -> Iterator[Problem]:
+def problems(estimate: Estimate, money: Money, ceiling: Decimal | None = None) -> Iterator[Problem]:
     """Why a run may not begin.
 
     Args:
@@ -209,22 +209,22 @@ def problems(found: Estimate, money: Money, ceiling: Decimal | None = None) -> I
             without one then.
     """
     by_hand = "given by hand, above 0 (USD an hour, such as prices: {{{}: 0.1}})"
-    if ceiling is not None and (unpriced := _unpriced(found)):
-        phrase = setting("max_run_cost", shown(ceiling, found.currency), NO_LIMIT)
-        types = found.unknown_types
+    if ceiling is not None and (unpriced := _unpriced(estimate)):
+        phrase = setting("max_run_cost", shown(ceiling, estimate.currency), NO_LIMIT)
+        types = estimate.unknown_types
         remedy = by_hand.format(types[0].split(",")[0]) if types else "known, or given by hand"
         yield Problem(("prices",), f"of {'; '.join(unpriced)} cannot be had", f"{remedy}: {phrase}")
-    elif found.unknown_types and not money.accept_unknown_prices:
-        first = found.unknown_types[0].split(",")[0]
+    elif estimate.unknown_types and not money.accept_unknown_prices:
+        first = estimate.unknown_types[0].split(",")[0]
         allowed = f"{by_hand.format(first)}, or accepted by accept_unknown_prices: true"
-        yield Problem(("prices",), f"of {'; '.join(found.unknown_types)} cannot be had", allowed)
-    if ceiling is not None and found.expected > ceiling:
-        expected = shown(found.expected, found.currency, up=True)
-        phrase = setting("max_run_cost", shown(ceiling, found.currency), str(ceil(found.expected)))
-        allowed = f"expected to cost at most {shown(ceiling, found.currency)}: {phrase}"
+        yield Problem(("prices",), f"of {'; '.join(estimate.unknown_types)} cannot be had", allowed)
+    if ceiling is not None and estimate.expected > ceiling:
+        expected = shown(estimate.expected, estimate.currency, up=True)
+        phrase = setting("max_run_cost", shown(ceiling, estimate.currency), str(ceil(estimate.expected)))
+        allowed = f"expected to cost at most {shown(ceiling, estimate.currency)}: {phrase}"
         yield Problem(("fleets",), f"are expected to cost {expected}", allowed)
-    if money.budget is not None and found.expected > money.budget:
-        enough, most = (shown(amount, found.currency, up=True) for amount in (found.expected, found.most))
+    if money.budget is not None and estimate.expected > money.budget:
+        enough, most = (shown(amount, estimate.currency, up=True) for amount in (estimate.expected, estimate.most))
         allowed = f"at least what it is expected to cost, {enough} ({most} at most)"
         yield Problem(("budget",), f"is {number(money.budget)}", allowed)
 
@@ -235,43 +235,43 @@ def _unpriced(found: Estimate) -> list[str]:
     return [*found.unknown_types, *rest]
 
 
-def warnings(found: Estimate, ceiling: Decimal | None = None, of_file: Estimate | None = None) -> list[str]:
+def warnings(estimate: Estimate, ceiling: Decimal | None = None, of_file: Estimate | None = None) -> list[str]:
     """What a person should know who relies on the figures.
 
     Args:
         ceiling: the most that the deployment lets a run cost.
         of_file: the same by the file's own prices; None for a file without any.
     """
-    said = []
-    untold = (what for what in found.unknown_types if not any(what in line for line in found.unknown))
-    if missing := [*found.unknown, *untold]:
-        said.append(f"not in these figures, for want of a price: {', '.join(missing)}")
-    if found.budget is not None and found.budget < found.most:
-        most = shown(found.most, found.currency, up=True)
-        said.append(f"it can cost {most}, more than its budget of {shown(found.budget, found.currency)}")
-    if ceiling is not None and found.expected <= ceiling < found.most:
-        most, held = shown(found.most, found.currency, up=True), shown(ceiling, found.currency)
-        said.append(f"it can cost {most}: once it has cost more than troop:max_run_cost, {held}, it is stopped")
+    sentences = []
+    untold = (what for what in estimate.unknown_types if not any(what in line for line in estimate.unknown))
+    if missing := [*estimate.unknown, *untold]:
+        sentences.append(f"not in these figures, for want of a price: {', '.join(missing)}")
+    if estimate.budget is not None and estimate.budget < estimate.most:
+        most = shown(estimate.most, estimate.currency, up=True)
+        sentences.append(f"it can cost {most}, more than its budget of {shown(estimate.budget, estimate.currency)}")
+    if ceiling is not None and estimate.expected <= ceiling < estimate.most:
+        most, held = shown(estimate.most, estimate.currency, up=True), shown(ceiling, estimate.currency)
+        sentences.append(f"it can cost {most}: once it has cost more than troop:max_run_cost, {held}, it is stopped")
     if of_file is not None:
         expected, most = (shown(amount, of_file.currency, up=True) for amount in (of_file.expected, of_file.most))
-        said.append(
+        sentences.append(
             f"by the file's own prices it is expected to cost {expected}, at most {most}; limits, budget and alarms "
             "go by AWS's prices"
         )
-    return said
+    return sentences
 
 
-def to_document(found: Estimate) -> dict[str, Any]:
+def to_document(estimate: Estimate) -> dict[str, Any]:
     """As it is kept with the run, and told: amounts are decimals, to a millionth."""
     return {
         "format": FORMAT,
-        "currency": found.currency,
-        "billing": found.billing,
-        "budget": found.budget,
-        "expected": rounded(found.expected),
-        "most": rounded(found.most),
-        "unknown": list(found.unknown),
-        "cells": [_cell_document(cell) for cell in found.cells],
+        "currency": estimate.currency,
+        "billing": estimate.billing,
+        "budget": estimate.budget,
+        "expected": rounded(estimate.expected),
+        "most": rounded(estimate.most),
+        "unknown": list(estimate.unknown),
+        "cells": [_cell_document(cell) for cell in estimate.cells],
     }
 
 

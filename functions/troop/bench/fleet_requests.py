@@ -41,10 +41,10 @@ def architecture(instance_type: str, supported: Collection[str]) -> str:
     Raises:
         LaunchImpossibleError: neither is among them.
     """
-    found = next((a for a in ("arm64", "x86_64") if a in supported), None)
-    if found is None:
+    known = next((a for a in ("arm64", "x86_64") if a in supported), None)
+    if known is None:
         raise LaunchImpossibleError(f"{instance_type} runs neither arm64 nor x86_64: take another instance type")
-    return found
+    return known
 
 
 def choose_subnets(fleet: Fleet, subnets: Sequence[Subnet], offered: Collection[str]) -> tuple[str, ...]:
@@ -135,8 +135,8 @@ def _device(volume: Volume) -> dict[str, Any]:
         "Iops": volume.iops,
         "Throughput": volume.throughput_mib,
     }
-    given = {key: value for key, value in ebs.items() if value is not None}
-    return {"DeviceName": volume.device, "Ebs": given | {"Encrypted": True, "DeleteOnTermination": True}}
+    settings = {key: value for key, value in ebs.items() if value is not None}
+    return {"DeviceName": volume.device, "Ebs": settings | {"Encrypted": True, "DeleteOnTermination": True}}
 
 
 def group_request(
@@ -188,6 +188,6 @@ def _bought(fleet: Fleet, template: dict[str, str]) -> dict[str, Any]:
     return {"MixedInstancesPolicy": policy}
 
 
-def is_ours(tags: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+def is_ours(tags: Mapping[str, str], expected: Mapping[str, str]) -> bool:
     """Whether something of a name that we would give carries our run's tags: then an earlier try has made it."""
-    return all(tags.get(key) == wanted[key] for key in (DEPLOYMENT_TAG, RUN_TAG, CELL_TAG))
+    return all(tags.get(key) == expected[key] for key in (DEPLOYMENT_TAG, RUN_TAG, CELL_TAG))

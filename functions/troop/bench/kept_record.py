@@ -30,7 +30,7 @@ class RecordError(TroopError):
 
 
 @dataclass(frozen=True)
-class KeptNode:
+class StoredNode:
     """An instance that a cell has had; what is not known of it is None."""
 
     cell: str
@@ -53,7 +53,7 @@ class Left:
 
 
 @dataclass(frozen=True)
-class KeptRecord:
+class StoredRecord:
     """What the document says.
 
     Attributes:
@@ -64,7 +64,7 @@ class KeptRecord:
 
     run: Run
     cells: tuple[Cell, ...]
-    nodes: tuple[KeptNode, ...] = ()
+    nodes: tuple[StoredNode, ...] = ()
     left: tuple[Left, ...] = ()
     terms: Terms | None = None
     troop: str = ""
@@ -83,7 +83,7 @@ def document(
     created = [one for one in resources if one.created_at]
     nodes = sorted((one for one in created if one.kind is Kind.INSTANCE), key=lambda one: (one.cell, one.name))
     left = sorted((one for one in created if not one.gone_at), key=lambda one: (one.cell, one.kind, one.name))
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "format": FORMAT,
         "troop": version,
         "run": _run_document(run),
@@ -92,27 +92,27 @@ def document(
         "left": [{"cell": one.cell, "kind": one.kind.value, "name": one.name} for one in left],
         "terms": None if terms is None else spending.to_document(terms),
     }
-    plain: dict[str, Any] = _plain(found)
+    plain: dict[str, Any] = _plain(fields)
     return plain
 
 
-def from_document(found: Any) -> KeptRecord:
+def from_document(document: Any) -> StoredRecord:
     """The record of a kept document. Keys that it does not know are passed over.
 
     Raises:
         RecordError: it is none.
     """
-    if not isinstance(found, Mapping) or found.get("format") != FORMAT:
+    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
         raise RecordError(f"a run's record must be an object with format {FORMAT}")
     try:
-        run = _run_of(found["run"])
-        return KeptRecord(
+        run = _run_of(document["run"])
+        return StoredRecord(
             run=run,
-            cells=tuple(_cell_of(run.run, one) for one in found["cells"]),
-            nodes=tuple(_node_of(one) for one in found["nodes"]),
-            left=tuple(Left(one["cell"], one["kind"], one["name"]) for one in found.get("left", [])),
-            terms=spending.from_document(found["terms"]) if found["terms"] else None,
-            troop=str(found["troop"]),
+            cells=tuple(_cell_of(run.run, one) for one in document["cells"]),
+            nodes=tuple(_node_of(one) for one in document["nodes"]),
+            left=tuple(Left(one["cell"], one["kind"], one["name"]) for one in document.get("left", [])),
+            terms=spending.from_document(document["terms"]) if document["terms"] else None,
+            troop=str(document["troop"]),
         )
     except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise RecordError(f"the run's kept record is damaged: {error!r}") from None
@@ -138,23 +138,23 @@ def _run_document(run: Run) -> dict[str, Any]:
     }
 
 
-def _run_of(found: Mapping[str, Any]) -> Run:
+def _run_of(document: Mapping[str, Any]) -> Run:
     return Run(
-        run=found["run"],
-        name=found["name"],
-        at=moments.parse(found["at"]),
-        expires_at=moments.parse(found["expires_at"]),
-        requested_by=found["requested_by"],
-        cells=int(found["cells"]),
-        nodes=int(found["nodes"]),
-        status=RunStatus(found["status"]),
-        outcome=RunStatus(found["outcome"]) if found.get("outcome") else None,
-        closed_at=_moment(found.get("closed_at")),
-        ended_at=_moment(found.get("ended_at")),
-        reason=found.get("reason"),
-        estimate=Expected.of(found["estimate"]) if found.get("estimate") else None,
-        cost=_cost_of(found.get("cost")),
-        cost_of_file=_cost_of(found.get("cost_of_file")),
+        run=document["run"],
+        name=document["name"],
+        at=moments.parse(document["at"]),
+        expires_at=moments.parse(document["expires_at"]),
+        requested_by=document["requested_by"],
+        cells=int(document["cells"]),
+        nodes=int(document["nodes"]),
+        status=RunStatus(document["status"]),
+        outcome=RunStatus(document["outcome"]) if document.get("outcome") else None,
+        closed_at=_moment(document.get("closed_at")),
+        ended_at=_moment(document.get("ended_at")),
+        reason=document.get("reason"),
+        estimate=Expected.of(document["estimate"]) if document.get("estimate") else None,
+        cost=_cost_of(document.get("cost")),
+        cost_of_file=_cost_of(document.get("cost_of_file")),
     )
 
 
@@ -170,17 +170,17 @@ def _cell_document(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _cell_of(run: str, found: Mapping[str, Any]) -> Cell:
-    began = {name: moments.parse(at) for name, at in found["phases"].items()}
+def _cell_of(run: str, document: Mapping[str, Any]) -> Cell:
+    began = {name: moments.parse(at) for name, at in document["phases"].items()}
     return Cell(
         run=run,
-        cell=found["cell"],
-        status=CellStatus(found["status"]),
+        cell=document["cell"],
+        status=CellStatus(document["status"]),
         phases=dict(sorted(began.items(), key=lambda pair: pair[1])),
-        reason=found.get("reason"),
-        variant=variant_of(found["variant"]) if found.get("variant") else Variant(),
-        attempt=int(found.get("attempt", 1)),
-        cost=_cost_of(found.get("cost")),
+        reason=document.get("reason"),
+        variant=variant_of(document["variant"]) if document.get("variant") else Variant(),
+        attempt=int(document.get("attempt", 1)),
+        cost=_cost_of(document.get("cost")),
     )
 
 
@@ -197,14 +197,14 @@ def _node_document(node: Resource) -> dict[str, Any]:
     }
 
 
-def _node_of(found: Mapping[str, Any]) -> KeptNode:
-    texts = {name: found.get(name) for name in ("role", "instance_type", "zone", "purchase")}
-    created_at, gone_at = _moment(found.get("created_at")), _moment(found.get("gone_at"))
-    return KeptNode(found["cell"], found["id"], **texts, created_at=created_at, gone_at=gone_at)
+def _node_of(document: Mapping[str, Any]) -> StoredNode:
+    texts = {name: document.get(name) for name in ("role", "instance_type", "zone", "purchase")}
+    created_at, gone_at = _moment(document.get("created_at")), _moment(document.get("gone_at"))
+    return StoredNode(document["cell"], document["id"], **texts, created_at=created_at, gone_at=gone_at)
 
 
-def _cost_of(found: Mapping[str, Any] | None) -> Cost | None:
-    return costs.from_document(found) if found else None
+def _cost_of(document: Mapping[str, Any] | None) -> Cost | None:
+    return costs.from_document(document) if document else None
 
 
 def _iso(moment: datetime | None) -> str | None:

@@ -12,7 +12,7 @@ LARGEST = 200_000
 """Bytes of its rows as JSON, which is more than they take in DynamoDB."""
 
 
-def kept(table: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def stored_table(table: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows from the first one on, as many as there is room for; a last one tells how many more there are. All of
     them are in the cell's ``results.json``.
     """
@@ -28,5 +28,5 @@ def kept(table: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _more(number: int) -> dict[str, Any]:
     nothing = dict.fromkeys(("per_second", "bytes_per_second", "mean_ms", *PERCENTILES, "max_ms"))
-    told = f"{number} more rows in results.json"
-    return {"phase": "", "role": "", "operation": told, "count": 0, "errors": {}, **nothing}
+    note = f"{number} more rows in results.json"
+    return {"phase": "", "role": "", "operation": note, "count": 0, "errors": {}, **nothing}

@@ -15,7 +15,7 @@ from troop.tags import CELL_TAG, DEPLOYMENT_TAG, EXPIRES_TAG, FLEET_TAG, RUN_TAG
 
 RUNS_PREFIX = "runs/"
 ARTIFACTS_PREFIX = "artifacts/"
-ARTIFACTS_KEPT = timedelta(days=30)
+ARTIFACT_LIFETIME = timedelta(days=30)
 """After their upload; the bucket itself removes them then."""
 
 RECORD, REPORT_JSON, REPORT_HTML = "record.json", "report.json", "report.html"

@@ -18,7 +18,7 @@ PUT, GET = Decimal("0.000005"), Decimal("0.0000004")
 AROUND_TRANSITIONS, AROUND_CALLS = 60, 20
 """Of launching, collecting, tearing down: those that there are however long a cell takes."""
 
-A_LOOK = 3
+CALLS_A_ROUND = 3
 """Transitions of a look: the wait before it, the task, and the choice after it."""
 
 SECONDS_A_CALL = Decimal("0.7")
@@ -27,7 +27,7 @@ SECONDS_A_CALL = Decimal("0.7")
 AROUND_WRITES, WRITES_A_NODE = 120, 24
 """Write units: transactions count twice, and instance and volume of a node are written when seen and when gone."""
 
-READS_A_LOOK = 20
+READS_A_ROUND = 20
 PUTS_A_CELL, PUTS_A_NODE, PUTS_A_NODE_AND_PHASE = 20, 1, 2
 GETS_A_NODE, NODE_LOOKS = 20, Decimal("0.2")
 """Objects that a node reads when it boots; and how often a second it looks whether a phase may begin."""
@@ -42,7 +42,7 @@ def own_calls(benchmark: Benchmark, boot: int, phases: list[int]) -> Decimal:
     """
     looks = sum(_looks(seconds) for seconds in (boot, *phases))
     nodes, seconds = benchmark.nodes, boot + sum(phases)
-    transitions = AROUND_TRANSITIONS + A_LOOK * looks
+    transitions = AROUND_TRANSITIONS + CALLS_A_ROUND * looks
     calls = AROUND_CALLS + looks
     puts = PUTS_A_CELL + nodes * (PUTS_A_NODE + PUTS_A_NODE_AND_PHASE * len(phases))
     gets = nodes * (GETS_A_NODE + NODE_LOOKS * seconds) + nodes * len(phases)
@@ -50,7 +50,7 @@ def own_calls(benchmark: Benchmark, boot: int, phases: list[int]) -> Decimal:
         transitions * TRANSITION
         + calls * (CALL + SECONDS_A_CALL * GB_SECOND)
         + (AROUND_WRITES + WRITES_A_NODE * nodes) * WRITE_UNIT
-        + READS_A_LOOK * looks * READ_UNIT
+        + READS_A_ROUND * looks * READ_UNIT
         + puts * PUT
         + gets * GET
     )

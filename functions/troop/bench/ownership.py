@@ -49,18 +49,18 @@ class Inventory:
 
     Attributes:
         ours: what the runs have created.
-        kept: of that, what must stay because of ``troop:protected``, with the reason.
+        protected: of that, what must stay because of ``troop:protected``, with the reason.
         unverified: what the runs have not created, as far as can be proved, with the reason. It is never removed.
     """
 
     ours: tuple[Seen, ...] = ()
-    kept: Mapping[Seen, str] = field(default_factory=dict)
+    protected: Mapping[Seen, str] = field(default_factory=dict)
     unverified: Mapping[Seen, str] = field(default_factory=dict)
 
     @property
     def removable(self) -> list[Seen]:
         """What may be removed once its time has come."""
-        return [one for one in self.ours if one not in self.kept]
+        return [one for one in self.ours if one not in self.protected]
 
     @property
     def every(self) -> list[Seen]:
@@ -69,7 +69,7 @@ class Inventory:
     @property
     def left(self) -> dict[Seen, str]:
         """What stays, with the reason; not what somebody else removes at this moment."""
-        return {one: why for one, why in {**self.kept, **self.unverified}.items() if not one.going}
+        return {one: why for one, why in {**self.protected, **self.unverified}.items() if not one.going}
 
 
 def left_behind(left: Mapping[Seen, str]) -> tuple[LeftBehind, ...]:

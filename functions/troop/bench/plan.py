@@ -93,10 +93,10 @@ class Plan:
             DefinitionError: there is no such cell.
         """
         first, attempt = names.attempt_of(cell)
-        found = next((planned.benchmark for planned in self.cells if planned.cell == first), None)
-        if found is None:
+        benchmark = next((planned.benchmark for planned in self.cells if planned.cell == first), None)
+        if benchmark is None:
             raise DefinitionError(f"the run's plan has no cell {first}: run the benchmark again")
-        return on_demand(found) if 1 < found.attempts == attempt else found
+        return on_demand(benchmark) if 1 < benchmark.attempts == attempt else benchmark
 
 
 def sole(benchmark: Benchmark) -> Plan:
@@ -125,8 +125,8 @@ def from_plan_document(document: Mapping[str, Any]) -> Plan:
     Raises:
         DefinitionError: it is no such document.
     """
-    if (found := document.get("format")) != FORMAT:
-        raise DefinitionError(f"the run's stored plan has the format {found!r}, not {FORMAT!r}: run it again")
+    if (format := document.get("format")) != FORMAT:
+        raise DefinitionError(f"the run's stored plan has the format {format!r}, not {FORMAT!r}: run it again")
     try:
         cells = tuple(
             PlannedCell(one["cell"], variant_of(one["variant"]), from_document(one["benchmark"]))

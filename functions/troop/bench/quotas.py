@@ -68,8 +68,8 @@ def quota_of(instance_type: str, purchase: str) -> Quota | None:
 
 
 def _family(instance_type: str) -> str:
-    found = re.match(r"[a-z]+", instance_type)
-    letters = found[0] if found else ""
+    match = re.match(r"[a-z]+", instance_type)
+    letters = match[0] if match else ""
     if re.match(r"p5", instance_type):
         return "P5"
     if letters in _FAMILIES:
@@ -83,12 +83,12 @@ def needed(benchmark: Benchmark, vcpus: Mapping[str, int]) -> Counter[Quota]:
     Args:
         vcpus: of one node, by instance type; types that are missing are left out.
     """
-    found: Counter[Quota] = Counter()
+    vcpus_by_quota: Counter[Quota] = Counter()
     for fleet in benchmark.fleets:
         quota = quota_of(fleet.instance_type, fleet.purchase)
         if quota and (of_one := vcpus.get(fleet.instance_type)):
-            found[quota] += fleet.count * of_one
-    return found
+            vcpus_by_quota[quota] += fleet.count * of_one
+    return vcpus_by_quota
 
 
 def quotas_of(plan: Plan) -> set[Quota]:
@@ -104,32 +104,32 @@ def too_small(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float])
     Args:
         values: by code; those that are not known are missing.
     """
-    told = set()
+    reported = set()
     for planned in plan.cells:
-        for quota, wanted in needed(planned.benchmark, vcpus).items():
+        for quota, need in needed(planned.benchmark, vcpus).items():
             value = values.get(quota.code)
-            if value is not None and wanted > value and quota not in told:
-                told.add(quota)
+            if value is not None and need > value and quota not in reported:
+                reported.add(quota)
                 allowed = (
                     f"at most {value:g}: the account's quota {quota.code} of {quota.what}; ask AWS for a higher one"
                 )
                 cell = f" in the cell {planned.cell}" if len(plan.cells) > 1 else ""
-                yield Problem(("fleets",), f"need {wanted} vCPUs of {quota.what}{cell}", allowed)
+                yield Problem(("fleets",), f"need {need} vCPUs of {quota.what}{cell}", allowed)
 
 
 def warnings(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) -> list[str]:
     """Quotas into which each cell fits, but not all that are under way at a time; and those into which one does not fit
     once what it wants of spot has to be launched on demand: it may never have to.
     """
-    said = list(_fallback(plan, vcpus, values))
+    sentences = list(_fallback(plan, vcpus, values))
     each = [needed(planned.benchmark, vcpus) for planned in plan.cells]
     for quota in sorted(quotas_of(plan), key=lambda one: one.code):
         value = values.get(quota.code)
         most = sum(sorted((cell[quota] for cell in each), reverse=True)[: plan.parallel])
         if value is not None and most > value >= max(cell[quota] for cell in each):
             side = f"{plan.parallel} cells side by side can need {most} vCPUs of {quota.what}"
-            said.append(f"{side}: the account's quota {quota.code} is {value:g}")
-    return said
+            sentences.append(f"{side}: the account's quota {quota.code} is {value:g}")
+    return sentences
 
 
 def _fallback(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) -> Iterator[str]:
@@ -140,11 +140,11 @@ def _fallback(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float])
         instead = replace(benchmark, fleets=tuple(replace(fleet, purchase=ON_DEMAND) for fleet in benchmark.fleets))
         falls_back = {quota_of(fleet.instance_type, ON_DEMAND) for fleet in spot}
         now = needed(benchmark, vcpus)
-        for quota, wanted in needed(instead, vcpus).items():
+        for quota, need in needed(instead, vcpus).items():
             fits_now = quota in falls_back and now[quota] <= values.get(quota.code, 0)
-            most[quota] = max(most[quota], wanted if fits_now else 0)
-    for quota, wanted in sorted(most.items(), key=lambda pair: pair[0].code):
+            most[quota] = max(most[quota], need if fits_now else 0)
+    for quota, need in sorted(most.items(), key=lambda pair: pair[0].code):
         value = values.get(quota.code)
-        if value is not None and wanted > value:
-            side = f"what spot does not give is launched on demand, and a cell can need {wanted} vCPUs of {quota.what}"
+        if value is not None and need > value:
+            side = f"what spot does not give is launched on demand, and a cell can need {need} vCPUs of {quota.what}"
             yield f"{side} then: the account's quota {quota.code} is {value:g}"

@@ -169,10 +169,10 @@ class Expected:
     budget: Decimal | None = None
 
     @classmethod
-    def of(cls, found: Mapping[str, Any]) -> Expected:
+    def of(cls, document: Mapping[str, Any]) -> Expected:
         """From its attributes as they are kept: decimals, or JSON's numbers."""
-        expected, most = Decimal(str(found["expected"])), Decimal(str(found["most"]))
-        return cls(expected, most, found["currency"], exact(found.get("budget")))
+        expected, most = Decimal(str(document["expected"])), Decimal(str(document["most"]))
+        return cls(expected, most, document["currency"], exact(document.get("budget")))
 
 
 @dataclass(frozen=True)

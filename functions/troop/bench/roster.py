@@ -67,8 +67,8 @@ class Roster:
 
     def ids(self, roles: Iterable[str] | None = None) -> frozenset[str]:
         """Of all members, or of those of some roles."""
-        wanted = None if roles is None else frozenset(roles)
-        return frozenset(m.id for m in self.members if wanted is None or m.role in wanted)
+        selected = None if roles is None else frozenset(roles)
+        return frozenset(m.id for m in self.members if selected is None or m.role in selected)
 
     def spot(self) -> frozenset[str]:
         """Ids of all that are spot instances."""

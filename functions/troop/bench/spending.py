@@ -79,14 +79,14 @@ class Terms:
     def expected(self, cell: str) -> Decimal:
         """Of one attempt, by its id; nothing of a cell that the terms do not know."""
         first, attempt = names.attempt_of(cell)
-        found = self.cells.get(first)
-        if found is None:
+        cost = self.cells.get(first)
+        if cost is None:
             return ZERO
-        return found.on_demand if 1 < found.attempts == attempt else found.expected
+        return cost.on_demand if 1 < cost.attempts == attempt else cost.expected
 
 
 def terms_of(
-    found: Estimate,
+    estimate: Estimate,
     book: Prices,
     attempts: Mapping[str, int],
     ceiling: Decimal | None = None,
@@ -108,9 +108,9 @@ def terms_of(
             cell.cross_zone_gb,
             {role: rounded(price) for role, price in cell.hourly.items()},
         )
-        for cell in found.cells
+        for cell in estimate.cells
     }
-    return Terms(book, found.billing, found.budget, cells, ceiling, of_file)
+    return Terms(book, estimate.billing, estimate.budget, cells, ceiling, of_file)
 
 
 # What it has cost
@@ -133,7 +133,7 @@ def actual(terms: Terms, cells: Iterable[Cell], resources: Iterable[Resource], n
             items += _resource(terms, resource, resource.created_at, now)
     for cell in these:
         items += _of_cell(terms, cell)
-    return costs.made_of(items, terms.prices.currency)
+    return costs.cost_of(items, terms.prices.currency)
 
 
 def of_file(terms: Terms, cells: Iterable[Cell], resources: Iterable[Resource], now: datetime) -> Cost | None:
@@ -162,9 +162,9 @@ def _resource(terms: Terms, resource: Resource, created_at: datetime, now: datet
         price = terms.prices.hour(kind, purchase, resource.zone)
         yield Item(f"{role}, {kind}, {purchase}", hours(billed(seconds, terms.billing)), "node-hour", price)
     elif resource.kind is Kind.VOLUME and resource.disk:
-        disk, kept = resource.disk, months(billed(seconds, PER_SECOND))
+        disk, gib_months = resource.disk, months(billed(seconds, PER_SECOND))
         for what, unit, size, month in storage(terms.prices, disk.type, disk.size_gib, disk.iops, disk.throughput_mib):
-            yield Item(f"{role}, {what}", size * kept, unit, month)
+            yield Item(f"{role}, {what}", size * gib_months, unit, month)
     elif resource.kind is Kind.VOLUME:
         yield Item(f"{role}, storage {UNKNOWN}", months(billed(seconds, PER_SECOND)), "volume-month", None)
 
@@ -204,14 +204,14 @@ def over_budget(terms: Terms, cell: str, cells: Iterable[Cell]) -> str | None:
     spent = sum((_committed(terms, one) for one in others), ZERO)
     if names.attempt_of(cell)[1] > 1:  # it must not take what cells need that have not begun
         spent += sum((terms.expected(one.cell) for one in others if one.status is CellStatus.PENDING), ZERO)
-    wanted = terms.expected(cell)
+    expected = terms.expected(cell)
     left = terms.limit - spent
-    if wanted <= left:
+    if expected <= left:
         return None
     currency = terms.prices.currency
     return (
         f"{terms.limit_name} of {shown(terms.limit, currency)} does not allow it: "
-        f"{shown(max(left, ZERO), currency)} is left, and it is expected to cost {shown(wanted, currency, up=True)}"
+        f"{shown(max(left, ZERO), currency)} is left, and it is expected to cost {shown(expected, currency, up=True)}"
     )
 
 
@@ -234,14 +234,14 @@ def too_many_nodes(terms: Terms, desired: Mapping[str, int], role: str, spent: D
     others = total(amount for name, amount in cost.items() if name != role)
     most = max(0, int((limit - spent - others) // (hourly[role] * time)))
     currency = terms.prices.currency
-    wanted = spent + total(cost.values())
+    total_cost = spent + total(cost.values())
     if terms.limit == terms.budget:
         which = f"its budget is {shown(limit, currency)}"
     else:
-        which = setting("max_run_cost", shown(limit, currency), str(ceil(wanted)))
+        which = setting("max_run_cost", shown(limit, currency), str(ceil(total_cost)))
     allowed = (
-        f"at most {most}: with so many it is expected to cost {shown(wanted, currency, up=True)} until it expires, and "
-        + which
+        f"at most {most}: with so many it is expected to cost {shown(total_cost, currency, up=True)} until it expires, "
+        f"and {which}"
     )
     return Problem(("count",), f"is {desired[role]}", allowed)
 

@@ -109,8 +109,8 @@ def of_phase(
     expected = roster.ids(phase.roles)
     bad = sorted((o for o in outcomes if o.id in expected and not o.is_ok), key=lambda o: (not o.is_lost, o.id))
     if bad:
-        said = "; ".join(f"{o.id} {o.outcome}{': ' + cut(o.reason) if o.reason else ''}" for o in bad[:MOST_NAMED])
-        reason = f"{phase.script} went wrong on {so_many_nodes(len(bad))} in the phase {phase.name}: {said}"
+        failures = "; ".join(f"{o.id} {o.outcome}{': ' + cut(o.reason) if o.reason else ''}" for o in bad[:MOST_NAMED])
+        reason = f"{phase.script} went wrong on {so_many_nodes(len(bad))} in the phase {phase.name}: {failures}"
         is_lost = phase.is_measured and any(o.is_lost for o in bad)
         status = CellStatus.INVALID if is_lost else CellStatus.FAILED
         return replace(failed(reason), status=status, nodes=tuple(o.id for o in bad))
@@ -140,10 +140,10 @@ def of_run(run: Run, cells: Sequence[Cell]) -> tuple[RunStatus, str | None]:
     if not bad and good:
         return RunStatus.SUCCEEDED, None
     longest = LONGEST_REASON if len(bad) == 1 else LONGEST_REASON // MOST_NAMED - 50
-    told = [f"{cell.cell} {cell.status}: {cell.reason or 'no reason was recorded'}"[:longest] for cell in bad]
-    said = "; ".join([f"{len(good)} of {len(cells)} cells succeeded"] * bool(good) + told[:MOST_NAMED])
+    cell_reasons = [f"{cell.cell} {cell.status}: {cell.reason or 'no reason was recorded'}"[:longest] for cell in bad]
+    sentence = "; ".join([f"{len(good)} of {len(cells)} cells succeeded"] * bool(good) + cell_reasons[:MOST_NAMED])
     more = f"; and {len(bad) - MOST_NAMED} more" if len(bad) > MOST_NAMED else ""
-    return RunStatus.PARTIAL if good else RunStatus.FAILED, said[: LONGEST_REASON - len(more)] + more
+    return RunStatus.PARTIAL if good else RunStatus.FAILED, sentence[: LONGEST_REASON - len(more)] + more
 
 
 def of_error(error: str, cause: str) -> str:
@@ -153,10 +153,10 @@ def of_error(error: str, cause: str) -> str:
         cause: of a function's exception it is JSON with its message.
     """
     try:
-        said = json.loads(cause)["errorMessage"]
+        message = json.loads(cause)["errorMessage"]
     except (ValueError, TypeError, KeyError, RecursionError):
-        said = cause
-    return f"{error}: {said}"[:LONGEST_REASON] if said else error
+        message = cause
+    return f"{error}: {message}"[:LONGEST_REASON] if message else error
 
 
 def with_output(reason: str, instance_id: str, tail: str) -> str:

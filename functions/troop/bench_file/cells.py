@@ -53,27 +53,27 @@ class _Combination:
         return ("matrix",) if self.values else ("scale", *([self.step] if self.step else []))
 
 
-def plan(document: Mapping[str, Any], found: BenchmarkIn, files: Collection[str] | None, size: str | None) -> Plan:
+def plan(document: Mapping[str, Any], model: BenchmarkIn, files: Collection[str] | None, size: str | None) -> Plan:
     """The cells of a document that is right as it stands.
 
     Args:
-        found: what the document says.
+        model: what the document says.
         files: names of what lies beside the file; None when that is not known, and then none is missed.
         size: which one was chosen, for the record.
 
     Raises:
         BadBenchmarkError: with all that is wrong, at ``scale.NAME.KEY`` or ``matrix.KEY`` where it can be said.
     """
-    if problems := [*_too_many(document, found), *_twice(found)]:
+    if problems := [*_too_many(document, model), *_twice(model)]:
         raise BadBenchmarkError(problems)
     # The file's time is for all cells together, and held against that in the end.
     base = {key: value for key, value in document.items() if key not in OF_THE_RUN} | {"expires_after": LONGEST_RUN}
-    combinations = list(_combinations(found))
+    combinations = list(_combinations(model))
     benchmarks = []
     for combination in combinations:
         try:
-            made = _resolved(base, combination, files).made(size, tuple(files or ()))
-            benchmarks.append(replace(made, expires_after=found.expires_after))
+            cell_benchmark = _resolved(base, combination, files).build(size, tuple(files or ()))
+            benchmarks.append(replace(cell_benchmark, expires_after=model.expires_after))
         except BadBenchmarkError as bad:
             problems += bad.problems
     if not problems:
@@ -82,50 +82,50 @@ def plan(document: Mapping[str, Any], found: BenchmarkIn, files: Collection[str]
         raise BadBenchmarkError(dict.fromkeys(problems))
     number, cells = count(1), []
     for combination, benchmark in zip(combinations, benchmarks, strict=True):
-        for repetition in range(1, found.repetitions + 1):
+        for repetition in range(1, model.repetitions + 1):
             variant = Variant(combination.step, combination.values, repetition)
             cells.append(PlannedCell(names.cell_id(next(number)), variant, benchmark))
-    whole = Plan(tuple(cells), found.parallel)
-    if problems := list(_expiry(whole, found.expires_after)):
+    whole = Plan(tuple(cells), model.parallel)
+    if problems := list(_expiry(whole, model.expires_after)):
         raise BadBenchmarkError(problems)
     return whole
 
 
-def without_effect(keys: Iterable[str], found: BenchmarkIn, at: Place) -> list[Problem]:
+def without_effect(keys: Iterable[str], model: BenchmarkIn, at: Place) -> list[Problem]:
     """Changes of what every cell has from its scale step or the matrix: nothing would come of them."""
     problems = []
     for key in keys:
-        if key in found.matrix:
+        if key in model.matrix:
             problems.append(Problem((*at, key), "changes nothing: the matrix has it", f"given as matrix.{key}"))
-        elif found.scale and all(key in step for step in found.scale.values()):
+        elif model.scale and all(key in step for step in model.scale.values()):
             allowed = f"given as scale.STEP.{key}"
             problems.append(Problem((*at, key), "changes nothing: all scale steps have it", allowed))
     return problems
 
 
-def _combinations(found: BenchmarkIn) -> Iterator[_Combination]:
-    steps: list[tuple[str | None, Mapping[str, Any]]] = [*found.scale.items()]
+def _combinations(model: BenchmarkIn) -> Iterator[_Combination]:
+    steps: list[tuple[str | None, Mapping[str, Any]]] = [*model.scale.items()]
     for step, changes in steps or [(None, {})]:
-        for values in product(*found.matrix.values()):
-            yield _Combination(step, changes, dict(zip(found.matrix, values, strict=True)))
+        for values in product(*model.matrix.values()):
+            yield _Combination(step, changes, dict(zip(model.matrix, values, strict=True)))
 
 
-def _too_many(document: Mapping[str, Any], found: BenchmarkIn) -> Iterator[Problem]:
-    steps, combined = len(found.scale) or 1, prod(map(len, found.matrix.values()))
-    cells = steps * combined * found.repetitions
+def _too_many(document: Mapping[str, Any], model: BenchmarkIn) -> Iterator[Problem]:
+    steps, combined = len(model.scale) or 1, prod(map(len, model.matrix.values()))
+    cells = steps * combined * model.repetitions
     if cells > MOST_CELLS:
-        place = "repetitions" if steps * combined <= MOST_CELLS else "matrix" if found.matrix else "scale"
-        of_what = f"{steps} x {combined} x {found.repetitions} cells (scale steps, combinations, repetitions)"
+        place = "repetitions" if steps * combined <= MOST_CELLS else "matrix" if model.matrix else "scale"
+        of_what = f"{steps} x {combined} x {model.repetitions} cells (scale steps, combinations, repetitions)"
         yield Problem((place,), f"makes {of_what}, {cells} in all", f"such that there are at most {MOST_CELLS}")
     elif cells > 1 and (size := len(json.dumps(document)) * cells) > LARGEST_PLAN:
         allowed = f"less: {LARGEST_PLAN:,} are the most. Put long parameters into a file beside the benchmark's"
         yield Problem((), f"comes to {size:,} bytes, of {cells} cells together", allowed)
 
 
-def _twice(found: BenchmarkIn) -> Iterator[Problem]:
-    for step, changes in found.scale.items():
+def _twice(model: BenchmarkIn) -> Iterator[Problem]:
+    for step, changes in model.scale.items():
         for key in changes:
-            if key in found.matrix:
+            if key in model.matrix:
                 yield Problem(("scale", step, key), "is in the matrix, too", "in one of them: every cell has one value")
 
 
@@ -146,8 +146,8 @@ def _resolved(base: Mapping[str, Any], one: _Combination, files: Collection[str]
 
 
 def _together(problem: Problem, one: _Combination) -> Problem:
-    said = f"makes, with {one.variant.label}, a file in which {problem.where} {problem.message}"
-    return Problem(one.place, said, problem.allowed)
+    message = f"makes, with {one.variant.label}, a file in which {problem.where} {problem.message}"
+    return Problem(one.place, message, problem.allowed)
 
 
 def _alike(combinations: Sequence[_Combination], benchmarks: Sequence[Benchmark]) -> Iterator[Problem]:
@@ -155,8 +155,8 @@ def _alike(combinations: Sequence[_Combination], benchmarks: Sequence[Benchmark]
     for one, benchmark in zip(combinations, benchmarks, strict=True):
         text = json.dumps(to_document(benchmark), sort_keys=True)
         if text in seen:
-            said = f"makes two cells that are the same, {seen[text]} and {one.variant.label}"
-            yield Problem(one.place, said, "such that all differ: `repetitions` do the same again")
+            message = f"makes two cells that are the same, {seen[text]} and {one.variant.label}"
+            yield Problem(one.place, message, "such that all differ: `repetitions` do the same again")
         seen.setdefault(text, one.variant.label)
 
 

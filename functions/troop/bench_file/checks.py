@@ -17,14 +17,14 @@ def checked(document: Any, files: Collection[str] | None) -> BenchmarkIn:
     Raises:
         BadBenchmarkError: with all that is wrong.
     """
-    found, problems = parsed(document, BenchmarkIn)
-    if found is not None:
-        problems = relations.problems(found, files)
+    model, problems = parsed(document, BenchmarkIn)
+    if model is not None:
+        problems = relations.problems(model, files)
     else:
         problems += relations.of_parts(document, files, FleetIn)
-    if found is None or problems:
+    if model is None or problems:
         raise BadBenchmarkError(problems)
-    return found
+    return model
 
 
 def brought(problem: Problem, places: Mapping[str, Place], at: Place) -> Problem | None:

@@ -78,8 +78,8 @@ def duration(low: str, high: str) -> Checked:
     """Durations from ``low`` to ``high``, both included, in whole seconds."""
 
     def parse(value: Any) -> int:
-        found = seconds(value) if isinstance(value, str) else _whole(value)
-        return _between(seconds(low), seconds(high), found)
+        number = seconds(value) if isinstance(value, str) else _whole(value)
+        return _between(seconds(low), seconds(high), number)
 
     return Checked(
         parse,
@@ -99,9 +99,9 @@ def seconds(text: str) -> int:
     Raises:
         ValueError: the text is no duration.
     """
-    if not (found := _DURATION.fullmatch(text)):
+    if not (match := _DURATION.fullmatch(text)):
         raise ValueError(f"{text!r} is no duration")
-    return int(found[1]) * _UNITS[found[2]]
+    return int(match[1]) * _UNITS[match[2]]
 
 
 def written(duration: int) -> str:
@@ -208,10 +208,10 @@ _LONGEST_VALUE = 200
 def values(most: int) -> Checked:
     """Lists of what one key of the matrix is to be, one after the other."""
 
-    def parse(found: Any) -> list[Any]:
-        if not isinstance(found, list) or not 0 < len(found) <= most:
+    def parse(raw: Any) -> list[Any]:
+        if not isinstance(raw, list) or not 0 < len(raw) <= most:
             raise ValueError
-        parsed = [_parameter(value) for value in found]
+        parsed = [_parameter(value) for value in raw]
         texts = [json.dumps(value, allow_nan=False) for value in parsed]
         if any(len(text) > _LONGEST_VALUE for text in texts) or len({_alike(value) for value in parsed}) < len(parsed):
             raise ValueError

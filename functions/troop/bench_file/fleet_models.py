@@ -68,18 +68,18 @@ class FleetFileIn(BaseModel):
         BOOLEAN, "It may begin though what its nodes cost is not known", default=False
     )
 
-    def made(self, files: tuple[str, ...] = ()) -> Benchmark:
+    def build(self, files: tuple[str, ...] = ()) -> Benchmark:
         roles = tuple(self.fleets)
         return Benchmark(
             name=self.name,
             description=self.description,
             expires_after=self.expires_after,
-            fleets=tuple(fleet.made(role) for role, fleet in self.fleets.items()),
+            fleets=tuple(fleet.build(role) for role, fleet in self.fleets.items()),
             phases=(Phase(SETUP, roles, self.setup, self.setup_timeout),) if self.setup else (),
             parameters=dict(self.parameters),
-            artifacts=tuple(artifact.made() for artifact in self.artifacts),
+            artifacts=tuple(artifact.build() for artifact in self.artifacts),
             buckets=tuple(self.buckets),
             files=tuple(sorted(files)),
-            money=money.made(self.budget, money.DEFAULT_BILLING, self.prices, self.accept_unknown_prices, ZERO),
+            money=money.build_money(self.budget, money.DEFAULT_BILLING, self.prices, self.accept_unknown_prices, ZERO),
             standing=True,
         )

@@ -85,7 +85,7 @@ class VolumeIn(_Part):
     iops: Annotated[int | None, _IOPS] = described(_IOPS, "Provisioned IOPS; io2 must say", default=None)
     throughput_mib: Annotated[int | None, _THROUGHPUT] = described(_THROUGHPUT, "MiB a second; gp3 only", default=None)
 
-    def made(self) -> Volume:
+    def build(self) -> Volume:
         return Volume(self.device, self.size_gib, self.type, self.iops, self.throughput_mib)
 
 
@@ -107,7 +107,7 @@ class FleetIn(_Part):
     root_volume_gib: Annotated[int, _ROOT] = described(_ROOT, "GiB of the volume it boots from", default=8)
     volumes: list[VolumeIn] = Field([], max_length=11, description="More volumes of each node: a list of at most 11")
 
-    def made(self, role: str) -> Fleet:
+    def build(self, role: str) -> Fleet:
         return Fleet(
             role=role,
             count=self.count,
@@ -115,7 +115,7 @@ class FleetIn(_Part):
             zones=self.zones,
             boot_timeout=self.boot_timeout,
             root_volume_gib=self.root_volume_gib,
-            volumes=tuple(volume.made() for volume in self.volumes),
+            volumes=tuple(volume.build() for volume in self.volumes),
             purchase=self.purchase,
             spot_timeout=SPOT_TIMEOUT if self.spot_timeout is None else self.spot_timeout,
         )
@@ -141,7 +141,7 @@ class PhaseIn(_Part):
         _MEASURED, "How long it will take, for the estimate of what a run costs", default=None
     )
 
-    def made(self) -> Phase:
+    def build(self) -> Phase:
         return Phase(
             name=self.name,
             roles=tuple(self.roles),
@@ -161,7 +161,7 @@ class ArtifactIn(_Part):
     source: Annotated[str, SOURCE] = described(SOURCE, "Where the command gets it; at most 5 GB")
     sha256: Annotated[str, SHA256] = described(SHA256, "What it must be")
 
-    def made(self) -> Artifact:
+    def build(self) -> Artifact:
         return Artifact(self.name, self.sha256, self.source)
 
 
@@ -230,20 +230,20 @@ class BenchmarkIn(_Part):
     repetitions: Annotated[int, _REPETITIONS] = described(_REPETITIONS, "How often each combination is run", default=1)
     parallel: Annotated[int, _PARALLEL] = described(_PARALLEL, "Cells that are under way at a time", default=1)
 
-    def made(self, size: str | None = None, files: tuple[str, ...] = ()) -> Benchmark:
+    def build(self, size: str | None = None, files: tuple[str, ...] = ()) -> Benchmark:
         return Benchmark(
             name=self.name,
             description=self.description,
             expires_after=self.expires_after,
-            fleets=tuple(fleet.made(role) for role, fleet in self.fleets.items()),
-            phases=tuple(phase.made() for phase in self.phases),
+            fleets=tuple(fleet.build(role) for role, fleet in self.fleets.items()),
+            phases=tuple(phase.build() for phase in self.phases),
             parameters=dict(self.parameters),
-            artifacts=tuple(artifact.made() for artifact in self.artifacts),
+            artifacts=tuple(artifact.build() for artifact in self.artifacts),
             buckets=tuple(self.buckets),
             size=size,
             files=tuple(sorted(files)),
             attempts=self.attempts,
-            money=money.made(
+            money=money.build_money(
                 self.budget,
                 self.billing,
                 self.prices,

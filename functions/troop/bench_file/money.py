@@ -53,7 +53,7 @@ PRICE = Checked(
 DEFAULT_BILLING = PER_SECOND
 
 
-def made(
+def build_money(
     budget: Decimal | None,
     billing: str,
     prices: Mapping[str, Price],

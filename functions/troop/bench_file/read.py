@@ -20,7 +20,7 @@ _DEEPEST = 12
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReadFile:
     """What a file asks for: as it stands with its size and changes, and the cells that its run has."""
 
     benchmark: Benchmark
@@ -42,7 +42,7 @@ def read_all(
     files: Collection[str] | None = None,
     size: str | None = None,
     changes: Mapping[str, Any] | None = None,
-) -> Asked:
+) -> ReadFile:
     """The benchmark of a file's document, and the cells of its run.
 
     The file as it stands and each of its sizes must be right with all their cells, whichever is chosen.
@@ -57,30 +57,32 @@ def read_all(
         BadBenchmarkError: with all that is wrong. Places in a size begin ``sizes.NAME``, in changes ``set``.
     """
     refuse_deep(document)
-    found = checked(document, files)
+    checked_model = checked(document, files)
     problems: list[Problem] = []
     variants = {}
     try:
-        plan = cells.plan(document, found, files, None)
+        plan = cells.plan(document, checked_model, files, None)
     except BadBenchmarkError as bad:
         problems += bad.problems
-    for name, values in found.sizes.items():
+    for name, values in checked_model.sizes.items():
         try:
             variants[name] = _variant(document, values, ("sizes", name), files, name)
         except BadBenchmarkError as bad:
             # What is wrong with the file's own cells is told once.
             problems += [p for p in bad.problems if not (problems and p.place == ("sizes", name))]
-    if size is not None and size not in found.sizes:
-        allowed = f"one of {', '.join(found.sizes)}" if found.sizes else "left out: the file has no sizes"
+    if size is not None and size not in checked_model.sizes:
+        allowed = (
+            f"one of {', '.join(checked_model.sizes)}" if checked_model.sizes else "left out: the file has no sizes"
+        )
         problems.append(Problem(("size",), f"is {shown(size)}", allowed))
     if problems:
         raise BadBenchmarkError(problems)
-    base, model = document, found
+    base, model = document, checked_model
     if size is not None:
         base, model, plan = variants[size]
     if changes:
         _, model, plan = _variant(base, changes, ("set",), files, size)
-    return Asked(model.made(size, tuple(files or ())), plan)
+    return ReadFile(model.build(size, tuple(files or ())), plan)
 
 
 def _variant(
@@ -91,13 +93,13 @@ def _variant(
     if problems:
         raise BadBenchmarkError(problems)
     try:
-        found = checked(changed, files)
-        plan = cells.plan(changed, found, files, size)
+        model = checked(changed, files)
+        plan = cells.plan(changed, model, files, size)
     except BadBenchmarkError as bad:
         raise BadBenchmarkError(brought(p, places, at) or somewhere(p, at) for p in bad.problems) from None
-    if problems := cells.without_effect(values, found, at):
+    if problems := cells.without_effect(values, model, at):
         raise BadBenchmarkError(problems)
-    return changed, found, plan
+    return changed, model, plan
 
 
 def somewhere(problem: Problem, at: Place) -> Problem:

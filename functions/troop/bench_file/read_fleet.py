@@ -31,24 +31,24 @@ def read_fleet(
         BadBenchmarkError: with all that is wrong. Places in changes begin ``set``.
     """
     refuse_deep(document)
-    found = _checked(document, files)
+    model = _checked(document, files)
     if changes:
         changed, places, problems = apply(document, changes, _AT)
         if problems:
             raise BadBenchmarkError(problems)
         try:
-            found = _checked(changed, files)
+            model = _checked(changed, files)
         except BadBenchmarkError as bad:
             raise BadBenchmarkError(brought(p, places, _AT) or somewhere(p, _AT) for p in bad.problems) from None
-    return found.made(tuple(files or ()))
+    return model.build(tuple(files or ()))
 
 
 def _checked(document: Any, files: Collection[str] | None) -> FleetFileIn:
-    found, problems = parsed(document, FleetFileIn)
-    if found is not None:
-        problems = relations.of_fleet_file(found, files)
+    model, problems = parsed(document, FleetFileIn)
+    if model is not None:
+        problems = relations.of_fleet_file(model, files)
     else:
         problems += relations.of_parts(document, files, StandingIn)
-    if found is None or problems:
+    if model is None or problems:
         raise BadBenchmarkError(problems)
-    return found
+    return model

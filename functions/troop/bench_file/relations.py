@@ -84,8 +84,8 @@ def _setup(fleet: FleetFileIn, files: Collection[str] | None) -> Iterator[Proble
 
 
 def _standing_expiry(fleet: FleetFileIn) -> Iterator[Problem]:
-    made = fleet.made()
-    if fleet.expires_after < (least := made.longest + AROUND):
+    definition = fleet.build()
+    if fleet.expires_after < (least := definition.longest + AROUND):
         allowed = (
             f"at least {written(least)}: the longest boot_timeout, the time for setup, and {written(AROUND)} for "
             "launching"
@@ -118,11 +118,11 @@ def _spot(place: Place, fleet: FleetIn) -> Iterator[Problem]:
     if fleet.purchase != SPOT:
         if fleet.spot_timeout is not None:
             yield Problem((*place, "spot_timeout"), f"is {written(fleet.spot_timeout)}", "left out, for on-demand")
-    elif fleet.made("").spot_timeout >= fleet.boot_timeout:
-        is_given = fleet.spot_timeout is not None
-        found = f"is {written(fleet.made('').spot_timeout)}" + ("" if is_given else " where it is left out")
+    elif fleet.build("").spot_timeout >= fleet.boot_timeout:
+        is_explicit = fleet.spot_timeout is not None
+        current = f"is {written(fleet.build('').spot_timeout)}" + ("" if is_explicit else " where it is left out")
         allowed = f"shorter than {written(fleet.boot_timeout)}, its boot_timeout: a backup has to boot, too"
-        yield Problem((*place, "spot_timeout"), found, allowed)
+        yield Problem((*place, "spot_timeout"), current, allowed)
 
 
 def _no_backup(place: Place, fleet: FleetIn) -> Iterator[Problem]:
@@ -191,7 +191,7 @@ def longest(benchmark: Benchmark) -> int:
 
 
 def _expiry(benchmark: BenchmarkIn) -> Iterator[Problem]:
-    longest, around = benchmark.made().longest, AROUND + BETWEEN * len(benchmark.phases)
+    longest, around = benchmark.build().longest, AROUND + BETWEEN * len(benchmark.phases)
     if longest + around > LONGEST_CELL:
         allowed = f"{written(LONGEST_CELL)} at most: all time-outs and what is around them, of one cell"
         yield Problem(("phases",), f"may take {written(longest + around)}", allowed)

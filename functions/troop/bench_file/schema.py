@@ -19,9 +19,9 @@ def document(model: type[BaseModel] = BenchmarkIn, title: str = TITLE) -> dict[s
     Args:
         model: of the whole file.
     """
-    found = model.model_json_schema()
-    definitions = {_plain(name): schema for name, schema in found.pop("$defs").items()}
-    whole = {"$schema": GenerateJsonSchema.schema_dialect, "title": title, **found, "$defs": definitions}
+    model_schema = model.model_json_schema()
+    definitions = {_plain(name): schema for name, schema in model_schema.pop("$defs").items()}
+    whole = {"$schema": GenerateJsonSchema.schema_dialect, "title": title, **model_schema, "$defs": definitions}
     described: dict[str, Any] = _described(whole)
     return described | {"title": title}
 
@@ -34,12 +34,14 @@ def _described(value: Any) -> Any:
         return [_described(inner) for inner in value]
     if not isinstance(value, dict):
         return value
-    found = {key: _described(inner) for key, inner in value.items() if not (key == "title" and isinstance(inner, str))}
-    if reference := found.get("$ref"):
-        found["$ref"] = "#/$defs/" + _plain(reference.rpartition("/")[2])
-    if "patternProperties" in found:
-        found["additionalProperties"] = False
-    return found
+    described = {
+        key: _described(inner) for key, inner in value.items() if not (key == "title" and isinstance(inner, str))
+    }
+    if reference := described.get("$ref"):
+        described["$ref"] = "#/$defs/" + _plain(reference.rpartition("/")[2])
+    if "patternProperties" in described:
+        described["additionalProperties"] = False
+    return described
 
 
 def _plain(name: str) -> str:

@@ -39,7 +39,7 @@ def parsed(document: Any, model: type[_Model]) -> tuple[_Model | None, list[Prob
 def _problem(error: Mapping[str, Any], model: type[BaseModel], *, in_full: bool) -> Problem:
     # pydantic puts "[key]" behind the key of a mapping that is not allowed as a key.
     place: Place = tuple(part for part in error["loc"] if part != "[key]")
-    found = f"is {shown(error['input'])}"
+    description = f"is {shown(error['input'])}"
     match error["type"]:
         case "missing":
             return Problem(place, "is missing", f"given ({_description(place, model)})")
@@ -47,10 +47,10 @@ def _problem(error: Mapping[str, Any], model: type[BaseModel], *, in_full: bool)
             known = _inner(place[:-1], model).model_fields if in_full else ()
             return Problem(place, "is not known", spelling(str(place[-1]), known) if known else "left out")
         case kind if kind in _KINDS:
-            return Problem(place, found, _KINDS[kind])
+            return Problem(place, description, _KINDS[kind])
         case kind if kind == NOT_ALLOWED:
             is_key = error["loc"][-1] == "[key]"
-            return Problem(place, "is no name that can be used" if is_key else found, error["ctx"]["allowed"])
+            return Problem(place, "is no name that can be used" if is_key else description, error["ctx"]["allowed"])
         case "too_short":
             return Problem(place, "is empty", f"given ({_description(place, model)})")
         case "too_long":
@@ -58,7 +58,7 @@ def _problem(error: Mapping[str, Any], model: type[BaseModel], *, in_full: bool)
                 place, f"has {error['ctx']['actual_length']} entries", f"shorter ({_description(place, model)})"
             )
         case _:  # nothing is known that would come here
-            return Problem(place, found, f"something else ({error['msg']})")
+            return Problem(place, description, f"something else ({error['msg']})")
 
 
 def _description(place: Place, model: type[BaseModel]) -> str:
@@ -68,9 +68,9 @@ def _description(place: Place, model: type[BaseModel]) -> str:
 
 def _inner(place: Place, model: type[BaseModel]) -> type[BaseModel]:
     """What is at that place, which is a mapping with keys of its own."""
-    found: Any = model
+    inner_model: Any = model
     for part in place:
-        of_model = isinstance(found, type) and issubclass(found, BaseModel)
-        found = found.model_fields[str(part)].annotation if of_model else get_args(found)[-1]
-    inner: type[BaseModel] = found
+        of_model = isinstance(inner_model, type) and issubclass(inner_model, BaseModel)
+        inner_model = inner_model.model_fields[str(part)].annotation if of_model else get_args(inner_model)[-1]
+    inner: type[BaseModel] = inner_model
     return inner

@@ -63,8 +63,8 @@ def reconciled(event: Event, instance_gone: bool) -> tuple[Status, str]:
         instance_gone: whether the instance is terminated, shutting down or no longer known.
     """
     if not instance_gone:
-        asked = ", though AWS was asked to terminate it" if event.attempted_at else ""
-        return Status.ABANDONED, f"the deadline passed and the instance lives{asked}"
+        addition = ", though AWS was asked to terminate it" if event.attempted_at else ""
+        return Status.ABANDONED, f"the deadline passed and the instance lives{addition}"
     if event.attempted_at is None:
         return Status.GONE_ELSEWHERE, "the instance was terminated by somebody else"
     return Status.TERMINATED, "found terminated after the deadline"

@@ -11,7 +11,7 @@ from typing import Any
 from troop.chaos.facts import Counts, Facts, Switch, UnitState
 from troop.chaos.groups import Group
 from troop.chaos.guards import BEFORE_CAPS, CAPS, SCHEDULED, Refusal, Target, judge, pass_guards
-from troop.chaos.participation import told
+from troop.chaos.participation import effective_participation
 from troop.chaos.policy import Policy, effective_policy, says_anything
 from troop.chaos.units import by_unit
 from troop.records import record
@@ -133,12 +133,13 @@ def _decision(facts: Facts, verdict: Refusal | Target) -> Decision:
         groups=tuple([group.name for group in facts.groups]),
         rolled=facts.rolled if on_a_day else None,
         policy=facts.policy,
-        takes_part=facts.state.unrecovered is None and bool(told(facts.groups, facts.policy).takes_part.value),
+        takes_part=facts.state.unrecovered is None
+        and bool(effective_participation(facts.groups, facts.policy).takes_part.value),
         target=target,
     )
 
 
-def decide_all(facts: Iterable[Facts], look: Callable[[list[Facts]], list[Facts]] = list) -> list[Decision]:
+def decide_all(facts: Iterable[Facts], read_details: Callable[[list[Facts]], list[Facts]] = list) -> list[Decision]:
     """The decisions of a tick, in the order of the facts. What one unit is granted counts against the caps of others.
 
     Order matters only when a cap is near: then whoever rolled lowest that day goes first, so that no unit is favoured
@@ -146,7 +147,7 @@ def decide_all(facts: Iterable[Facts], look: Callable[[list[Facts]], list[Facts]
 
     Args:
         facts: of every unit, see :func:`facts_of_units`; taken one by one, and kept only of units that are due.
-        look: adds to the facts of units that are due what costs a call per group (refreshes, alarms).
+        read_details: adds to the facts of units that are due what costs a call per group (refreshes, alarms).
     """
     decided: dict[str, Decision | None] = {}  # the place of a unit is its place in the answer
     due = []
@@ -157,11 +158,11 @@ def decide_all(facts: Iterable[Facts], look: Callable[[list[Facts]], list[Facts]
         else:
             decided[unit.unit] = None
             due.append(unit)
-    decided |= _grant(sorted(due, key=lambda f: (f.rolled, f.unit)), look)
+    decided |= _grant(sorted(due, key=lambda f: (f.rolled, f.unit)), read_details)
     return [decision for decision in decided.values() if decision]
 
 
-def _grant(due: list[Facts], look: Callable[[list[Facts]], list[Facts]]) -> Iterator[tuple[str, Decision]]:
+def _grant(due: list[Facts], read_details: Callable[[list[Facts]], list[Facts]]) -> Iterator[tuple[str, Decision]]:
     """Decides for units that only a cap, a closer look or the leash can still refuse, in their order.
 
     A leashed deployment keeps to the caps as well: what it records is what would have been terminated, and however many
@@ -183,7 +184,7 @@ def _grant(due: list[Facts], look: Callable[[list[Facts]], list[Facts]]) -> Iter
             yield unit.unit, _decision(unit, refused)
             continue
         if unit.unit not in seen:
-            seen = {f.unit: f for f in look(due[index : index + _room(unit, counts)])}
+            seen = {f.unit: f for f in read_details(due[index : index + _room(unit, counts)])}
         decision = decide(replace(seen[unit.unit], counts=counts))
         if decision.target:
             counts = counts.plus_one(unit.day)

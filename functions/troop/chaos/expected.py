@@ -20,13 +20,13 @@ def expected_ticks(
         tick_minutes: divides 60: ticks are at full multiples of it on the wall clock.
         after, until: aware; the first excluded, the second included.
     """
-    found = []
+    ticks = []
     for calendar in calendars:
         day, last = calendar.local(after).date(), calendar.local(until).date()
         while day <= last:
-            found += [(tick, calendar.name) for tick in ticks_of(calendar, day, tick_minutes) if after < tick <= until]
+            ticks += [(tick, calendar.name) for tick in ticks_of(calendar, day, tick_minutes) if after < tick <= until]
             day += timedelta(days=1)
-    return sorted(found)
+    return sorted(ticks)
 
 
 def ticks_of(calendar: Calendar, day: date, tick_minutes: int) -> list[datetime]:

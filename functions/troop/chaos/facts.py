@@ -27,7 +27,7 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenUp:
+class Abandoned:
     """A claim that has used up its unit's day although it came to nothing: the scheduled one, of which there is one a
     day, or one after which AWS may have been asked.
 
@@ -50,14 +50,14 @@ class UnitState:
         unrecovered: the event after which it did not come back; None while it takes part.
         leashed_day: the last local day for which is on record what would have been terminated, but for the leash.
         last_event: of its last termination.
-        given_up: the last claim that came to nothing and used up its day.
+        abandoned: the last claim that came to nothing and used up its day.
     """
 
     last_day: date | None = None
     unrecovered: str | None = None
     leashed_day: date | None = None
     last_event: str | None = None
-    given_up: GivenUp | None = None
+    abandoned: Abandoned | None = None
 
     @property
     def last(self) -> Last:

@@ -30,7 +30,7 @@ LEASHED = "leashed"
 Tick = tuple[datetime, str]
 """A moment in UTC, and the name of the calendar whose tick it is."""
 
-Look = Callable[[list[Facts]], list[Facts]]
+ReadDetails = Callable[[list[Facts]], list[Facts]]
 """Adds to the facts of units that are due, as for :func:`troop.chaos.decisions.decide_all`."""
 
 
@@ -77,7 +77,7 @@ class _Course:
 
 
 def go_through(
-    account: Account, settings: Settings, salt: bytes, ticks: Iterable[Tick], look: Look = list
+    account: Account, settings: Settings, salt: bytes, ticks: Iterable[Tick], read_details: ReadDetails = list
 ) -> Iterator[list[Decision]]:
     """The decisions of every tick: one for each unit on its calendar, as Lambda would decide them.
 
@@ -89,13 +89,13 @@ def go_through(
     for moment, calendar in ticks:
         read = course.read(account.groups, moment, settings.calendars[calendar].at(moment).day)
         facts = (f for f in facts_of_units(read, settings, salt, moment) if calendar_of(f) == calendar)
-        decisions = decide_all(facts, look)
+        decisions = decide_all(facts, read_details)
         course.carry_out(decisions)
         yield decisions
 
 
 def skip_through(
-    account: Account, settings: Settings, salt: bytes, ticks: Iterable[Tick], look: Look = list
+    account: Account, settings: Settings, salt: bytes, ticks: Iterable[Tick], read_details: ReadDetails = list
 ) -> Iterator[list[Decision]]:
     """As :func:`go_through`, less the decisions that can only repeat the unit's one before of the same day.
 
@@ -121,7 +121,7 @@ def skip_through(
         if not groups:
             continue
         read = course.read(groups, moment, day)
-        decisions = decide_all(facts_of_units(read, settings, salt, moment), look)
+        decisions = decide_all(facts_of_units(read, settings, salt, moment), read_details)
         course.carry_out(decisions)
         for decision in decisions:
             if at := _again_at(decision, settings, salt):
@@ -158,9 +158,9 @@ class UnitDay:
     @property
     def outcome(self) -> Decision:
         """The decision to terminate; else the first that only the leash has stopped; else the day's last word."""
-        wanted = (TERMINATE, LEASHED)
-        found = [d for reason in wanted for d in self.decisions if d.reason == reason]
-        return found[0] if found else self.decisions[-1]
+        outcomes = (TERMINATE, LEASHED)
+        matching = [d for reason in outcomes for d in self.decisions if d.reason == reason]
+        return matching[0] if matching else self.decisions[-1]
 
 
 def plan(
@@ -170,7 +170,7 @@ def plan(
     tick_minutes: int,
     days: Mapping[str, date],
     after: datetime | None = None,
-    look: Look = list,
+    read_details: ReadDetails = list,
 ) -> list[UnitDay]:
     """A day of every unit, in the units' order.
 
@@ -190,12 +190,13 @@ def plan(
     decided: dict[str, list[Decision]] = {}
     calendars: dict[str, str] = {}
     for ticks, come in ((sorted(left), True), (sorted(over), False)):
-        for (_, on), decisions in zip(ticks, go_through(account, settings, salt, ticks, look), strict=True):
+        for (_, on), decisions in zip(ticks, go_through(account, settings, salt, ticks, read_details), strict=True):
             for decision in decisions:
                 calendars[decision.unit] = on
                 decided.setdefault(decision.unit, []).append(decision if come else _too_late(decision))
     return [
-        UnitDay(calendars[u], tuple(found), _due(found[-1], settings, salt)) for u, found in sorted(decided.items())
+        UnitDay(calendars[u], tuple(unit_decisions), _due(unit_decisions[-1], settings, salt))
+        for u, unit_decisions in sorted(decided.items())
     ]
 
 

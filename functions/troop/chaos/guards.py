@@ -54,7 +54,7 @@ def each_group(reason: str) -> Callable[[GroupGuard], Guard]:
             left = tuple(group for group in facts.groups if not words[group.name])
             if left:
                 return replace(facts, groups=left)
-            return Refusal(reason, "; ".join(f"{name} {said}" for name, said in words.items()))
+            return Refusal(reason, "; ".join(f"{name} {words_of_group}" for name, words_of_group in words.items()))
 
         return guard
 
@@ -197,7 +197,7 @@ def _later_than(now: datetime, calendar: Calendar) -> Refusal:
 def already_today(facts: Facts) -> Refusal | None:
     if facts.state.last_day is not None and facts.state.last_day >= facts.day:
         return Refusal("already-today", f"has had its termination of {facts.state.last_day}")
-    spent = facts.state.given_up
+    spent = facts.state.abandoned
     if spent is not None and spent.day >= facts.day:
         return Refusal("already-today", f"had its claim of {spent.day}, which was given up: {spent.why}")
     return None

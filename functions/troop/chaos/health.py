@@ -66,8 +66,8 @@ class Digest:
     @property
     def status(self) -> Grade:
         """The worst of all."""
-        found = {check.status for check in self.checks}
-        return next((grade for grade in (Grade.FAIL, Grade.WARN) if grade in found), Grade.OK)
+        statuses = {check.status for check in self.checks}
+        return next((grade for grade in (Grade.FAIL, Grade.WARN) if grade in statuses), Grade.OK)
 
     @property
     def failing(self) -> int:
@@ -117,20 +117,20 @@ def _unread(name: str, threshold: int, unread: Unread) -> Check:
     return Check(name, Grade.FAIL, None, threshold, f"could not be read: {unread.why}", todo)
 
 
-def _schedules(observed: Observed, wanted: int) -> Check:
+def _schedules(observed: Observed, expected: int) -> Check:
     if isinstance(observed.schedules, Unread):
-        return _unread(SCHEDULES, wanted, observed.schedules)
+        return _unread(SCHEDULES, expected, observed.schedules)
     enabled = sum(s.enabled for s in observed.schedules)
-    detail = f"{enabled} of {wanted} schedules are enabled"
+    detail = f"{enabled} of {expected} schedules are enabled"
     if disabled := [s.name for s in observed.schedules if not s.enabled]:
         detail += f"; disabled: {_names(disabled)}"
-    missing = wanted - len(observed.schedules)
+    missing = expected - len(observed.schedules)
     if missing > 0:
         detail += f"; {missing} not there"
-    if enabled >= wanted:
-        return Check(SCHEDULES, Grade.OK, enabled, wanted, detail)
+    if enabled >= expected:
+        return Check(SCHEDULES, Grade.OK, enabled, expected, detail)
     todo = f"{_DEPLOY_BACK}; to stop chaos, halt it: that is on record"
-    return Check(SCHEDULES, Grade.FAIL, enabled, wanted, detail, todo)
+    return Check(SCHEDULES, Grade.FAIL, enabled, expected, detail, todo)
 
 
 def _ticks_missing(observed: Observed, calendars: Mapping[str, Calendar], tick_minutes: int, now: datetime) -> Check:
@@ -256,10 +256,10 @@ def _alarms(alarms: tuple[Alarm, ...] | Unread) -> Check:
         return Check(ALARMS, Grade.OK, 0, 0, "no alarm is on")
     first = sorted(alarms, key=lambda alarm: not alarm.act_now)
     now, soon = ([alarm.name for alarm in alarms if alarm.act_now is which] for which in (True, False))
-    told = [f"act now: {_names(now)}"] if now else []
-    told += [f"look when you can: {_names(soon)}"] if soon else []
+    sentences = [f"act now: {_names(now)}"] if now else []
+    sentences += [f"look when you can: {_names(soon)}"] if soon else []
     todo = _names([*dict.fromkeys(alarm.todo for alarm in first if alarm.todo)])
-    return Check(ALARMS, Grade.FAIL if now else Grade.WARN, len(alarms), 0, "; ".join(told), todo)
+    return Check(ALARMS, Grade.FAIL if now else Grade.WARN, len(alarms), 0, "; ".join(sentences), todo)
 
 
 def _subscribers(subscribers: int | Unread) -> Check:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-SAID_FOR = timedelta(minutes=30)
+WARNING_TIME = timedelta(minutes=30)
 """So long a letter is left in its queue, so that the alarm about it goes off. It ends by itself if no others follow."""
 
 TRIED_FOR = timedelta(hours=24)
@@ -68,10 +68,10 @@ def is_obsolete(letter: Letter, schedule_group: str, now: datetime) -> bool:
         schedule_group: name of the group of the deployment's schedules.
     """
     ours = f":schedule/{schedule_group}/" in letter.attributes.get("SCHEDULE_ARN", "")
-    return (ours or "RULE_ARN" in letter.attributes) and now - letter.sent >= SAID_FOR
+    return (ours or "RULE_ARN" in letter.attributes) and now - letter.sent >= WARNING_TIME
 
 
-def is_given_up(letter: Letter, now: datetime) -> bool:
+def is_dropped(letter: Letter, now: datetime) -> bool:
     """Whether the stream has nothing any more of what a letter is about: only a person can help."""
     return now - letter.sent > TRIED_FOR
 

@@ -170,8 +170,8 @@ def of_change(
         if not change.values:
             return
         keys = sorted(change.values)
-        told = {key: {"old": _short(old), "new": _short(new)} for key, (old, new) in _some(change.values)}
-        detail = {**who, "unit": unit, "changes": told, "keys_changed": len(keys)}
+        changes = {key: {"old": _short(old), "new": _short(new)} for key, (old, new) in _some(change.values)}
+        detail = {**who, "unit": unit, "changes": changes, "keys_changed": len(keys)}
         summary = f"The policy of {unit} was changed {by}: {', '.join(key[:LONGEST_VALUE] for key in keys[:MOST_KEYS])}"
         yield _notification(deployment, Kind.POLICY_CHANGED, change_id, summary, detail)
     elif change.subject == SWITCH:

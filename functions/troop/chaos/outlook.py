@@ -46,8 +46,8 @@ def next_possible(
     today = calendar.at(now).day
     last = today + HORIZON
     day = max(today, _after_the_last(calendar, state.last_day, policy.min_days_between.value, last))
-    if state.given_up:
-        day = max(day, _after_the_last(calendar, state.given_up.day, 0, last))
+    if state.abandoned:
+        day = max(day, _after_the_last(calendar, state.abandoned.day, 0, last))
     while not policy.takes_part.value:
         until = policy.until.value
         if until is None or until >= last:

@@ -12,7 +12,7 @@ from troop.chaos.policy import Policy, Sourced
 MALFORMED = "malformed"
 
 
-def told(groups: Sequence[Group], policy: Policy) -> Policy:
+def effective_participation(groups: Sequence[Group], policy: Policy) -> Policy:
     """A policy whose ``takes_part`` is what becomes of a unit: protection comes before all that people have set, and
     with values that are malformed none of them counts.
 

@@ -22,10 +22,10 @@ LONGEST_ALARM = 255
 
 
 def _alarms(value: Any) -> tuple[str, ...]:
-    found = values.names(value)
-    if any(len(name) > LONGEST_ALARM for name in found):
+    names = values.names(value)
+    if any(len(name) > LONGEST_ALARM for name in names):
         raise values.BadValue(f"names parted by commas, of at most {LONGEST_ALARM} characters each")
-    return found
+    return names
 
 
 PARSERS: Mapping[str, Callable[[Any], Any]] = {

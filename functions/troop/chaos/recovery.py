@@ -81,12 +81,12 @@ def assess(
     return Assessment(None, not_whole, detail, wait_seconds=_wait(looks, (now - since).total_seconds()))
 
 
-def wait_before(look: int) -> int:
-    """Seconds to wait before look number ``look`` (the first is 0)."""
-    if look == 0:
+def wait_before(check: int) -> int:
+    """Seconds to wait before look number ``check`` (the first is 0)."""
+    if check == 0:
         return FIRST_WAIT
     # min() before the power: a watch of days must not overflow.
-    return int(min(LONGEST_WAIT, FIRST_WAIT * (BACKOFF - 1) * BACKOFF ** (min(look, 50) - 1)))
+    return int(min(LONGEST_WAIT, FIRST_WAIT * (BACKOFF - 1) * BACKOFF ** (min(check, 50) - 1)))
 
 
 def _wait(looks: int, after: float) -> int:

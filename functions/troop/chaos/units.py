@@ -49,8 +49,8 @@ def unit_of(name: str, tags: Mapping[str, str], patterns: Sequence[tuple[str, st
     """
     if (tagged := tags.get(UNIT_TAG)) and tagged == tagged.strip():
         return tagged
-    found = patterns and _any_of(tuple(patterns))(name)
-    return patterns[found.lastindex - 1][1] if found and found.lastindex else name
+    pattern = patterns and _any_of(tuple(patterns))(name)
+    return patterns[pattern.lastindex - 1][1] if pattern and pattern.lastindex else name
 
 
 @lru_cache(maxsize=16)
@@ -64,12 +64,12 @@ def by_unit(groups: Iterable[Group], patterns: Sequence[tuple[str, str]]) -> dic
 
     Troop's own fleets are of no unit: nobody waits for chaos to decide about them, and the guards refuse them anyway.
     """
-    found: dict[str, list[Group]] = {}
+    groups_by_unit: dict[str, list[Group]] = {}
     for group in sorted(groups, key=attrgetter("name")):
         if group.tags and group.is_own_fleet:
             continue
-        found.setdefault(unit_of(group.name, group.tags, patterns), []).append(group)
-    return {unit: tuple(members) for unit, members in sorted(found.items())}
+        groups_by_unit.setdefault(unit_of(group.name, group.tags, patterns), []).append(group)
+    return {unit: tuple(members) for unit, members in sorted(groups_by_unit.items())}
 
 
 def unit_to_url(unit: str) -> str:

@@ -25,7 +25,7 @@ class Health:
     reads: HealthReads
     clock: Callable[[], datetime]
 
-    def look(self) -> Digest:
+    def check(self) -> Digest:
         """Every check, as of now."""
         now = self.clock()
         return digest(self.reads.observe(now), self.settings, self.tick_minutes, now, self.others)

@@ -38,21 +38,21 @@ def listing(
         tell: a termination as JSON text; None when it is not wanted.
         clock: seconds that only grow.
     """
-    began, size, told = clock(), 2, list[str]()
+    began, size, parts = clock(), 2, list[str]()
     for stretch in stretches:
-        for termination in stretch.found:
+        for termination in stretch.terminations:
             text = tell(termination)
             if text is None:
                 continue
             # The body is a string within Lambda's own JSON: every quotation mark in it takes two bytes.
             size += len(json.dumps(text))
             if size > LARGEST:
-                return Listing(_array(told), termination.at)
-            told.append(text)
+                return Listing(_array(parts), termination.at)
+            parts.append(text)
         if stretch.back_to and clock() - began > LONGEST:
-            return Listing(_array(told), stretch.back_to)
-    return Listing(_array(told), None)
+            return Listing(_array(parts), stretch.back_to)
+    return Listing(_array(parts), None)
 
 
-def _array(told: list[str]) -> str:
-    return f"[{','.join(told)}]"
+def _array(parts: list[str]) -> str:
+    return f"[{','.join(parts)}]"

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from troop.aws.queue import Queue
 from troop.aws.stream import Streams
-from troop.chaos.letters import TRIED_FOR, Letter, batch_of, is_given_up, is_obsolete
+from troop.chaos.letters import TRIED_FOR, Letter, batch_of, is_dropped, is_obsolete
 from troop.chaos.notifications import Notification
 from troop.flows.chaos.notify import Notifier, UnreadableRecord
 
@@ -47,14 +47,14 @@ class Redriven:
     """What one call has done.
 
     Attributes:
-        told: what others were told of now.
+        view: what others were told of now.
         letters: how many letters that has settled.
-        kept: of those that stay in the queue, why.
+        waiting: of those that stay in the queue, why.
     """
 
-    told: list[Notification] = field(default_factory=list)
+    notifications: list[Notification] = field(default_factory=list)
     letters: int = 0
-    kept: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -75,17 +75,17 @@ class Redrive:
         for letter in self.queue.letters(MOST_LETTERS):
             now = self.clock()
             if now - begun > MOST_TIME:
-                redriven.kept.append("no time was left for this and those after it")
+                redriven.waiting.append("no time was left for this and those after it")
                 break
-            if is_given_up(letter, now):
-                redriven.kept.append(f"tried for {TRIED_FOR // timedelta(hours=1)} hours")
+            if is_dropped(letter, now):
+                redriven.waiting.append(f"tried for {TRIED_FOR // timedelta(hours=1)} hours")
                 continue
             try:
                 for record in self.streams.records(batch_of(letter)):
                     with suppress(UnreadableRecord):  # has been logged and counted when it came the first time
-                        redriven.told += self.notifier.tell(record)
+                        redriven.notifications += self.notifier.tell(record)
             except Exception as error:  # noqa: BLE001 - whatever it is, the others are tried, too
-                redriven.kept.append(f"{type(error).__name__}: {error}")
+                redriven.waiting.append(f"{type(error).__name__}: {error}")
                 continue
             self.queue.remove(letter)
             redriven.letters += 1

@@ -14,11 +14,11 @@ from troop.aws.chaos.event_queries import EventFilter, EventQueries
 from troop.aws.chaos.state import StateTable
 from troop.bench.record import Kind, Run
 from troop.chaos.outlook import policy_at
-from troop.chaos.participation import told
+from troop.chaos.participation import effective_participation
 from troop.flows.chaos.units import GroupRow, Units
 from troop.settings import Settings
 from troop.tables import BENCHMARK, FLEET
-from troop.widgets.asked import Asked, Widget
+from troop.widgets.asked import Widget, WidgetRequest
 from troop.widgets.views import (
     DecisionRow,
     DecisionsView,
@@ -61,32 +61,32 @@ class Widgets:
     state: StateTable
     runs: RunTable | None
 
-    def view(self, asked: Asked, now: datetime) -> View:
+    def view(self, request: WidgetRequest, now: datetime) -> View:
         """What was asked for.
 
         Raises:
             BadPosition, BadToken, BadCursor: a position that no page has ended with, or that has expired.
             ClientError: AWS refused.
         """
-        match asked.widget:
+        match request.widget:
             case Widget.EVENTS:
-                return self._events(asked)
+                return self._events(request)
             case Widget.DECISIONS:
-                return self._unit_decisions(asked, now) if asked["unit"] else self._decisions(asked, now)
+                return self._unit_decisions(request, now) if request["unit"] else self._decisions(request, now)
             case Widget.UNITS:
-                return self._unit(asked, now) if asked["unit"] else self._units(asked, now)
+                return self._unit(request, now) if request["unit"] else self._units(request, now)
             case Widget.RUNS:
-                return self._runs(asked)
+                return self._runs(request)
 
-    def _events(self, asked: Asked) -> EventsView:
-        wanted = EventFilter(unit=asked["unit"], status=asked["status"])
-        page = self.events.page(wanted, asked["limit"], asked["position"])
-        return EventsView(asked, self.state.switch(), page.events, page.position)
+    def _events(self, request: WidgetRequest) -> EventsView:
+        event_filter = EventFilter(unit=request["unit"], status=request["status"])
+        page = self.events.page(event_filter, request["limit"], request["position"])
+        return EventsView(request, self.state.switch(), page.events, page.position)
 
     # Decisions
 
-    def _decisions(self, asked: Asked, now: datetime) -> DecisionsView:
-        days = self._days(asked["day"], now)
+    def _decisions(self, request: WidgetRequest, now: datetime) -> DecisionsView:
+        days = self._days(request["day"], now)
         rows: list[DecisionRow] = []
         examined, complete = 0, True
         for today in days:
@@ -101,28 +101,28 @@ class Widgets:
                 if position is None:
                     break
             complete = complete and position is None
-        kept = latest(sorted(rows, key=lambda row: row.tick, reverse=True))
-        counts = Counter(row.reason for row in kept)
-        wanted = [row for row in kept if asked["reason"] in (None, row.reason)]
-        limit = asked["limit"]
+        rows_by_tick = latest(sorted(rows, key=lambda row: row.tick, reverse=True))
+        counts = Counter(row.reason for row in rows_by_tick)
+        matching = [row for row in rows_by_tick if request["reason"] in (None, row.reason)]
+        limit = request["limit"]
         return DecisionsView(
-            asked=asked,
+            request=request,
             switch=self.state.switch(),
             days=days,
             counts=sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])),
-            rows=wanted[(asked["page"] - 1) * limit : asked["page"] * limit],
-            pages=-(-len(wanted) // limit),
+            rows=matching[(request["page"] - 1) * limit : request["page"] * limit],
+            pages=-(-len(matching) // limit),
             examined=examined,
             complete=complete,
         )
 
-    def _unit_decisions(self, asked: Asked, now: datetime) -> UnitDecisionsView:
-        unit, days = asked["unit"], self._days(asked["day"], now)
-        day = asked["day"] or self._today_of(unit, days)
-        page = self.decisions.of_unit(unit, day, asked["limit"], asked["position"])
+    def _unit_decisions(self, request: WidgetRequest, now: datetime) -> UnitDecisionsView:
+        unit, days = request["unit"], self._days(request["day"], now)
+        day = request["day"] or self._today_of(unit, days)
+        page = self.decisions.of_unit(unit, day, request["limit"], request["position"])
         shown = [today for today in days if today.day == day]
         return UnitDecisionsView(
-            asked, self.state.switch(), shown, [_row(one) for one in page.decisions], page.position
+            request, self.state.switch(), shown, [_row(one) for one in page.decisions], page.position
         )
 
     def _today_of(self, unit: str, days: list[Today]) -> date:
@@ -139,39 +139,39 @@ class Widgets:
 
     # Units
 
-    def _units(self, asked: Asked, now: datetime) -> UnitsView:
-        some = asked["show"] != "all"
-        position, examined = asked["position"], 0
+    def _units(self, request: WidgetRequest, now: datetime) -> UnitsView:
+        some = request["show"] != "all"
+        position, examined = request["position"], 0
         rows: list[UnitRow] = []
         for _ in range(CALLS if some else 1):
-            page, position = self.units.page(GROUPS if some else asked["limit"], position, now)
+            page, position = self.units.page(GROUPS if some else request["limit"], position, now)
             examined += len(page)
             rows += [row for row in self._merged(page, now) if row.is_left_out or not some]
-            if position is None or len(rows) >= asked["limit"]:
+            if position is None or len(rows) >= request["limit"]:
                 break
-        return UnitsView(asked, self.state.switch(), rows, examined, position)
+        return UnitsView(request, self.state.switch(), rows, examined, position)
 
     def _merged(self, page: list[GroupRow], now: datetime) -> list[UnitRow]:
         """Groups of one page by their unit, in the order of the first of each."""
-        found: dict[str, list[GroupRow]] = {}
+        rows_by_unit: dict[str, list[GroupRow]] = {}
         for row in page:
-            found.setdefault(row.unit, []).append(row)
+            rows_by_unit.setdefault(row.unit, []).append(row)
         return [
             UnitRow(
                 unit,
                 groups := [row.group for row in rows],
-                told(groups, policy_at(groups, rows[0].item, self.settings, now)),
+                effective_participation(groups, policy_at(groups, rows[0].item, self.settings, now)),
                 rows[0].state,
             )
-            for unit, rows in found.items()
+            for unit, rows in rows_by_unit.items()
         ]
 
-    def _unit(self, asked: Asked, now: datetime) -> UnitView:
-        view = self.units.look(asked["unit"], now)
-        if not view.groups and not view.item and (owner := self.units.owner(asked["unit"])):
-            view = self.units.look(owner, now)
+    def _unit(self, request: WidgetRequest, now: datetime) -> UnitView:
+        view = self.units.view(request["unit"], now)
+        if not view.groups and not view.item and (owner := self.units.owner(request["unit"])):
+            view = self.units.view(owner, now)
         return UnitView(
-            asked=asked,
+            request=request,
             switch=self.state.switch(),
             unit=view.unit,
             known=bool(view.known or view.item),
@@ -186,13 +186,13 @@ class Widgets:
 
     # Runs
 
-    def _runs(self, asked: Asked) -> RunsView:
+    def _runs(self, request: WidgetRequest) -> RunsView:
         if self.runs is None:
-            return RunsView(asked, on=False)
-        kind = FLEET if asked["kind"] == "fleets" else BENCHMARK
-        found, position = self.runs.page(asked["limit"], asked["position"], kind)
-        alive = self._alive(self.runs, found)
-        return RunsView(asked, True, [RunRow(run, alive.get(run.run)) for run in found], position)
+            return RunsView(request, on=False)
+        kind = FLEET if request["kind"] == "fleets" else BENCHMARK
+        runs, position = self.runs.page(request["limit"], request["position"], kind)
+        alive = self._alive(self.runs, runs)
+        return RunsView(request, True, [RunRow(run, alive.get(run.run)) for run in runs], position)
 
     def _alive(self, table: RunTable, runs: list[Run]) -> Mapping[str, int]:
         """Nodes by run, where they are known: none of what has ended, of a standing fleet those last seen, else those

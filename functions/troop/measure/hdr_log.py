@@ -98,8 +98,8 @@ def intervals(lines: Iterable[str], name: str, problems: list[str]) -> Iterator[
     """
     moments = dict.fromkeys(("StartTime", "BaseTime"), 0.0)
     for number, line in enumerate(lines, 1):
-        if found := _MOMENT.match(line):
-            moments[found[1]] = float(found[2])
+        if match := _MOMENT.match(line):
+            moments[match[1]] = float(match[2])
         if not line.strip() or line.startswith(("#", '"')):  # comments, and the names of the columns
             continue
         try:
@@ -295,17 +295,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--tag", help="of which intervals; required where a log has several; '' for those without a tag"
     )
-    given = parser.parse_args(arguments)
-    if not NAME.fullmatch(given.operation):
-        parser.error(f"--operation is {given.operation!r}: must match {NAME.pattern}")
+    options = parser.parse_args(arguments)
+    if not NAME.fullmatch(options.operation):
+        parser.error(f"--operation is {options.operation!r}: must match {NAME.pattern}")
     problems: list[str] = []
     begin, length, warm_up = this_phase.measured()
     try:
-        found = operation(chosen(given.logs, given.tag, problems), begin, length, warm_up_seconds=warm_up)
+        recorded = operation(chosen(options.logs, options.tag, problems), begin, length, warm_up_seconds=warm_up)
     except (OSError, HdrLogError) as error:
         return _refused([str(error)])
-    write({given.operation: found}, this_phase.results())
-    sys.stdout.write(f"{given.operation}: {found.times.count} in the measured time\n")
+    write({options.operation: recorded}, this_phase.results())
+    sys.stdout.write(f"{options.operation}: {recorded.times.count} in the measured time\n")
     return _refused(problems) if problems else 0
 
 

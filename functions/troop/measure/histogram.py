@@ -89,8 +89,8 @@ class Histogram:
 
     def percentiles(self, percents: tuple[float, ...]) -> list[int | None]:
         """Several of them, for little more than the price of one."""
-        found = buckets_at(self._counts, percents)
-        return [None if index is None else min(highest_in(index), self.max) for index in found]
+        buckets_by_percent = buckets_at(self._counts, percents)
+        return [None if index is None else min(highest_in(index), self.max) for index in buckets_by_percent]
 
     @property
     def counts(self) -> Mapping[int, int]:
@@ -122,7 +122,7 @@ def buckets_at(counts: Mapping[int, int], percents: tuple[float, ...]) -> list[i
     Args:
         counts: by bucket, in whatever order.
     """
-    found: dict[int, int] = {}
+    buckets_by_percent: dict[int, int] = {}
     total = sum(counts.values())
     # As written, not as stored: 99.9 of 1000 values is the 999th, and 999.0000000000001 would be one further.
     ranks = {n: max(1, -(-Fraction(str(p)) * total // 100)) for n, p in enumerate(percents)}
@@ -131,8 +131,8 @@ def buckets_at(counts: Mapping[int, int], percents: tuple[float, ...]) -> list[i
     for index in sorted(counts):
         seen += counts[index]
         while pending and seen >= ranks[pending[0]]:
-            found[pending.pop(0)] = index
-    return [found.get(n) for n in range(len(percents))]
+            buckets_by_percent[pending.pop(0)] = index
+    return [buckets_by_percent.get(n) for n in range(len(percents))]
 
 
 def from_document(document: Any) -> Histogram:

@@ -90,9 +90,9 @@ class _Separate:
 
     def add(self, summary: Summary) -> None:
         for row in summary.separate:
-            told = {"node": summary.node, "role": summary.role, "rank": summary.rank, **row.document()}
-            order = (summary.role, summary.rank, summary.node, row.tool, row.operation, json.dumps(told))
-            self.rows.append((order, told))
+            row_document = {"node": summary.node, "role": summary.role, "rank": summary.rank, **row.document()}
+            order = (summary.role, summary.rank, summary.node, row.tool, row.operation, json.dumps(row_document))
+            self.rows.append((order, row_document))
         self._cut(2 * MOST_SEPARATE)
 
     def merge(self, other: _Separate) -> None:
@@ -108,7 +108,7 @@ class _Separate:
 
     def document(self) -> dict[str, Any]:
         self._cut(MOST_SEPARATE)
-        rows = [told for _, told in sorted(self.rows, key=operator.itemgetter(0))]
+        rows = [row_document for _, row_document in sorted(self.rows, key=operator.itemgetter(0))]
         return {"separate": rows, "separate_left_out": self.left_out}
 
 
@@ -282,7 +282,7 @@ def _measured(summary: Summary) -> list[bool]:
 
 
 def _mean(values: list[int | None], counts: list[bool]) -> int | None:
-    known = [value for value, wanted in zip(values, counts) if wanted and value is not None]
+    known = [value for value, count in zip(values, counts) if count and value is not None]
     return _rounded(sum(known), len(known)) if known else None
 
 
@@ -293,7 +293,7 @@ def _rounded(total: int, count: int) -> int:
 
 def _row(role: str, name: str, operation: Operation, seconds: float) -> dict[str, Any]:
     times = operation.times
-    found = times.percentiles(tuple(PERCENTILES.values()))
+    percentiles = times.percentiles(tuple(PERCENTILES.values()))
     mean = times.mean()
     return {
         "role": role,
@@ -303,7 +303,7 @@ def _row(role: str, name: str, operation: Operation, seconds: float) -> dict[str
         "errors": _commonest(operation.errors),
         "bytes_per_second": round(operation.bytes / seconds, 3) if seconds else None,
         "mean_ms": None if mean is None else round(mean / 1000, 3),
-        **{key: _milliseconds(value) for key, value in zip(PERCENTILES, found)},
+        **{key: _milliseconds(value) for key, value in zip(PERCENTILES, percentiles)},
         "max_ms": _milliseconds(times.max if times.count else None),
     }
 

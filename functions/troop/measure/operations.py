@@ -236,7 +236,7 @@ def _operation(document: Any, where: str) -> Operation:
     except histogram.HistogramError as error:
         raise OperationsError(f"{where}.histogram: {error}") from None
     try:
-        over_time = Windows.from_document(told) if (told := document.get("over_time")) is not None else None
+        over_time = Windows.from_document(windows) if (windows := document.get("over_time")) is not None else None
     except WindowsError as error:
         raise OperationsError(f"{where}.over_time: {error}") from None
     errors = errors_in(document, where)
@@ -250,8 +250,8 @@ def errors_in(document: Mapping[str, Any], where: str) -> dict[str, int]:
     Raises:
         OperationsError: it has not.
     """
-    found = named(document.get("errors"), f"{where}.errors")
-    return {kind: whole(count, f"{where}.errors.{kind}") for kind, count in found.items()}
+    errors = named(document.get("errors"), f"{where}.errors")
+    return {kind: whole(count, f"{where}.errors.{kind}") for kind, count in errors.items()}
 
 
 def _per_second(document: Any, where: str) -> PerSecond:

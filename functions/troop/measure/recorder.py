@@ -31,7 +31,7 @@ _numbers = itertools.count()
 
 
 @dataclass
-class _Kept:
+class _Recording:
     """An operation, and the times of the step that is now, all of the warm-up or all measured.
 
     They are counted once, and go to both histograms when the step is over: counting costs as much as it would without
@@ -83,7 +83,7 @@ class Recorder:
         self._first = math.floor(self._began)
         self._seconds = math.ceil(self.measured_until) - self._first
         self._step = step_for(warm_up_seconds + measured_seconds)
-        self._kept: dict[str, _Kept] = {}
+        self._recordings: dict[str, _Recording] = {}
         self._lock = threading.Lock()
         self.now = clock or _steady_clock()
 
@@ -98,55 +98,57 @@ class Recorder:
         now = self.now()
         if self._began <= now < self.measured_until:
             with self._lock:
-                kept = self._kept.get(operation) or self._new(operation)
-                if not kept.begin <= now < kept.end:
-                    self._turn(kept, now)
-                kept.times.record(max(0, round(seconds * 1_000_000)))
-                kept.operation.per_second.count[int(now) - self._first] += 1
+                recording = self._recordings.get(operation) or self._new(operation)
+                if not recording.begin <= now < recording.end:
+                    self._turn(recording, now)
+                recording.times.record(max(0, round(seconds * 1_000_000)))
+                recording.operation.per_second.count[int(now) - self._first] += 1
                 if now >= self.measured_from:
-                    kept.operation.bytes += moved
+                    recording.operation.bytes += moved
 
     def error(self, operation: str, kind: str) -> None:
         """An operation has failed just now. The kind is a short name that others share, such as ``timeout``."""
         now = self.now()
         if self._began <= now < self.measured_until:
             with self._lock:
-                found = (self._kept.get(operation) or self._new(operation)).operation
-                found.per_second.errors[int(now) - self._first] += 1
+                failing = (self._recordings.get(operation) or self._new(operation)).operation
+                failing.per_second.errors[int(now) - self._first] += 1
                 if now >= self.measured_from:
-                    if kind not in found.errors and (len(found.errors) >= MOST_NAMES - 1 or not NAME.fullmatch(kind)):
+                    if kind not in failing.errors and (
+                        len(failing.errors) >= MOST_NAMES - 1 or not NAME.fullmatch(kind)
+                    ):
                         kind = OTHER
-                    found.errors[kind] = found.errors.get(kind, 0) + 1
+                    failing.errors[kind] = failing.errors.get(kind, 0) + 1
 
-    def _new(self, name: str) -> _Kept:
-        if len(self._kept) >= MOST_NAMES or not NAME.fullmatch(name):
+    def _new(self, name: str) -> _Recording:
+        if len(self._recordings) >= MOST_NAMES or not NAME.fullmatch(name):
             raise ValueError(f"{name!r} cannot be one more operation: at most {MOST_NAMES} names, {NAME.pattern}")
         empty = PerSecond(self._first, [0] * self._seconds, [0] * self._seconds)
         over_time = Windows(self._first, self._step)
-        made = self._kept[name] = _Kept(Operation(per_second=empty, over_time=over_time), over_time)
-        return made
+        recording = self._recordings[name] = _Recording(Operation(per_second=empty, over_time=over_time), over_time)
+        return recording
 
-    def _turn(self, kept: _Kept, now: float) -> None:
+    def _turn(self, recording: _Recording, now: float) -> None:
         """From one step to another, or from the warm-up to the measured time."""
-        kept.settle(self.measured_from)
+        recording.settle(self.measured_from)
         begin = int(now) // self._step * self._step
-        kept.begin, kept.end = max(begin, self._began), begin + self._step
-        if kept.begin < self.measured_from < kept.end:
+        recording.begin, recording.end = max(begin, self._began), begin + self._step
+        if recording.begin < self.measured_from < recording.end:
             if now < self.measured_from:
-                kept.end = self.measured_from
+                recording.end = self.measured_from
             else:
-                kept.begin = self.measured_from
+                recording.begin = self.measured_from
 
     def _settled(self) -> dict[str, Operation]:
-        for kept in self._kept.values():
-            kept.settle(self.measured_from)
-        return {name: kept.operation for name, kept in self._kept.items()}
+        for recording in self._recordings.values():
+            recording.settle(self.measured_from)
+        return {name: recording.operation for name, recording in self._recordings.items()}
 
     def totals(self, operation: str) -> tuple[int, int]:
         """How many successes and how many errors so far, in the measured time."""
         with self._lock:
-            found = self._settled().get(operation, Operation())
-            return found.times.count, sum(found.errors.values())
+            counted = self._settled().get(operation, Operation())
+            return counted.times.count, sum(counted.errors.values())
 
     def document(self) -> dict[str, Any]:
         with self._lock:

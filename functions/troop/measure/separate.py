@@ -124,15 +124,15 @@ def _row(row: Any, where: str) -> Separate:
 def _percentiles(document: Any, where: str) -> dict[str, float]:
     if not isinstance(document, Mapping) or len(document) > MOST_PERCENTILES:
         raise OperationsError(f"{where} must be an object of at most {MOST_PERCENTILES} times by percent")
-    found = {}
+    percentiles = {}
     for percent, value in document.items():
         if not isinstance(percent, str) or not _PERCENT.fullmatch(percent) or float(percent) > 100:
             raise OperationsError(f"{where}: {str(percent)[:80]!r} must be a percent, such as 99.9")
         milliseconds = _amount(value, f"{where}.{percent}")
         if milliseconds is None:
             raise OperationsError(f"{where}.{percent} must be a number from 0")
-        found[percent] = milliseconds
-    return found
+        percentiles[percent] = milliseconds
+    return percentiles
 
 
 def _name(row: Mapping[str, Any], key: str, where: str) -> str:

@@ -12,19 +12,19 @@ FORMAT = "troop.samples/1"
 Values = Sequence[Optional[int]]
 
 
-def over(sampled: Samples, told: Samples) -> Samples:
-    """``sampled``, and wherever ``told`` has a value, that one. Start, interval and length stay those of ``sampled``:
+def over(sampled: Samples, reported: Samples) -> Samples:
+    """``sampled``, and wherever ``reported`` has a value, that one. Start, interval and length are those of ``sampled``:
     all nodes of a phase have the same interval.
     """
     series: dict[str, list[int | None]] = {}
     for name in SERIES:
         values = list(sampled.series[name])
         # Only what covers the sampled time is split into seconds: the file can be of any other time, and much longer.
-        skipped = max(0, (sampled.start - told.start) // told.interval_seconds)
-        end = max(0, sampled.start + len(values) * sampled.interval_seconds - told.start)
-        near = told.series[name][skipped : -(-end // told.interval_seconds)]
-        seconds = _by_second(near, told.interval_seconds, level=name in LEVELS)
-        begin = sampled.start - told.start - skipped * told.interval_seconds
+        skipped = max(0, (sampled.start - reported.start) // reported.interval_seconds)
+        end = max(0, sampled.start + len(values) * sampled.interval_seconds - reported.start)
+        near = reported.series[name][skipped : -(-end // reported.interval_seconds)]
+        seconds = _by_second(near, reported.interval_seconds, level=name in LEVELS)
+        begin = sampled.start - reported.start - skipped * reported.interval_seconds
         for at in range(len(values)):
             first = begin + at * sampled.interval_seconds
             part = seconds[max(first, 0) : max(first + sampled.interval_seconds, 0)]

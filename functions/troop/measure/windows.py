@@ -19,7 +19,7 @@ MOST_STEPS = 2 * 24 * 3600
 Those of one node are as few as :func:`step_for` makes them.
 """
 
-WANTED = 300
+TARGET_STEPS = 300
 _STEPS = (1, 2, 5, 10, 30, 60, 120, 300, 600)
 
 index_of, lowest_in, highest_in = buckets(4)
@@ -31,8 +31,8 @@ def step_for(seconds: float) -> int:
     """How long a step is where so many seconds are recorded, the warm-up among them: 1, 2, 5, 10, 30, 60, ... seconds,
     so that there are at most a few hundred. It depends on nothing else, so all nodes of a phase have the same.
     """
-    step = next((step for step in _STEPS if seconds <= step * WANTED), _STEPS[-1])
-    while seconds > step * WANTED:
+    step = next((step for step in _STEPS if seconds <= step * TARGET_STEPS), _STEPS[-1])
+    while seconds > step * TARGET_STEPS:
         step *= 2
     return step
 
@@ -175,8 +175,8 @@ class Windows:
 
     def percentiles(self, step: int, percents: tuple[float, ...]) -> list[int | None]:
         """Several of them, for little more than the price of one."""
-        found = buckets_at(self._counts[step], percents)
-        return [None if index is None else highest_in(index) for index in found]
+        buckets_by_percent = buckets_at(self._counts[step], percents)
+        return [None if index is None else highest_in(index) for index in buckets_by_percent]
 
     def document(self) -> dict[str, Any]:
         """``{"from", "step_seconds", "counts": [[[bucket, count], ...], ...]}``: one list a step, buckets in order."""

@@ -15,7 +15,7 @@ from troop.bench.verdicts import name_some
 from troop.report import cells as reading
 from troop.report import trust
 from troop.report.document import Cell, Finding, Report, Run
-from troop.report.kept import Kept
+from troop.report.kept import Archive
 from troop.report.money import money
 from troop.report.scaling import scaling
 from troop.report.sources import Sources, attempts, read
@@ -25,7 +25,7 @@ MOST_FINDINGS = 500
 """What is beyond is counted: nobody reads it."""
 
 
-def build(kept: Kept, now: datetime, version: str, run: str = "") -> Report:
+def build(archive: Archive, now: datetime, version: str, run: str = "") -> Report:
     """The report of what is kept. What is damaged or missing, but for the definition, is a finding.
 
     Args:
@@ -36,14 +36,14 @@ def build(kept: Kept, now: datetime, version: str, run: str = "") -> Report:
     Raises:
         ReportError: there is no definition of a run, or it cannot be read.
     """
-    sources = read(kept)
+    sources = read(archive)
     prices = sources.record.terms.prices if sources.record and sources.record.terms else None
     cells: list[Cell] = []
     findings = [*sources.findings, *_of_run(sources)]
-    for wanted in sources.wanted:
-        made, found = reading.cell(kept, wanted, attempts(kept, sources, wanted), prices)
-        cells.append(made)
-        findings += found
+    for planned in sources.planned:
+        cell, cell_findings = reading.cell(archive, planned, attempts(archive, sources, planned), prices)
+        cells.append(cell)
+        findings += cell_findings
     growth = scaling(cells, _roles(sources.definition))
     return Report(
         made_at=now,
@@ -51,7 +51,7 @@ def build(kept: Kept, now: datetime, version: str, run: str = "") -> Report:
         run=_run(sources, cells, run),
         money=money(sources),
         definition=sources.definition,
-        versions=versions(kept, sources, cells),
+        versions=versions(archive, sources, cells),
         cells=cells,
         scaling=growth,
         findings=_ordered([*findings, *trust.of_growth(growth, cells)]),
@@ -82,14 +82,14 @@ def _of_run(sources: Sources) -> Iterator[Finding]:
 
 def _run(sources: Sources, cells: Sequence[Cell], run: str) -> Run:
     definition, record = sources.definition, sources.record
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "description": _text(definition.get("description")),
         "size": _text(definition.get("size")) or None,
     }
     if record is None:
         good = sum(cell.status == CellStatus.SUCCEEDED for cell in cells)
         status = RunStatus.SUCCEEDED if good == len(cells) else RunStatus.PARTIAL if good else reading.UNKNOWN
-        return Run(run=run, name=_text(definition.get("name")), status=status, **told)
+        return Run(run=run, name=_text(definition.get("name")), status=status, **fields)
     its = record.run
     return Run(
         run=its.run,
@@ -99,7 +99,7 @@ def _run(sources: Sources, cells: Sequence[Cell], run: str) -> Run:
         requested_by=its.requested_by,
         at=its.at,
         ended_at=its.ended_at,
-        **told,
+        **fields,
     )
 
 

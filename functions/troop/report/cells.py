@@ -19,10 +19,10 @@ from troop.report import fleets, money, trust
 from troop.report import kept as files
 from troop.report.document import Attempt, Cell, Finding, Interruption, Node, Phase, Separate, Step
 from troop.report.fleets import Place
-from troop.report.kept import DamagedError, Kept
+from troop.report.kept import Archive, DamagedError
 from troop.report.operations import operations
-from troop.report.series import series, told_in_part, use
-from troop.report.sources import Wanted, of_attempt
+from troop.report.series import partial_tools, series, use
+from troop.report.sources import PlannedCell, of_attempt
 
 UNKNOWN = "UNKNOWN"
 """Status of a cell without results, where nothing is on record."""
@@ -35,7 +35,7 @@ _T = TypeVar("_T")
 
 
 def cell(
-    kept: Kept, wanted: Wanted, attempts: Sequence[Recorded | str], prices: Prices | None
+    archive: Archive, planned: PlannedCell, attempts: Sequence[Recorded | str], prices: Prices | None
 ) -> tuple[Cell, list[Finding]]:
     """One cell with all that is kept of the attempt that counts; what of it is damaged is left out, and told.
 
@@ -43,30 +43,32 @@ def cell(
         attempts: at it, the one that counts last; on record, or but their ids.
         prices: None where they are not known.
     """
-    return _Reading(kept, wanted, attempts, prices).cell()
+    return _Reading(archive, planned, attempts, prices).cell()
 
 
 class _Reading:
     """One cell that is being read."""
 
-    def __init__(self, kept: Kept, wanted: Wanted, attempts: Sequence[Recorded | str], prices: Prices | None) -> None:
-        self._kept, self._wanted, self._prices = kept, wanted, prices
+    def __init__(
+        self, archive: Archive, planned: PlannedCell, attempts: Sequence[Recorded | str], prices: Prices | None
+    ) -> None:
+        self._archive, self._planned, self._prices = archive, planned, prices
         *self._earlier, last = attempts
         self._record = last if isinstance(last, Recorded) else None
         self._id = last if isinstance(last, str) else last.cell
         self._findings: list[Finding] = []
 
     def cell(self) -> tuple[Cell, list[Finding]]:
-        record, variant = self._record, self._wanted.variant
-        benchmark = of_attempt(self._wanted, self._id)
+        record, variant = self._record, self._planned.variant
+        benchmark = of_attempt(self._planned, self._id)
         results = self._results()
         roster = self._tried(self._roster, None, "who took part is told as it was planned")
         there = fleets.fleets(benchmark, roster, self._prices)
         hourly = fleets.hourly(there)
         places = fleets.places(roster)
-        phases = [found for one in results or [] if (found := self._phase(one, hourly, places))]
+        phases = [phase for one in results or [] if (phase := self._phase(one, hourly, places))]
         status = record.status.value if record else (CellStatus.SUCCEEDED.value if results else UNKNOWN)
-        made = Cell(
+        cell = Cell(
             cell=self._id,
             label=variant.label,
             scale=variant.scale,
@@ -83,40 +85,40 @@ class _Reading:
             hourly=hourly,
             phases=phases,
         )
-        return made, [*self._findings, *trust.findings(made)]
+        return cell, [*self._findings, *trust.findings(cell)]
 
     def _results(self) -> list[dict[str, Any]] | None:
         """The phases as they are kept; None when there are none."""
         should = self._record is not None and self._record.status is CellStatus.SUCCEEDED
         name = f"{self._id}/{files.RESULTS}"
         try:
-            found = files.document(self._kept, name)
-            if found is None:
+            document = files.document(self._archive, name)
+            if document is None:
                 if should:
                     self._say(f"{name} is missing, though the cell has SUCCEEDED: nothing of it can be told.")
                 return None
-            if found.get("format") != RESULTS_FORMAT:
-                raise DamagedError(f"{name} has the format {found.get('format')!r}: must be {RESULTS_FORMAT}")
-            phases = found["phases"]
+            if document.get("format") != RESULTS_FORMAT:
+                raise DamagedError(f"{name} has the format {document.get('format')!r}: must be {RESULTS_FORMAT}")
+            phases = document["phases"]
             if not isinstance(phases, list) or not all(isinstance(one, dict) for one in phases):
                 raise DamagedError(f"{name} must have a list of phases")
             return phases
         except _DAMAGE as error:
-            self._say(f"{_told(error)}: what this cell has measured cannot be told.")
+            self._say(f"{_shown_error(error)}: what this cell has measured cannot be told.")
             return None
 
     def _roster(self) -> Roster | None:
         name = f"{self._id}/{files.ROSTER}"
-        found = files.document(self._kept, name)
+        document = files.document(self._archive, name)
         try:
-            return None if found is None else roster_of(found)
+            return None if document is None else roster_of(document)
         except _DAMAGE as error:
             raise DamagedError(f"{name} is damaged ({error!r})") from None
 
     def _interruptions(self, cell: str, results: Sequence[Mapping[str, Any]]) -> list[Interruption]:
-        found: list[Interruption] = []
-        read = partial(fleets.interruptions, self._kept, cell, results, self._say)
-        return self._tried(read, found, "notices of spot are left out")
+        interruptions: list[Interruption] = []
+        read = partial(fleets.interruptions, self._archive, cell, results, self._say)
+        return self._tried(read, interruptions, "notices of spot are left out")
 
     def _attempt(self, one: Recorded | str) -> Attempt:
         if isinstance(one, str):
@@ -124,26 +126,26 @@ class _Reading:
         amount, notices = float(one.cost.amount) if one.cost else None, self._interruptions(one.cell, [])
         return Attempt(cell=one.cell, status=one.status.value, reason=one.reason, amount=amount, interruptions=notices)
 
-    def _phase(self, found: Mapping[str, Any], hourly: float | None, places: Mapping[str, Place]) -> Phase | None:
-        name = str(found.get("phase", "of no name"))
+    def _phase(self, document: Mapping[str, Any], hourly: float | None, places: Mapping[str, Place]) -> Phase | None:
+        name = str(document.get("phase", "of no name"))
         try:
-            measured_from = found.get("measured_from")
+            measured_from = document.get("measured_from")
             phase = Phase(
-                phase=found["phase"],
-                nodes=found["nodes"],
-                measured_seconds=found["measured_seconds"],
-                warm_up_seconds=found.get("warm_up_seconds") or 0,
+                phase=document["phase"],
+                nodes=document["nodes"],
+                measured_seconds=document["measured_seconds"],
+                warm_up_seconds=document.get("warm_up_seconds") or 0,
                 measured_from=None if measured_from is None else datetime.fromtimestamp(measured_from, UTC),
-                operations=operations(found, hourly),
-                use=use(found),
-                series=series(found),
-                members=_members(found["roles"], places),
-                separate=[Separate.model_validate(row) for row in found.get("separate") or []],
+                operations=operations(document, hourly),
+                use=use(document),
+                series=series(document),
+                members=_members(document["roles"], places),
+                separate=[Separate.model_validate(row) for row in document.get("separate") or []],
             )
-            if left_out := found.get("separate_left_out"):
+            if left_out := document.get("separate_left_out"):
                 text = f"{name}: {left_out} more lines of single nodes were not kept here; their summaries have them."
                 self._findings.append(Finding(severity="warning", cell=self._id, text=text))
-            if lacking := told_in_part(found):
+            if lacking := partial_tools(document):
                 text = (
                     f"{name}: throughput over time of {name_some(lacking)} is told in part: of some nodes it was not "
                     "kept, as so many operations over so many hours would be too much, or their tool does not tell it."
@@ -151,14 +153,14 @@ class _Reading:
                 self._findings.append(Finding(severity="warning", cell=self._id, text=text))
             return phase
         except _DAMAGE as error:
-            self._say(f"The results of the phase {name} are damaged, and left out: {_told(error)}.")
+            self._say(f"The results of the phase {name} are damaged, and left out: {_shown_error(error)}.")
             return None
 
     def _tried(self, read: Callable[[], _T], otherwise: _T, what: str) -> _T:
         try:
             return read()
         except _DAMAGE as error:
-            self._say(f"{_told(error)}: {what}.")
+            self._say(f"{_shown_error(error)}: {what}.")
             return otherwise
 
     def _say(self, text: str) -> None:
@@ -166,12 +168,12 @@ class _Reading:
 
 
 def _members(roles: Mapping[str, Any], places: Mapping[str, Place]) -> list[Node]:
-    found = []
+    members = []
     for role, its in roles.items():
         for node, line in sorted(its["nodes"].items(), key=lambda pair: pair[1]["rank"]):
             means, place = line.get("means") or {}, places.get(node)
             iowait = means.get("cpu_iowait")
-            found.append(
+            members.append(
                 Node(
                     node=node,
                     role=role,
@@ -187,7 +189,7 @@ def _members(roles: Mapping[str, Any], places: Mapping[str, Place]) -> list[Node
                     clock_uncertainty_seconds=line.get("clock_uncertainty_seconds"),
                 )
             )
-    return found
+    return members
 
 
 def _percent(thousandths: Iterable[int | None]) -> float | None:
@@ -203,8 +205,8 @@ def _list(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _told(error: BaseException) -> str:
+def _shown_error(error: BaseException) -> str:
     """An error in one line: pydantic's have many."""
-    said = str(error) if isinstance(error, DamagedError) else repr(error)
-    line = " ".join(said.split())
+    text = str(error) if isinstance(error, DamagedError) else repr(error)
+    line = " ".join(text.split())
     return line if len(line) <= 300 else line[:300] + "..."

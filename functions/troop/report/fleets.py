@@ -18,7 +18,7 @@ from troop.bench.prices import Prices, storage
 from troop.bench.roster import Member, Roster
 from troop.report import kept as files
 from troop.report.document import Fleet, Interruption
-from troop.report.kept import DamagedError, Kept
+from troop.report.kept import Archive, DamagedError
 
 REBALANCE = "rebalance-recommended"
 
@@ -42,12 +42,12 @@ def places(roster: Roster | None) -> dict[str, Place]:
 
 def fleets(benchmark: Benchmark | None, roster: Roster | None, prices: Prices | None) -> list[Fleet]:
     """In the file's order: as they were by the roster, or without one as they were to be."""
-    wanted = {fleet.role: fleet for fleet in benchmark.fleets} if benchmark else {}
+    planned = {fleet.role: fleet for fleet in benchmark.fleets} if benchmark else {}
     if roster is None:
-        return [_wanted(fleet, prices) for fleet in wanted.values()]
-    roles = dict.fromkeys([*wanted, *(one.role for one in roster.members)])
-    found = {role: [one for one in roster.members if one.role == role] for role in roles}
-    return [_there(role, members, wanted.get(role), prices) for role, members in found.items() if members]
+        return [_planned(fleet, prices) for fleet in planned.values()]
+    roles = dict.fromkeys([*planned, *(one.role for one in roster.members)])
+    members_by_role = {role: [one for one in roster.members if one.role == role] for role in roles}
+    return [_there(role, members, planned.get(role), prices) for role, members in members_by_role.items() if members]
 
 
 def hourly(fleets: Sequence[Fleet]) -> float | None:
@@ -56,7 +56,7 @@ def hourly(fleets: Sequence[Fleet]) -> float | None:
     return round(math.fsum(known), 6) if fleets and len(known) == len(fleets) else None
 
 
-def _wanted(fleet: WantedFleet, prices: Prices | None) -> Fleet:
+def _planned(fleet: WantedFleet, prices: Prices | None) -> Fleet:
     price = prices.hour(fleet.instance_type, fleet.purchase) if prices else None
     return Fleet(
         role=fleet.role,
@@ -68,7 +68,7 @@ def _wanted(fleet: WantedFleet, prices: Prices | None) -> Fleet:
     )
 
 
-def _there(role: str, members: Sequence[Member], wanted: WantedFleet | None, prices: Prices | None) -> Fleet:
+def _there(role: str, members: Sequence[Member], planned: WantedFleet | None, prices: Prices | None) -> Fleet:
     each = [prices.hour(one.instance_type, one.purchase, one.zone or None) if prices else None for one in members]
     return Fleet(
         role=role,
@@ -76,7 +76,7 @@ def _there(role: str, members: Sequence[Member], wanted: WantedFleet | None, pri
         instance_type=", ".join(sorted({one.instance_type for one in members})),
         zones=dict(sorted(Counter(one.zone for one in members if one.zone).items())),
         purchase=dict(sorted(Counter(one.purchase for one in members).items())),
-        hourly=_hourly(each, wanted, prices),
+        hourly=_hourly(each, planned, prices),
     )
 
 
@@ -93,7 +93,7 @@ def _hourly(nodes: Sequence[Decimal | None], fleet: WantedFleet | None, prices: 
 
 
 def interruptions(
-    kept: Kept, cell: str, phases: Sequence[Mapping[str, Any]], damaged: Callable[[str], None]
+    archive: Archive, cell: str, phases: Sequence[Mapping[str, Any]], damaged: Callable[[str], None]
 ) -> list[Interruption]:
     """Notices that nodes of a cell were given, and recommendations that came to nothing worse.
 
@@ -104,41 +104,41 @@ def interruptions(
     Raises:
         DamagedError: lines of nodes cannot be read.
     """
-    found: list[Interruption] = []
+    interruptions: list[Interruption] = []
     unread: list[DamagedError] = []
-    names = kept.names(f"{cell}/{files.INTERRUPTIONS}")
+    names = archive.names(f"{cell}/{files.INTERRUPTIONS}")
     for name in names[:MOST_NOTICES]:
         try:
-            notice = files.document(kept, name)
+            notice = files.document(archive, name)
         except DamagedError as error:
             unread.append(error)
             continue
         if notice is not None:
             node = str(notice.get("id") or name.rpartition("/")[2].removesuffix(".json"))
-            told = {key: str(notice.get(key) or "") for key in ("role", "action", "time")}
-            found.append(Interruption(node=node, **told))
+            fields = {key: str(notice.get(key) or "") for key in ("role", "action", "time")}
+            interruptions.append(Interruption(node=node, **fields))
     if unread:
         others = f"; {len(unread) - 1:,} more cannot be read either" if len(unread) > 1 else ""
         damaged(f"{unread[0]}: this notice of spot is left out{others}.")
     if len(names) > MOST_NOTICES:
         more = len(names) - MOST_NOTICES
         damaged(f"{cell}/{files.INTERRUPTIONS} has {len(names):,} notices of spot: {more:,} of them are left out.")
-    told_of = {one.node for one in found}
+    reported = {one.node for one in interruptions}
     for node, (role, at) in _recommended(phases).items():
-        if node not in told_of:
-            found.append(Interruption(node=node, role=role, action=REBALANCE, time=at))
-    return found
+        if node not in reported:
+            interruptions.append(Interruption(node=node, role=role, action=REBALANCE, time=at))
+    return interruptions
 
 
 def _recommended(phases: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
     """By node, its role and the first moment at which EC2 expected to take it back."""
-    found: dict[str, tuple[str, str]] = {}
+    recommendations: dict[str, tuple[str, str]] = {}
     try:
         for phase in phases:
             for role, its in phase["roles"].items():
                 for node, line in its["nodes"].items():
                     if at := line.get("rebalance_recommended_at"):
-                        found.setdefault(node, (role, str(at)))
+                        recommendations.setdefault(node, (role, str(at)))
     except (AttributeError, KeyError, TypeError) as error:
         raise DamagedError(f"lines of nodes cannot be read: {error!r}") from None
-    return found
+    return recommendations

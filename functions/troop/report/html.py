@@ -59,7 +59,7 @@ def report_page(report: Report, script: str) -> str:
         "report.js",
         script,
         report=report,
-        told=f"{overview.told(report)} {overview.cost(report)}",
+        told=f"{overview.headline(report)} {overview.cost(report)}",
         keys=overview.keys(report),
         scaling=charts.scaling_groups(report),
         ideal=charts.ideal,
@@ -155,8 +155,8 @@ def _least(
         for phase in cell.phases
         if rows(phase)
     ]
-    total = sum(len(found) for _, found in named)
+    total = sum(len(phases) for _, phases in named)
     if total <= MOST_ROWS:
-        return [(name, found, 0) for name, found in named]
+        return [(name, phases, 0) for name, phases in named]
     each = max(3, MOST_ROWS // len(named))
-    return [(name, sorted(found, key=order)[:each], max(0, len(found) - each)) for name, found in named]
+    return [(name, sorted(phases, key=order)[:each], max(0, len(phases) - each)) for name, phases in named]

@@ -37,7 +37,7 @@ class DamagedError(ValueError):
     """A kept document that cannot be read; the message says which one, and why."""
 
 
-class Kept(Protocol):
+class Archive(Protocol):
     """The files of one run. Names are relative to the run's folder, with slashes: ``c001/results.json``."""
 
     def read(self, name: str) -> bytes | None:
@@ -62,32 +62,32 @@ def refuse_large(name: str, size: int) -> None:
         raise DamagedError(f"{name} has {size:,} bytes, more than {MOST_BYTES:,}")
 
 
-def document(kept: Kept, name: str) -> dict[str, Any] | None:
+def document(archive: Archive, name: str) -> dict[str, Any] | None:
     """A kept JSON object; None when there is no such file. All that is in it can be written as JSON in UTF-8 again.
 
     Raises:
         DamagedError: it is no JSON object, or too large.
     """
-    body = kept.read(name)
+    body = archive.read(name)
     if body is None:
         return None
     try:
         text = body.decode("utf-8-sig")
-        found = json_in(text)
-        if is_deeper(found, _DEEPEST):
+        document = json_in(text)
+        if is_deeper(document, _DEEPEST):
             raise ValueError(f"it is nested deeper than {_DEEPEST} levels")
         if _SURROGATE.search(text):
-            _refuse_halves(found)
+            _refuse_halves(document)
     except ValueError as error:
         raise DamagedError(f"{name} is no JSON ({error})") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise DamagedError(f"{name} must be a JSON object")
-    return found
+    return document
 
 
-def _refuse_halves(found: Any) -> None:
+def _refuse_halves(document: Any) -> None:
     """Halves of surrogate pairs, which JSON can say, and no text in UTF-8 can have."""
     try:
-        json.dumps(found, ensure_ascii=False).encode()
+        json.dumps(document, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise ValueError("it has half of a character") from None

@@ -16,13 +16,13 @@ def money(sources: Sources) -> Money:
     """Of the whole run, as far as it is known."""
     record, estimate = sources.record, sources.estimate or {}
     run = record.run if record else None
-    told = run.estimate if run else None
-    currency = told.currency if told else str(estimate.get("currency") or USD)
+    estimate_document = run.estimate if run else None
+    currency = estimate_document.currency if estimate_document else str(estimate.get("currency") or USD)
     return Money(
         currency=run.cost.currency if run and run.cost else currency,
-        expected=float(told.expected) if told else _amount(estimate, "expected"),
-        most=float(told.most) if told else _amount(estimate, "most"),
-        budget=_float(told.budget) if told else _amount(estimate, "budget"),
+        expected=float(estimate_document.expected) if estimate_document else _amount(estimate, "expected"),
+        most=float(estimate_document.most) if estimate_document else _amount(estimate, "most"),
+        budget=_float(estimate_document.budget) if estimate_document else _amount(estimate, "budget"),
         actual=bill(run.cost) if run and run.cost else None,
         of_file=bill(run.cost_of_file) if run and run.cost_of_file else None,
     )

@@ -27,7 +27,7 @@ def operations(phase: Mapping[str, Any], hourly: float | None) -> list[Operation
     Raises:
         AttributeError, KeyError, TypeError, ValueError: the phase is damaged.
     """
-    found = []
+    operations = []
     for row in phase["table"]:
         document = phase["roles"][row["role"]]["operations"][row["operation"]]
         times = histogram.from_document(document["histogram"])
@@ -35,8 +35,8 @@ def operations(phase: Mapping[str, Any], hourly: float | None) -> list[Operation
             "cost_per_million": cost_per_million(hourly, row["per_second"]),
             "distribution": distribution(times),
         }
-        found.append(Operation.model_validate({**row, **more}))
-    return found
+        operations.append(Operation.model_validate({**row, **more}))
+    return operations
 
 
 def cost_per_million(hourly: float | None, per_second: float | None) -> float | None:

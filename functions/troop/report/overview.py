@@ -24,7 +24,7 @@ class Key:
     note: str = ""
 
 
-def told(report: Report) -> str:
+def headline(report: Report) -> str:
     """``3 cells of up to 6 servers (i4i.large) and 2 drivers (c7g.large), in 3 zones, on spot.``"""
     largest: dict[str, int] = {}
     types: dict[str, dict[str, None]] = {}
@@ -50,31 +50,31 @@ def told(report: Report) -> str:
 def cost(report: Report) -> str:
     """``It cost $3.21; $3.60 were expected, and $12.10 at most.``"""
     money = report.money
-    said = []
+    parts = []
     if money.actual is not None:
         more = " (and what has no price)" if money.actual.unknown else ""
-        said.append(f"It has cost {wording.money(money.actual.amount, money.currency)}{more}")
+        parts.append(f"It has cost {wording.money(money.actual.amount, money.currency)}{more}")
     if money.of_file is not None:
-        said.append(f"by the benchmark's own prices {wording.money(money.of_file.amount, money.currency)}")
+        parts.append(f"by the benchmark's own prices {wording.money(money.of_file.amount, money.currency)}")
     if money.expected is not None:
         most = "" if money.most is None else f", {wording.money(money.most, money.currency)} at most"
-        said.append(f"{wording.money(money.expected, money.currency)} were expected{most}")
-    return f"{'; '.join(said)}." if said else "What it has cost is not known."
+        parts.append(f"{wording.money(money.expected, money.currency)} were expected{most}")
+    return f"{'; '.join(parts)}." if parts else "What it has cost is not known."
 
 
 def keys(report: Report) -> list[Key]:
     """At most six, of what the report knows."""
-    found = [_succeeded(report)] if report.cells else []
+    keys = [_succeeded(report)] if report.cells else []
     variants = _variants(report)
     best = max(variants, key=lambda one: one.per_second, default=None)
     if best is not None and best.per_second:
-        found.append(Key("Most throughput", f"{wording.short(best.per_second)}/s", best.name))
+        keys.append(Key("Most throughput", f"{wording.short(best.per_second)}/s", best.name))
         if best.p99_ms is not None:
-            found.append(Key("p99 at that", f"{wording.plain(best.p99_ms)} ms", best.name))
-    found += _errors(report)
-    found += _growth(report)
-    found += _price(report, variants)
-    return found
+            keys.append(Key("p99 at that", f"{wording.plain(best.p99_ms)} ms", best.name))
+    keys += _errors(report)
+    keys += _growth(report)
+    keys += _price(report, variants)
+    return keys
 
 
 def _succeeded(report: Report) -> Key:
@@ -96,8 +96,8 @@ def _errors(report: Report) -> Iterator[Key]:
 
 def _growth(report: Report) -> Iterator[Key]:
     """Of the combination with the most nodes: the mean of its repetitions there, not one of them."""
-    found = [(max((point.nodes for point in one.points), default=0), one) for one in report.scaling]
-    nodes, most = max(found, key=lambda item: item[0], default=(0, None))
+    growths = [(max((point.nodes for point in one.points), default=0), one) for one in report.scaling]
+    nodes, most = max(growths, key=lambda item: item[0], default=(0, None))
     if most is None:
         return
     known = [point.efficiency for point in most.points if point.nodes == nodes and point.efficiency is not None]
@@ -137,11 +137,11 @@ def _variants(report: Report) -> list[_Variant]:
     if not counts:
         return []
     most = counts.most_common(1)[0][0]
-    found: dict[str, list[tuple[Cell, Operation]]] = {}
+    cells_by_variant: dict[str, list[tuple[Cell, Operation]]] = {}
     for cell, phase, one in _rows(report):
         if (phase.phase, one.role, one.operation) == most:
-            found.setdefault(_variant_of(cell), []).append((cell, one))
-    return [_variant(most[2], label, each) for label, each in found.items()]
+            cells_by_variant.setdefault(_variant_of(cell), []).append((cell, one))
+    return [_variant(most[2], label, each) for label, each in cells_by_variant.items()]
 
 
 def _variant(operation: str, label: str, each: Sequence[tuple[Cell, Operation]]) -> _Variant:

@@ -46,10 +46,10 @@ def _grows(cells: Sequence[Cell], role: str) -> bool:
 
 
 def _combinations(cells: Iterable[Cell], role: str) -> dict[str, list[Cell]]:
-    found: dict[str, list[Cell]] = {}
+    cells_by_combination: dict[str, list[Cell]] = {}
     for cell in cells:
-        found.setdefault(combination(cell.values, role), []).append(cell)
-    return found
+        cells_by_combination.setdefault(combination(cell.values, role), []).append(cell)
+    return cells_by_combination
 
 
 def combination(values: Mapping[str, JsonValue], role: str | None) -> str:
@@ -70,21 +70,21 @@ def nodes_of(cell: Cell, role: str) -> int:
 
 
 def _of_combination(label: str, cells: Iterable[Cell], role: str) -> list[Scaling]:
-    found: dict[tuple[str, str, str], list[tuple[str, int, float]]] = {}
+    points_by_key: dict[tuple[str, str, str], list[tuple[str, int, float]]] = {}
     for cell in cells:
         for phase in cell.phases:
             for one in phase.operations:
                 if one.per_second is not None and (nodes := nodes_of(cell, role)):
                     key = phase.phase, one.role, one.operation
-                    found.setdefault(key, []).append((cell.cell, nodes, one.per_second))
+                    points_by_key.setdefault(key, []).append((cell.cell, nodes, one.per_second))
     return [
-        _made(label, key, role, sorted(points, key=lambda point: (point[1], point[0])))
-        for key, points in found.items()
+        _scaling(label, key, role, sorted(points, key=lambda point: (point[1], point[0])))
+        for key, points in points_by_key.items()
         if len({nodes for _, nodes, _ in points}) > 1
     ]
 
 
-def _made(label: str, key: tuple[str, str, str], counted: str, points: Sequence[tuple[str, int, float]]) -> Scaling:
+def _scaling(label: str, key: tuple[str, str, str], counted: str, points: Sequence[tuple[str, int, float]]) -> Scaling:
     phase, role, operation = key
     nodes, rates = [point[1] for point in points], [point[2] for point in points]
     slope, intercept = linear_regression(nodes, rates)

@@ -71,17 +71,17 @@ def series(phase: Mapping[str, Any]) -> list[Series]:
         AttributeError, KeyError, TypeError, ValueError: the phase is damaged.
     """
     times = times_of(phase)
-    found: list[Series] = []
+    series: list[Series] = []
     for name, role in phase["roles"].items():
         for operation, document in role["operations"].items():
-            found += _counts(name, operation, document, times)
-            found += _latencies(name, operation, document, times)
+            series += _counts(name, operation, document, times)
+            series += _latencies(name, operation, document, times)
         if samples := role.get("samples"):
-            found += _samples(name, samples, times)
-    return found
+            series += _samples(name, samples, times)
+    return series
 
 
-def told_in_part(phase: Mapping[str, Any]) -> list[str]:
+def partial_tools(phase: Mapping[str, Any]) -> list[str]:
     """The operations whose counts by second lack some of them; not those that have none at all.
 
     Raises:
@@ -104,15 +104,15 @@ def _counts(role: str, operation: str, document: Mapping[str, Any], times: Times
     begin, until = times.begin, times.measured_until
     begin = float(first) if begin is None or first + 1 <= begin else begin
     end = float(first + length) if until is None or first + length > until + 1 else until
-    wanted: tuple[tuple[SeriesName, Sequence[int]], ...] = (
+    series_counts: tuple[tuple[SeriesName, Sequence[int]], ...] = (
         ("per_second", counts["count"]),
         ("errors_per_second", counts["errors"]),
     )
-    for name, values in wanted:
+    for name, values in series_counts:
         if name == "per_second" or any(values):
             low, totals = steps.sums(counts["from"], values, times.zero, times.step)
-            found = steps.rates(low, totals, times.step, begin, end)
-            yield _made(role, operation, name, low * times.step, times.step, found)
+            rates = steps.rates(low, totals, times.step, begin, end)
+            yield _series(role, operation, name, low * times.step, times.step, rates)
 
 
 def _latencies(role: str, operation: str, document: Mapping[str, Any], times: Times) -> Iterator[Series]:
@@ -125,15 +125,15 @@ def _latencies(role: str, operation: str, document: Mapping[str, Any], times: Ti
     low, windows = steps.windows(counts, over_time["from"] - times.zero, own, step)
     start, highest = low * step, document["histogram"]["max"]
     for name, percent in _LATENCIES.items():
-        found = []
+        latencies = []
         for begin, buckets in windows:
             value = steps.percentile(buckets, percent)
             if value is not None and begin >= (times.measured_from or 0):
                 value = min(value, highest)  # of the measured time alone: a warm-up can have been slower
-            found.append(None if value is None else value / 1000)
-        yield _made(role, operation, name, start, step, found)
+            latencies.append(None if value is None else value / 1000)
+        yield _series(role, operation, name, start, step, latencies)
     averages = [None if value is None else value / 1000 for value in (steps.mean(buckets) for _, buckets in windows)]
-    yield _made(role, operation, "mean_ms", start, step, averages)
+    yield _series(role, operation, "mean_ms", start, step, averages)
 
 
 def _samples(role: str, samples: Mapping[str, Any], times: Times) -> Iterator[Series]:
@@ -141,8 +141,8 @@ def _samples(role: str, samples: Mapping[str, Any], times: Times) -> Iterator[Se
     step = max(times.step, interval)
     for name, values in _by_name(samples):
         if any(value is not None for value in values):
-            low, found = steps.means(first, interval, values, times.zero, step)
-            yield _made(role, None, name, low * step, step, found)
+            low, means = steps.means(first, interval, values, times.zero, step)
+            yield _series(role, None, name, low * step, step, means)
 
 
 def _by_name(samples: Mapping[str, Any]) -> Iterator[tuple[SeriesName, list[Value]]]:
@@ -163,7 +163,7 @@ def _tenth(thousandths: float | None) -> Value:
     return None if thousandths is None else thousandths / 10
 
 
-def _made(role: str, operation: str | None, name: SeriesName, start: float, step: int, values: list[Value]) -> Series:
+def _series(role: str, operation: str | None, name: SeriesName, start: float, step: int, values: list[Value]) -> Series:
     short = [None if value is None else float(f"{value:.{_DIGITS}g}") for value in values]
     return Series(role=role, operation=operation, name=name, start=start, step_seconds=step, values=short)
 

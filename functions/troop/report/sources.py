@@ -13,18 +13,18 @@ from typing import Any
 from troop.bench import estimate, kept_record, names
 from troop.bench.attempts import latest
 from troop.bench.definition import Benchmark, DefinitionError, from_document
-from troop.bench.kept_record import KeptRecord, RecordError
+from troop.bench.kept_record import RecordError, StoredRecord
 from troop.bench.plan import Variant, from_plan_document, on_demand
 from troop.bench.record import Cell
 from troop.report import kept as files
 from troop.report.document import Finding
-from troop.report.kept import DamagedError, Kept, ReportError
+from troop.report.kept import Archive, DamagedError, ReportError
 
 MOST_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PlannedCell:
     """A cell as it was to be done.
 
     Attributes:
@@ -48,13 +48,13 @@ class Sources:
     """
 
     definition: dict[str, Any]
-    wanted: tuple[Wanted, ...]
+    planned: tuple[PlannedCell, ...]
     estimate: dict[str, Any] | None
-    record: KeptRecord | None
+    record: StoredRecord | None
     findings: tuple[Finding, ...]
 
 
-def read(kept: Kept) -> Sources:
+def read(archive: Archive) -> Sources:
     """All that is kept of the run as a whole.
 
     Raises:
@@ -62,7 +62,7 @@ def read(kept: Kept) -> Sources:
     """
     findings: list[Finding] = []
     try:
-        definition = files.document(kept, files.DEFINITION)
+        definition = files.document(archive, files.DEFINITION)
     except DamagedError as error:
         raise ReportError(f"{error}: without it there is no report; fetch it again from the results bucket") from None
     if definition is None:
@@ -70,41 +70,43 @@ def read(kept: Kept) -> Sources:
             f"there is no {files.DEFINITION}: a report is made of what is kept of a run, runs/RUN/ in the results "
             "bucket, with all that lies below it"
         )
-    record = _record(kept, findings)
-    wanted = _wanted(kept, definition, record, findings)
-    return Sources(definition, wanted, _estimate(kept, record, findings), record, tuple(findings))
+    record = _record(archive, findings)
+    planned = _planned_cells(archive, definition, record, findings)
+    return Sources(definition, planned, _estimate(archive, record, findings), record, tuple(findings))
 
 
-def attempts(kept: Kept, sources: Sources, wanted: Wanted) -> list[Cell | str]:
+def attempts(archive: Archive, sources: Sources, planned: PlannedCell) -> list[Cell | str]:
     """All attempts at a cell, the one that counts last: as they are on record; or where there is no record, the ids of
     those that have left something.
     """
     if sources.record is not None:
-        its = [one for one in sources.record.cells if names.attempt_of(one.cell)[0] == wanted.cell]
-        return [*sorted(its, key=lambda one: names.attempt_of(one.cell)[1])] or [wanted.cell]
-    found: list[Cell | str] = [wanted.cell]
+        its = [one for one in sources.record.cells if names.attempt_of(one.cell)[0] == planned.cell]
+        return [*sorted(its, key=lambda one: names.attempt_of(one.cell)[1])] or [planned.cell]
+    attempts: list[Cell | str] = [planned.cell]
     for number in range(2, MOST_ATTEMPTS + 1):
-        attempt = names.attempt_id(wanted.cell, number)
-        if kept.read(f"{attempt}/{files.CELL_DEFINITION}") is None:
+        attempt = names.attempt_id(planned.cell, number)
+        if archive.read(f"{attempt}/{files.CELL_DEFINITION}") is None:
             break
-        found.append(attempt)
-    return found
+        attempts.append(attempt)
+    return attempts
 
 
-def of_attempt(wanted: Wanted, cell: str) -> Benchmark | None:
+def of_attempt(planned: PlannedCell, cell: str) -> Benchmark | None:
     """The benchmark of an attempt: the last one of several is on demand."""
-    if wanted.benchmark is None:
+    if planned.benchmark is None:
         return None
     return (
-        on_demand(wanted.benchmark) if 1 < wanted.benchmark.attempts == names.attempt_of(cell)[1] else wanted.benchmark
+        on_demand(planned.benchmark)
+        if 1 < planned.benchmark.attempts == names.attempt_of(cell)[1]
+        else planned.benchmark
     )
 
 
-def _record(kept: Kept, findings: list[Finding]) -> KeptRecord | None:
+def _record(archive: Archive, findings: list[Finding]) -> StoredRecord | None:
     try:
-        found = files.document(kept, files.RECORD)
-        if found is not None:
-            return kept_record.from_document(found)
+        document = files.document(archive, files.RECORD)
+        if document is not None:
+            return kept_record.from_document(document)
     except (DamagedError, RecordError) as error:
         findings.append(Finding(severity="error", text=f"{_sentence(error)} {_WITHOUT_RECORD}"))
         return None
@@ -118,53 +120,53 @@ _WITHOUT_RECORD = (
 )
 
 
-def _estimate(kept: Kept, record: KeptRecord | None, findings: list[Finding]) -> dict[str, Any] | None:
+def _estimate(archive: Archive, record: StoredRecord | None, findings: list[Finding]) -> dict[str, Any] | None:
     if record is not None and record.run.estimate is not None:  # which says the same
         return None
     try:
-        found = files.document(kept, files.ESTIMATE)
-        if found is not None and found.get("format") != estimate.FORMAT:
-            raise DamagedError(f"{files.ESTIMATE} has the format {found.get('format')!r}: must be {estimate.FORMAT}")
+        document = files.document(archive, files.ESTIMATE)
+        if document is not None and document.get("format") != estimate.FORMAT:
+            raise DamagedError(f"{files.ESTIMATE} has the format {document.get('format')!r}: must be {estimate.FORMAT}")
     except DamagedError as error:
         findings.append(Finding(severity="warning", text=f"{_sentence(error)} What the run was to cost is not known."))
         return None
-    if found is None:
+    if document is None:
         text = f"There is no {files.ESTIMATE}: what the run was to cost is not known."
         findings.append(Finding(severity="warning", text=text))
-    return found
+    return document
 
 
-def _wanted(
-    kept: Kept, definition: dict[str, Any], record: KeptRecord | None, findings: list[Finding]
-) -> tuple[Wanted, ...]:
-    planned: dict[str, Wanted] = {}
+def _planned_cells(
+    archive: Archive, definition: dict[str, Any], record: StoredRecord | None, findings: list[Finding]
+) -> tuple[PlannedCell, ...]:
+    planned: dict[str, PlannedCell] = {}
     try:
-        if (found := files.document(kept, files.PLAN)) is not None:
-            plan = from_plan_document(found)
-            planned = {one.cell: Wanted(one.cell, one.variant, one.benchmark) for one in plan.cells}
+        if (document := files.document(archive, files.PLAN)) is not None:
+            plan = from_plan_document(document)
+            planned = {one.cell: PlannedCell(one.cell, one.variant, one.benchmark) for one in plan.cells}
     except (DamagedError, DefinitionError, ValueError) as error:
         text = f"{_sentence(error)} Only cells that are on record, or have left something, are in this report."
         findings.append(Finding(severity="error", text=text))
     known = {names.attempt_of(cell.cell)[0]: cell.variant for cell in latest(record.cells)} if record else {}
-    for cell in [*known] or ([] if planned else [*_found(kept)]):
+    for cell in [*known] or ([] if planned else [*_cell_names(archive)]):
         if cell not in planned:
-            planned[cell] = Wanted(cell, known.get(cell, Variant()), _own(kept, cell, definition))
+            planned[cell] = PlannedCell(cell, known.get(cell, Variant()), _own(archive, cell, definition))
     return tuple(planned.values())
 
 
-def _found(kept: Kept) -> Iterator[str]:
+def _cell_names(archive: Archive) -> Iterator[str]:
     """Cells that have left something; the first one in any case."""
     number = 1
-    while number == 1 or kept.read(f"{names.cell_id(number)}/{files.CELL_DEFINITION}") is not None:
+    while number == 1 or archive.read(f"{names.cell_id(number)}/{files.CELL_DEFINITION}") is not None:
         yield names.cell_id(number)
         number += 1
 
 
-def _own(kept: Kept, cell: str, definition: dict[str, Any]) -> Benchmark | None:
+def _own(archive: Archive, cell: str, definition: dict[str, Any]) -> Benchmark | None:
     """What a cell itself was told; or else the whole run."""
     with suppress(DamagedError, DefinitionError, ValueError):
-        if (found := files.document(kept, f"{cell}/{files.CELL_DEFINITION}")) is not None:
-            return from_document(found)
+        if (document := files.document(archive, f"{cell}/{files.CELL_DEFINITION}")) is not None:
+            return from_document(document)
     with suppress(DefinitionError, ValueError):
         return from_document(definition)
     return None

@@ -24,11 +24,11 @@ def sums(first: int, values: Sequence[int], zero: int, step: int) -> tuple[int, 
     if not values:
         return 0, []
     low, high = (first - zero) // step, (first + len(values) - 1 - zero) // step
-    found = [0] * (high - low + 1)
+    sums = [0] * (high - low + 1)
     for number in range(low, high + 1):
         begin = zero + number * step - first
-        found[number - low] = sum(values[max(begin, 0) : begin + step])
-    return low, found
+        sums[number - low] = sum(values[max(begin, 0) : begin + step])
+    return low, sums
 
 
 def rates(low: int, totals: Sequence[int], step: int, begin: float, end: float) -> list[Value]:
@@ -37,11 +37,11 @@ def rates(low: int, totals: Sequence[int], step: int, begin: float, end: float) 
     Args:
         begin, end: between which there was anything to count, in seconds after zero.
     """
-    found: list[Value] = []
+    rates: list[Value] = []
     for number, total in enumerate(totals, low):
         covered = min(end, (number + 1) * step) - max(begin, number * step)
-        found.append(total / covered if covered >= step / 2 or covered >= 1 else None)
-    return found
+        rates.append(total / covered if covered >= step / 2 or covered >= 1 else None)
+    return rates
 
 
 def means(first: int, interval: int, values: Sequence[Value], zero: int, step: int) -> tuple[int, list[Value]]:
@@ -90,15 +90,15 @@ def windows(
     if not counts:
         return 0, []
     numbers = [(2 * (first + at * own) + own) // (2 * step) for at in range(len(counts))]
-    found: list[tuple[int, dict[int, int]]] = [(number * step, {}) for number in range(numbers[0], numbers[-1] + 1)]
+    windows: list[tuple[int, dict[int, int]]] = [(number * step, {}) for number in range(numbers[0], numbers[-1] + 1)]
     for at, (number, window) in enumerate(zip(numbers, counts, strict=True)):
-        begin, merged = found[number - numbers[0]]
-        found[number - numbers[0]] = min(begin, first + at * own), merged
+        begin, merged = windows[number - numbers[0]]
+        windows[number - numbers[0]] = min(begin, first + at * own), merged
         for bucket, count in window:
             if not 0 <= bucket < BUCKETS:
                 raise ValueError(f"there is no bucket {bucket}")
             merged[bucket] = merged.get(bucket, 0) + count
-    return numbers[0], found
+    return numbers[0], windows
 
 
 def percentile(buckets: Buckets, percent: float) -> int | None:

@@ -52,11 +52,11 @@ def findings(cell: Cell) -> list[Finding]:
         _clocks,
         _few,
     )
-    found = [*_status(cell), *_earlier(cell), *_interruptions(cell), *_costs(cell)]
+    findings = [*_status(cell), *_earlier(cell), *_interruptions(cell), *_costs(cell)]
     for phase in cell.phases:
         for judge in of_phase:
-            found += judge(cell, phase)
-    return found
+            findings += judge(cell, phase)
+    return findings
 
 
 def of_growth(scaling: Sequence[Scaling], cells: Sequence[Cell]) -> Iterator[Finding]:
@@ -101,8 +101,8 @@ def _explained(phase: str, cells: Sequence[Cell]) -> str:
         return "how busy nodes were was not measured; look at what they load, and at what they share"
     if full := [f"{role} for {cpu:.0f} % of the time" for role, cpu in busiest.items() if cpu > BUSY]:
         return f"processors were busy, of {' and of '.join(full)}"
-    told = ", ".join(f"{role} {cpu:.0f} %" for role, cpu in busiest.items())
-    return f"no processors explain it ({told}); look at what the nodes load, and at what they share"
+    usage = ", ".join(f"{role} {cpu:.0f} %" for role, cpu in busiest.items())
+    return f"no processors explain it ({usage}); look at what the nodes load, and at what they share"
 
 
 def _finding(cell: Cell, text: str, severity: Literal["error", "warning"] = "warning") -> Finding:
@@ -133,8 +133,8 @@ def _interruptions(cell: Cell) -> Iterator[Finding]:
     if taken:
         yield _finding(cell, f"Spot took {name_some(taken)} back, or said that it would.")
     if expected := [one.node for one in cell.interruptions if one.action == REBALANCE]:
-        said = f"EC2 expected to take {name_some(expected)} back (a rebalance recommendation); nothing came of it."
-        yield _finding(cell, said)
+        sentence = f"EC2 expected to take {name_some(expected)} back (a rebalance recommendation); nothing came of it."
+        yield _finding(cell, sentence)
 
 
 def _costs(cell: Cell) -> Iterator[Finding]:
@@ -148,8 +148,8 @@ def _costs(cell: Cell) -> Iterator[Finding]:
 
 def _outcomes(cell: Cell, phase: Phase) -> Iterator[Finding]:
     if bad := [node for node in phase.members if node.outcome != OK]:
-        told = ", ".join(sorted({node.outcome for node in bad}))
-        text = f"{phase.phase}: it did not go well on {name_some(node.node for node in bad)} ({told})."
+        outcomes = ", ".join(sorted({node.outcome for node in bad}))
+        text = f"{phase.phase}: it did not go well on {name_some(node.node for node in bad)} ({outcomes})."
         yield _finding(cell, text, "error")
 
 
@@ -245,15 +245,15 @@ def _wrong_by(node: Node) -> float:
 
 def _few(cell: Cell, phase: Phase) -> Iterator[Finding]:
     """Percentiles that are told of too few operations, all of a phase in one sentence."""
-    told = []
+    sentences = []
     for one in phase.operations:
         names = [
             name for key, name, share in _PERCENTILES if getattr(one, key) is not None and one.count * share < BEYOND
         ]
         if names:
-            told.append(f"{', '.join(reversed(names))} of {one.role} {one.operation} ({one.count:,} operations)")
-    if told:
-        text = f"{phase.phase}: too few operations to rely on {_and(told)}: measure for longer."
+            sentences.append(f"{', '.join(reversed(names))} of {one.role} {one.operation} ({one.count:,} operations)")
+    if sentences:
+        text = f"{phase.phase}: too few operations to rely on {_and(sentences)}: measure for longer."
         yield _finding(cell, text)
 
 

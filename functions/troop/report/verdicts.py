@@ -65,8 +65,8 @@ def summed_up(comparison: Comparison) -> str:
         (len(rows) - more - less - open_, "{} within the noise"),
         (open_, "{} with too few repetitions to tell"),
     )
-    said = [form.format(f"{count:,}") for count, form in counts if count]
-    text = f"Of {wording.counted(len(rows), 'row')}: {', '.join(said)}."
+    parts = [form.format(f"{count:,}") for count, form in counts if count]
+    text = f"Of {wording.counted(len(rows), 'row')}: {', '.join(parts)}."
     if comparison.fail_below is None:
         return text
     below = wording.counted(regressions, "regression") if regressions else "None"

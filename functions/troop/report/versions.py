@@ -8,7 +8,7 @@ from typing import Any
 
 from troop.report import kept as files
 from troop.report.document import Cell, Version
-from troop.report.kept import DamagedError, Kept
+from troop.report.kept import Archive, DamagedError
 from troop.report.sources import Sources
 
 IMAGES = "images/"
@@ -19,29 +19,29 @@ _SHORT = 16
 """Digits of a hash: more than enough to tell two versions apart."""
 
 
-def versions(kept: Kept, sources: Sources, cells: Sequence[Cell]) -> list[Version]:
+def versions(archive: Archive, sources: Sources, cells: Sequence[Cell]) -> list[Version]:
     """As far as they are known. Of the nodes, one of each role is asked: all of a run boot from the same images."""
-    found: dict[tuple[str, str], None] = {}
+    versions: dict[tuple[str, str], None] = {}
     if sources.record and sources.record.troop:
-        found["Troop", sources.record.troop] = None
-    for image in _documents(kept, kept.names(IMAGES)):
+        versions["Troop", sources.record.troop] = None
+    for image in _documents(archive, archive.names(IMAGES)):
         if isinstance(image.get("id"), str):
-            found["image", image["id"]] = None
-    for what, version in _nodes(kept, cells):
-        found[what, version] = None
+            versions["image", image["id"]] = None
+    for what, version in _nodes(archive, cells):
+        versions[what, version] = None
     for artifact in _artifacts(sources.definition):
-        found[artifact] = None
-    return [Version(what=what, version=version) for what, version in found]
+        versions[artifact] = None
+    return [Version(what=what, version=version) for what, version in versions]
 
 
-def _nodes(kept: Kept, cells: Sequence[Cell]) -> Iterator[tuple[str, str]]:
-    asked: set[str] = set()
+def _nodes(archive: Archive, cells: Sequence[Cell]) -> Iterator[tuple[str, str]]:
+    documents: set[str] = set()
     for cell in cells:
         for phase in cell.phases:
             for node in phase.members:
-                if node.role not in asked:
-                    asked.add(node.role)
-                    for document in _documents(kept, [f"{cell.cell}/{files.NODES}{node.node}.json"]):
+                if node.role not in documents:
+                    documents.add(node.role)
+                    for document in _documents(archive, [f"{cell.cell}/{files.NODES}{node.node}.json"]):
                         yield from _of_node(document)
 
 
@@ -58,9 +58,9 @@ def _artifacts(definition: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"artifact {one['name']}", f"{one['source']}, SHA-256 {str(one['sha256'])[:_SHORT]}"
 
 
-def _documents(kept: Kept, names: Iterable[str]) -> Iterator[Mapping[str, Any]]:
+def _documents(archive: Archive, names: Iterable[str]) -> Iterator[Mapping[str, Any]]:
     """Those of them that can be read: a version that is not told is no reason to tell nothing."""
     for name in names:
         with suppress(DamagedError):
-            if (found := files.document(kept, name)) is not None:
-                yield found
+            if (document := files.document(archive, name)) is not None:
+                yield document

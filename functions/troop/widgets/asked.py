@@ -104,7 +104,7 @@ class Viewer:
 
 
 @dataclass(frozen=True)
-class Asked:
+class WidgetRequest:
     """A widget with all its parameters: those not given have their default."""
 
     widget: Widget
@@ -116,16 +116,16 @@ class Asked:
     def but(self, **changes: Any) -> dict[str, Any]:
         """The same, changed, as a click sends it: JSON-like, without what has its default. Pages begin anew."""
         known = PARAMETERS[self.widget]
-        kept = {name: value for name, value in self.values.items() if not known[name].is_place}
-        told = {
+        remaining = {name: value for name, value in self.values.items() if not known[name].is_place}
+        parameters = {
             name: value if isinstance(value, int) else str(value)
-            for name, value in (kept | changes).items()
+            for name, value in (remaining | changes).items()
             if value is not None and not (name in known and value == known[name].default)
         }
-        return {"widget": self.widget.value, **told}
+        return {"widget": self.widget.value, **parameters}
 
 
-def parse(event: Mapping[str, Any]) -> Asked:
+def parse(event: Mapping[str, Any]) -> WidgetRequest:
     """What the function was called with.
 
     Raises:
@@ -136,13 +136,17 @@ def parse(event: Mapping[str, Any]) -> Asked:
         widget = Widget(str(event.get("widget")))
     except ValueError:
         known = ", ".join(Widget)
-        said = f"is {str(event['widget'])[:80]!r}" if event.get("widget") else "is missing"
-        raise BadParameter(f"The widget's parameter widget {said}: it must be one of {known}.") from None
-    given = dict(event)
+        problem = f"is {str(event['widget'])[:80]!r}" if event.get("widget") else "is missing"
+        raise BadParameter(f"The widget's parameter widget {problem}: it must be one of {known}.") from None
+    parameters = dict(event)
     if event.get(FORM):
         typed = _form(event.get("widgetContext"))
-        given |= {name: typed[name] for name, one in PARAMETERS[widget].items() if name in typed and not one.is_place}
-    return Asked(widget, {name: _value(name, one, given.get(name)) for name, one in PARAMETERS[widget].items()})
+        parameters |= {
+            name: typed[name] for name, one in PARAMETERS[widget].items() if name in typed and not one.is_place
+        }
+    return WidgetRequest(
+        widget, {name: _value(name, one, parameters.get(name)) for name, one in PARAMETERS[widget].items()}
+    )
 
 
 def viewer(event: Mapping[str, Any]) -> Viewer:
@@ -163,11 +167,11 @@ _OFFSET = re.compile(r"([+-])([01][0-9]):?([0-5][0-9])")
 
 def _zone(offset: Any) -> tzinfo:
     """Of an offset such as ``+02:00``; ``offsetInMinutes`` beside it has a sign that is not documented."""
-    found = _OFFSET.fullmatch(offset) if isinstance(offset, str) else None
-    if not found:
+    match = _OFFSET.fullmatch(offset) if isinstance(offset, str) else None
+    if not match:
         return UTC
-    ahead = timedelta(hours=int(found[2]), minutes=int(found[3]))
-    return timezone(-ahead if found[1] == "-" else ahead) if ahead else UTC
+    ahead = timedelta(hours=int(match[2]), minutes=int(match[3]))
+    return timezone(-ahead if match[1] == "-" else ahead) if ahead else UTC
 
 
 def _form(context: Any) -> Mapping[str, Any]:

@@ -29,9 +29,9 @@ _EXAMPLES: Mapping[Widget, Mapping[str, Any]] = {
 
 def describe(widget: Any) -> str:
     """Markdown about one widget, or, for what is none, about all."""
-    asked = [one for one in Widget if one == widget] or list(Widget)
+    widgets = [one for one in Widget if one == widget] or list(Widget)
     about = "It reads and shows, and changes nothing: changes are made with the commands that it shows."
-    return "\n\n".join([*(part for one in asked for part in _of(one)), about]) + "\n"
+    return "\n\n".join([*(part for one in widgets for part in _of(one)), about]) + "\n"
 
 
 def _of(widget: Widget) -> Iterator[str]:

@@ -111,7 +111,7 @@ def page(view: View, frame: Frame) -> str:
     """
     name, needed = _TEMPLATES[type(view)]
     narrow = frame.viewer.width is not None and frame.viewer.width < needed
-    html = _render(name, frame.viewer, narrow, view=view, asked=view.asked, frame=frame, shell=frame.shell)
+    html = _render(name, frame.viewer, narrow, view=view, asked=view.request, frame=frame, shell=frame.shell)
     if len(html.encode(errors="replace")) > LARGEST:
         raise TooLargeError
     return html

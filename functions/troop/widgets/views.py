@@ -13,14 +13,14 @@ from troop.chaos.events import Event
 from troop.chaos.facts import Switch, UnitState
 from troop.chaos.groups import Group
 from troop.chaos.policy import Policy
-from troop.widgets.asked import Asked
+from troop.widgets.asked import WidgetRequest
 
 
 @dataclass(frozen=True)
 class EventsView:
     """A page of events, newest first. ``position``: where it goes on; None when there is no more."""
 
-    asked: Asked
+    request: WidgetRequest
     switch: Switch
     events: Sequence[Event]
     position: str | None
@@ -61,7 +61,7 @@ class DecisionsView:
         complete: whether these were all of the day.
     """
 
-    asked: Asked
+    request: WidgetRequest
     switch: Switch
     days: Sequence[Today]
     counts: Sequence[tuple[str, int]]
@@ -75,7 +75,7 @@ class DecisionsView:
 class UnitDecisionsView:
     """What ticks have decided about one unit, newest first."""
 
-    asked: Asked
+    request: WidgetRequest
     switch: Switch
     days: Sequence[Today]
     rows: Sequence[DecisionRow]
@@ -100,7 +100,7 @@ class UnitRow:
 class UnitsView:
     """A page of units, by groups in Auto Scaling's order. ``examined``: how many groups were looked at."""
 
-    asked: Asked
+    request: WidgetRequest
     switch: Switch
     rows: Sequence[UnitRow]
     examined: int
@@ -115,7 +115,7 @@ class UnitView:
         known: False when nothing is known of it but what was asked for.
     """
 
-    asked: Asked
+    request: WidgetRequest
     switch: Switch
     unit: str
     known: bool
@@ -140,7 +140,7 @@ class RunRow:
 class RunsView:
     """A page of runs, newest first. ``on``: whether the deployment runs benchmarks at all."""
 
-    asked: Asked
+    request: WidgetRequest
     on: bool
     rows: Sequence[RunRow] = ()
     position: str | None = None
@@ -152,9 +152,9 @@ View = EventsView | DecisionsView | UnitDecisionsView | UnitsView | UnitView | R
 def latest(rows: Sequence[DecisionRow]) -> list[DecisionRow]:
     """Of decisions, newest first, each unit's latest, and every one to terminate: later ones would hide it."""
     seen: set[str] = set()
-    kept = []
+    newest = []
     for row in rows:
         if row.unit not in seen or row.reason == TERMINATE:
-            kept.append(row)
+            newest.append(row)
         seen.add(row.unit)
-    return kept
+    return newest

@@ -14,7 +14,7 @@ from troop.aws.bench.executions import Executions
 from troop.aws.bench.fleet_looks import FleetLooks
 from troop.aws.bench.fleet_record import FleetRecord
 from troop.aws.bench.fleets import Fleets
-from troop.aws.bench.kept_runs import KeptRuns
+from troop.aws.bench.kept_runs import StoredRuns
 from troop.aws.bench.leftovers import Leftovers
 from troop.aws.bench.reaper_switch import ReaperSwitch
 from troop.aws.bench.runs import RunTable
@@ -39,9 +39,9 @@ def runs() -> RunTable:
     return RunTable(client("dynamodb"), variable(Variable.RUNS_TABLE), environment.sleep)
 
 
-def kept_runs(of: Callable[[str], Any] = client) -> KeptRuns:
+def stored_runs(of: Callable[[str], Any] = client) -> StoredRuns:
     """``of``: whose client of a service reads them."""
-    return KeptRuns(of("s3"), variable(Variable.RESULTS_BUCKET))
+    return StoredRuns(of("s3"), variable(Variable.RESULTS_BUCKET))
 
 
 def cell_store() -> CellStore:

@@ -55,7 +55,7 @@ def estimating() -> Estimating:
 def report_links() -> ReportLinks:
     return ReportLinks(
         benchmarks=benchmarks(),
-        kept=bench.kept_runs(presigning_client),
+        stored=bench.stored_runs(presigning_client),
         calls=ReportCalls(client("lambda"), variable(Variable.REPORT_FUNCTION)),
         claims=ReportClaims(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep),
         clock=environment.now,
@@ -70,7 +70,7 @@ def fleets() -> StandingFleets:
     return StandingFleets(
         every=replace(benchmarks(), machines=machines, kind=FLEET),
         record=bench.fleet_record(),
-        view=bench.fleet_view(),
+        reader=bench.fleet_view(),
         calls=FleetCalls(client("lambda"), variable(Variable.FLEET_FUNCTION)),
         clock=environment.now,
     )

@@ -38,8 +38,8 @@ def event_walk() -> EventWalk:
 
 
 def decisions() -> DecisionTable:
-    kept = timedelta(days=settings().decision_retention_days)
-    return DecisionTable(client("dynamodb"), variable(Variable.DECISIONS_TABLE), kept, environment.sleep)
+    retention = timedelta(days=settings().decision_retention_days)
+    return DecisionTable(client("dynamodb"), variable(Variable.DECISIONS_TABLE), retention, environment.sleep)
 
 
 @cache

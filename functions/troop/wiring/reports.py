@@ -12,4 +12,4 @@ from troop.wiring import bench, environment
 
 @cache
 def reports() -> Reports:
-    return Reports(bench.runs(), bench.kept_runs(), chart_script, environment.now, VERSION)
+    return Reports(bench.runs(), bench.stored_runs(), chart_script, environment.now, VERSION)

@@ -27,10 +27,10 @@ def track() -> None:
 
     @wrap(stepfunctions, "_run_sub_machine")
     def branch(
-        original: Callable[..., Any], states: Any, start: Any, given: Any, execution: Execution, ctx: Any
+        original: Callable[..., Any], states: Any, start: Any, state_input: Any, execution: Execution, ctx: Any
     ) -> Any:
         with _working_on(execution):
-            return original(states, start, given, execution, ctx)
+            return original(states, start, state_input, execution, ctx)
 
 
 def current() -> Execution | None:

@@ -19,7 +19,7 @@ class TaskCall:
     denied_as: str
 
 
-def task_call(resource: str, given: dict[str, Any], region: str, account: str) -> TaskCall:
+def task_call(resource: str, task_input: dict[str, Any], region: str, account: str) -> TaskCall:
     """The call behind a Task's Resource. Services not listed here have the resource `*`: roles that name resources are
     then refused, so a gap shows."""
     if ":function:" in resource:
@@ -35,7 +35,7 @@ def task_call(resource: str, given: dict[str, Any], region: str, account: str) -
     if service == "s3":
         operation = _S3_ACTIONS.get(operation, operation)
     return TaskCall(
-        f"{service}:{operation}", _arn(service, operation, given, region, account), _denied_as(service, sdk)
+        f"{service}:{operation}", _arn(service, operation, task_input, region, account), _denied_as(service, sdk)
     )
 
 
@@ -47,27 +47,27 @@ def _denied_as(service: str, sdk: bool) -> str:
     return f"{_ERROR_PREFIX.get(service, service.capitalize())}.AccessDeniedException"
 
 
-def _arn(service: str, operation: str, given: dict[str, Any], region: str, account: str) -> str:
+def _arn(service: str, operation: str, task_input: dict[str, Any], region: str, account: str) -> str:
     def first(*names: str) -> str:
-        return next((str(given[name]) for name in names if given.get(name)), "*")
+        return next((str(task_input[name]) for name in names if task_input.get(name)), "*")
 
     here = f"{region}:{account}"
     if service == "lambda":
         return _full(first("FunctionName"), f"arn:aws:lambda:{here}:function:")
     if service == "dynamodb":
         table = _full(first("TableName"), f"arn:aws:dynamodb:{here}:table/")
-        return f"{table}/index/{given['IndexName']}" if given.get("IndexName") else table
+        return f"{table}/index/{task_input['IndexName']}" if task_input.get("IndexName") else table
     if service == "states":
         return first("StateMachineArn", "stateMachineArn", "ExecutionArn", "executionArn")
     if service == "s3":
         bucket = f"arn:aws:s3:::{first('Bucket')}"
-        return f"{bucket}/{given['Key']}" if given.get("Key") and operation != "ListBucket" else bucket
+        return f"{bucket}/{task_input['Key']}" if task_input.get("Key") and operation != "ListBucket" else bucket
     if service == "sqs":
         return f"arn:aws:sqs:{here}:{first('QueueUrl').rsplit('/', 1)[-1]}"
     if service == "sns":
         return first("TopicArn")
     if service == "events":
-        entries = given.get("Entries") or [{}]
+        entries = task_input.get("Entries") or [{}]
         return _full(str(entries[0].get("EventBusName", "default")), f"arn:aws:events:{here}:event-bus/")
     return "*"
 

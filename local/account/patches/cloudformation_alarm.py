@@ -20,6 +20,6 @@ def apply() -> None:
         metrics = props.get("Metrics")
         if not metrics:
             return original(name, props)
-        given = {key: value for key, value in props.items() if key != "Metrics"}
-        made = original(name, {**given, "Namespace": "-", "MetricName": "-"})
-        return {key: value for key, value in made.items() if key not in _OF_ONE_METRIC} | {"Metrics": metrics}
+        rest = {key: value for key, value in props.items() if key != "Metrics"}
+        alarm = original(name, {**rest, "Namespace": "-", "MetricName": "-"})
+        return {key: value for key, value in alarm.items() if key not in _OF_ONE_METRIC} | {"Metrics": metrics}

@@ -15,8 +15,8 @@ def apply(secret: str) -> None:
     """`secret`: what is generated where a template wants a secret; random ones if empty."""
     handlers = provisioners._RESOURCE_HANDLERS["AWS::SecretsManager::Secret"]
     handlers["create"] = _answering_arn(handlers["create"])
-    handlers["update"] = _answering_arn(_asked_by_arn(handlers["update"]))
-    handlers["delete"] = _asked_by_arn(handlers["delete"])
+    handlers["update"] = _answering_arn(_resolving_arn(handlers["update"]))
+    handlers["delete"] = _resolving_arn(handlers["delete"])
     if secret:
 
         @wrap(provisioners, "_sm_secret_string")
@@ -32,7 +32,7 @@ def _answering_arn(provision: Callable[..., Any]) -> Callable[..., Any]:
     return provisioned
 
 
-def _asked_by_arn(provision: Callable[..., Any]) -> Callable[..., Any]:
+def _resolving_arn(provision: Callable[..., Any]) -> Callable[..., Any]:
     def provisioned(physical_id: str, *args: Any, **kwargs: Any) -> Any:
         name, _ = secretsmanager._resolve(physical_id)
         return provision(name or physical_id, *args, **kwargs)

@@ -16,6 +16,6 @@ _BY_HOST = re.compile(r"https://(?P<bucket>[a-z0-9.-]+)\.s3[.-][a-z0-9.-]*amazon
 def apply() -> None:
     @wrap(helpers, "_resolve_document")
     def resolve(original: Callable[..., Any], params: Mapping[str, Any], body: str, url: str, *more: Any) -> Any:
-        if found := _BY_HOST.fullmatch(helpers._p(params, url)):
-            params = {**params, url: [f"https://s3.amazonaws.com/{found['bucket']}/{found['key']}"]}
+        if match := _BY_HOST.fullmatch(helpers._p(params, url)):
+            params = {**params, url: [f"https://s3.amazonaws.com/{match['bucket']}/{match['key']}"]}
         return original(params, body, url, *more)

@@ -80,18 +80,18 @@ class Scarcity:
         self._reason[instance_type, market] = _REASONS[reason]
         self._left[instance_type, market] = left
 
-    def grant(self, instance_type: str, wanted: int, market: str) -> int:
+    def grant(self, instance_type: str, count: int, market: str) -> int:
         """How many of the wanted can be launched; they are taken."""
         limits = self._limits(instance_type, market)
-        granted = min([wanted, *(self._left[limit] for limit in limits)])
+        granted = min([count, *(self._left[limit] for limit in limits)])
         for limit in limits:
             self._left[limit] -= granted
         return granted
 
     def message(self, instance_type: str, zone: str, market: str) -> str:
         least = min(self._limits(instance_type, market), key=lambda limit: self._left[limit])
-        said = self._reason[least].format(type=instance_type, zone=zone, limit=self._left[least])
-        return f"{said} Launching EC2 instance failed."
+        reason = self._reason[least].format(type=instance_type, zone=zone, limit=self._left[least])
+        return f"{reason} Launching EC2 instance failed."
 
     def death(self, instance_type: str, market: str) -> tuple[str, str] | None:
         """Code and message of the reason why the next instance dies while it is pending; None when it lives."""
@@ -116,13 +116,13 @@ def granted(
     group: Any, instance_type: str, places: Counter[tuple[str, str | None]], market: str
 ) -> Counter[tuple[str, str | None]]:
     """What of a launch there is capacity for; the rest becomes failed activities of the group."""
-    found: Counter[tuple[str, str | None]] = Counter()
+    capacity: Counter[tuple[str, str | None]] = Counter()
     for (zone, subnet), count in places.items():
-        found[zone, subnet] = scarcity.grant(instance_type, count, market)
-        if found[zone, subnet] < count:
+        capacity[zone, subnet] = scarcity.grant(instance_type, count, market)
+        if capacity[zone, subnet] < count:
             message = scarcity.message(instance_type, zone, market)
             record(group, f"Launching a new EC2 instance.  Status Reason: {message}", "Failed", message)
-    return +found
+    return +capacity
 
 
 def record(group: Any, description: str, status: str = "Successful", message: str | None = None) -> None:
@@ -133,8 +133,8 @@ def record(group: Any, description: str, status: str = "Successful", message: st
 
 
 def _of(group: Any) -> list[Activity]:
-    found: list[Activity] = vars(group).setdefault("activities", [])
-    return found
+    activities: list[Activity] = vars(group).setdefault("activities", [])
+    return activities
 
 
 def _describe(self: Any) -> ActionResult:
@@ -143,7 +143,7 @@ def _describe(self: Any) -> ActionResult:
     name = self._get_param("AutoScalingGroupName")
     if name and name not in groups:
         raise ValidationError(f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found")
-    found = [activity for group in ([groups[name]] if name else groups.values()) for activity in _of(group)]
+    activities = [activity for group in ([groups[name]] if name else groups.values()) for activity in _of(group)]
     start = int(self._get_param("NextToken") or 0)
     end = start + (self._get_int_param("MaxRecords") or 100)
-    return ActionResult({"Activities": found[start:end], "NextToken": str(end) if end < len(found) else None})
+    return ActionResult({"Activities": activities[start:end], "NextToken": str(end) if end < len(activities) else None})

@@ -26,14 +26,14 @@ def apply(delays: Delays, terminating: set[str]) -> None:
     FakeAutoScalingGroup.status = None
 
     @wrap(AutoScalingBackend, "create_auto_scaling_group")
-    def create(original: Callable[..., Any], self: Any, name: str, *args: Any, **given: Any) -> Any:
+    def create(original: Callable[..., Any], self: Any, name: str, *args: Any, **kwargs: Any) -> Any:
         if name in self.autoscaling_groups:
             deleted = " and is pending delete" if self.autoscaling_groups[name].status == _DELETING else ""
             raise AutoscalingClientError(
                 "AlreadyExistsFault",
                 f"AutoScalingGroup by this name already exists - A group with the name {name} already exists{deleted}",
             )
-        return original(self, name, *args, **given)
+        return original(self, name, *args, **kwargs)
 
     for call in ("suspend_processes", "resume_processes"):
 

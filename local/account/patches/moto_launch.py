@@ -19,23 +19,25 @@ from ._wrap import wrap
 
 def apply() -> None:
     @wrap(InstanceBackend, "run_instances")
-    def run(original: Callable[..., Any], self: Any, *args: Any, **given: Any) -> Any:
-        if not given.get("launch_template"):
-            return original(self, *args, **given)
-        template = self._get_template_from_args(given["launch_template"]).data
+    def run(original: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs.get("launch_template"):
+            return original(self, *args, **kwargs)
+        template = self._get_template_from_args(kwargs["launch_template"]).data
         interfaces = template.get("NetworkInterfaces") or []
         groups = [group for one in interfaces for group in one.get("Groups", [])]
-        given["security_group_ids"] = given.get("security_group_ids") or groups or template.get("SecurityGroupIds", [])
-        given["metadata_options"] = given.get("metadata_options") or template.get("MetadataOptions", {})
+        kwargs["security_group_ids"] = (
+            kwargs.get("security_group_ids") or groups or template.get("SecurityGroupIds", [])
+        )
+        kwargs["metadata_options"] = kwargs.get("metadata_options") or template.get("MetadataOptions", {})
         behaviour = template.get("InstanceInitiatedShutdownBehavior")
-        given["instance_initiated_shutdown_behavior"] = given.get("instance_initiated_shutdown_behavior") or behaviour
+        kwargs["instance_initiated_shutdown_behavior"] = kwargs.get("instance_initiated_shutdown_behavior") or behaviour
         if profile := profile_of(template):
-            given["iam_instance_profile"] = {"Arn": profile["Arn"], "Id": profile["InstanceProfileId"]}
-        asked = given.pop("block_device_mappings", None) or template.get("BlockDeviceMappings") or []
-        reservation = original(self, *args, block_device_mappings=[], **given)  # none: they are made below
+            kwargs["iam_instance_profile"] = {"Arn": profile["Arn"], "Id": profile["InstanceProfileId"]}
+        mappings = kwargs.pop("block_device_mappings", None) or template.get("BlockDeviceMappings") or []
+        reservation = original(self, *args, block_device_mappings=[], **kwargs)  # none: they are made below
         tags = convert_tag_spec(template.get("TagSpecifications", []))
         for instance in reservation.instances:
-            for mapping in _with_root(asked, instance.root_device_name):
+            for mapping in _with_root(mappings, instance.root_device_name):
                 _attach(self, instance, mapping, tags.get("volume", {}))
             for interface in instance.nics.values():
                 interface.delete_on_termination = True
@@ -43,10 +45,10 @@ def apply() -> None:
         return reservation
 
 
-def _with_root(asked: list[dict[str, Any]], root: str) -> list[dict[str, Any]]:
-    if any(mapping["DeviceName"] == root for mapping in asked):
-        return asked
-    return [{"DeviceName": root, "Ebs": {"VolumeSize": 8}}, *asked]
+def _with_root(mappings: list[dict[str, Any]], root: str) -> list[dict[str, Any]]:
+    if any(mapping["DeviceName"] == root for mapping in mappings):
+        return mappings
+    return [{"DeviceName": root, "Ebs": {"VolumeSize": 8}}, *mappings]
 
 
 def _attach(backend: Any, instance: Any, mapping: dict[str, Any], tags: dict[str, str]) -> None:
@@ -63,8 +65,8 @@ def _attach(backend: Any, instance: Any, mapping: dict[str, Any], tags: dict[str
         throughput=ebs.get("Throughput"),
     )
     volume.add_tags(tags)
-    kept = ebs.get("DeleteOnTermination", True)
-    backend.attach_volume(volume.id, instance.id, mapping["DeviceName"], _is_true(kept))
+    delete_on_termination = ebs.get("DeleteOnTermination", True)
+    backend.attach_volume(volume.id, instance.id, mapping["DeviceName"], _is_true(delete_on_termination))
 
 
 def _is_true(value: Any) -> bool:

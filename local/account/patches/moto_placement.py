@@ -69,8 +69,8 @@ def _die(group: Any, instance: Any, code: str, words: str) -> None:
     message = (
         f"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: {code}"
     )
-    said = f"Launching a new EC2 instance: {instance.id}.  Status Reason: {message}: {words}"
-    record(group, said, "Cancelled", f"{message}: {words}")
+    description = f"Launching a new EC2 instance: {instance.id}.  Status Reason: {message}: {words}"
+    record(group, description, "Cancelled", f"{message}: {words}")
 
 
 def _instance_type(group: Any) -> str:

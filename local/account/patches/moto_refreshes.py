@@ -35,9 +35,9 @@ def _refreshes(self: Any) -> list[dict[str, Any]]:
 
 
 def _describe(self: Any) -> ActionResult:
-    wanted = self._get_param("InstanceRefreshIds", [])
-    found = [one for one in _refreshes(self) if not wanted or one["InstanceRefreshId"] in wanted]
-    return ActionResult({"InstanceRefreshes": found})
+    ids = self._get_param("InstanceRefreshIds", [])
+    refreshes = [one for one in _refreshes(self) if not ids or one["InstanceRefreshId"] in ids]
+    return ActionResult({"InstanceRefreshes": refreshes})
 
 
 def _start(self: Any) -> ActionResult:

@@ -38,10 +38,10 @@ class Replacements:
             group = _group_of(backend, instance_id)
             if group is None:
                 return
-            asked_for = instance_id in self.terminating
-            if not asked_for and "HealthCheck" in group._suspended_processes:
+            is_terminating = instance_id in self.terminating
+            if not is_terminating and "HealthCheck" in group._suspended_processes:
                 return
-            if not asked_for and "ReplaceUnhealthy" in group._suspended_processes:
+            if not is_terminating and "ReplaceUnhealthy" in group._suspended_processes:
                 self.unhealthy.add(instance_id)
                 return
             group.instance_states = [state for state in group.instance_states if state.instance.id != instance_id]

@@ -67,9 +67,9 @@ def _names_of_a_field() -> None:
                     return value[name]
             return None
         for name in names:
-            found = get_value(value, name, MISSING)
-            if found is not MISSING:
-                return found
+            attribute = get_value(value, name, MISSING)
+            if attribute is not MISSING:
+                return attribute
         return None
 
     ResponseSerializer.get_value = value_of
@@ -84,7 +84,7 @@ def _nodes_of_an_expression() -> None:
             nodes[kind] = isinstance(thing, Node)
         return nodes[kind]
 
-    wanted: dict[tuple[type, type], bool] = {}
+    verdicts: dict[tuple[type, type], bool] = {}
 
     def traverse(self: Any, node: Any, child_id: int = -1) -> Any:
         if not is_node(node):
@@ -95,9 +95,9 @@ def _nodes_of_an_expression() -> None:
             if is_node(child):
                 traverse(self, child, number)
         which = (self.__class__, node.__class__)
-        if which not in wanted:
-            wanted[which] = isinstance(node, self.nodes_to_be_processed())
-        if wanted[which]:
+        if which not in verdicts:
+            verdicts[which] = isinstance(node, self.nodes_to_be_processed())
+        if verdicts[which]:
             node = self.process(node)
             node.parent = parent
             if parent:

@@ -30,11 +30,11 @@ def apply(taken_back: set[str]) -> None:
     """`taken_back`: ids of the instances that spot has interrupted."""
 
     @wrap(FakeAutoScalingGroup, "update")
-    def update(original: Callable[..., None], self: Any, *args: Any, **given: Any) -> None:
+    def update(original: Callable[..., None], self: Any, *args: Any, **kwargs: Any) -> None:
         policy = self.mixed_instances_policy
-        if policy and not (given.get("mixed_instances_policy") or given.get("launch_template")):
-            given["mixed_instances_policy"] = _as_given(policy)
-        original(self, *args, **given)
+        if policy and not (kwargs.get("mixed_instances_policy") or kwargs.get("launch_template")):
+            kwargs["mixed_instances_policy"] = _without_template_name(policy)
+        original(self, *args, **kwargs)
 
     @wrap(Instance, "terminate")
     def terminate(original: Callable[..., Any], self: Any, *args: Any) -> Any:
@@ -44,7 +44,7 @@ def apply(taken_back: set[str]) -> None:
         return previous
 
 
-def _as_given(policy: dict[str, Any]) -> dict[str, Any]:
+def _without_template_name(policy: dict[str, Any]) -> dict[str, Any]:
     """moto adds the template's name to its id, and refuses both together."""
     template = policy["LaunchTemplate"]
     named = {k: v for k, v in template["LaunchTemplateSpecification"].items() if k != "LaunchTemplateName"}

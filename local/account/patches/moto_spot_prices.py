@@ -17,9 +17,9 @@ _LINUX = "Linux/UNIX"
 def apply() -> None:
     def history(self: Any) -> ActionResult:
         """The price that holds, of each type in each zone that offers it."""
-        types, wanted = self._get_param("InstanceTypes", []), self._get_param("ProductDescriptions", [])
+        types, products = self._get_param("InstanceTypes", []), self._get_param("ProductDescriptions", [])
         offered = self.ec2_backend.describe_spot_price_history(types, self._filters_from_querystring())
-        told = [
+        prices = [
             {
                 "InstanceType": one["InstanceType"],
                 "ProductDescription": _LINUX,
@@ -28,8 +28,8 @@ def apply() -> None:
                 "Timestamp": utcnow(),
             }
             for one in offered
-            if not wanted or _LINUX in wanted
+            if not products or _LINUX in products
         ]
-        return ActionResult({"SpotPriceHistory": told})
+        return ActionResult({"SpotPriceHistory": prices})
 
     SpotInstances.describe_spot_price_history = history

@@ -25,8 +25,8 @@ def apply() -> None:
         return original(self)
 
     @wrap(LaunchTemplateBackend, "describe_launch_templates")
-    def described(original: Callable[..., Any], self: Any, *args: Any, **given: Any) -> Any:
-        templates = original(self, *args, **given)
+    def described(original: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
+        templates = original(self, *args, **kwargs)
         for template in templates:
             template.tags = template.get_tags()
         return templates

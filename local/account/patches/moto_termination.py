@@ -16,7 +16,7 @@ from moto.ec2.models.security_groups import SecurityGroupBackend
 from ..delays import Delays
 from ._wrap import wrap
 
-ASKED_FOR = "Client.UserInitiatedShutdown"
+USER_SHUTDOWN = "Client.UserInitiatedShutdown"
 """What EC2 gives as the reason of an instance that a caller has terminated."""
 
 
@@ -29,7 +29,7 @@ def apply(delays: Delays) -> None:
         if previous.name not in ("shutting-down", "terminated"):
             self._state = InstanceState("shutting-down", 32)
             # From the start, as with EC2; whoever knows a better one sets it once this returns.
-            self.state_reason = StateReason(f"{ASKED_FOR}: User initiated shutdown", ASKED_FOR)
+            self.state_reason = StateReason(f"{USER_SHUTDOWN}: User initiated shutdown", USER_SHUTDOWN)
 
             def finish() -> None:
                 reason = self.state_reason

@@ -128,16 +128,16 @@ def _matches(fields: Any, minute: dt.datetime, zone: ZoneInfo) -> bool:
 
 def _fire(schedule: dict[str, Any], moment: dt.datetime, account: str, region: str) -> None:
     target, execution_id = dict(schedule["Target"]), str(uuid.uuid4())
-    given = target.get("Input")
-    if given:
+    payload = target.get("Input")
+    if payload:
         for name, value in {
             "scheduled-time": moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "execution-id": execution_id,
             "schedule-arn": schedule["Arn"],
             "attempt-number": "1",
         }.items():
-            given = given.replace(f"<aws.scheduler.{name}>", value)
-        target["Input"] = given
+            payload = payload.replace(f"<aws.scheduler.{name}>", value)
+        target["Input"] = payload
     denied = _denied(target, account, region)
     if denied:
         _dead_letter(schedule, target, denied)

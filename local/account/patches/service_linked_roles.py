@@ -29,8 +29,8 @@ def apply() -> None:
             return iam._error(400, "InvalidInput", message, ns="iam")
         others = set(iam._roles)
         status, headers, body = original(params)
-        if made := set(iam._roles) - others:
-            own = made.pop()
+        if new_names := set(iam._roles) - others:
+            own = new_names.pop()
             role = iam._roles.pop(own)
             iam._roles[name] = role | {"RoleName": name, "Arn": role["Arn"].removesuffix(own) + name}
             body = body.replace(own.encode(), name.encode())
@@ -40,20 +40,20 @@ def apply() -> None:
 
     @wrap(iam_actions, "extract_resource_arn")
     def resource(original: Callable[..., str], service: str, *arguments: Any) -> str:
-        found = original(service, *arguments)
+        arn = original(service, *arguments)
         if service != "iam":
-            return found
+            return arn
         linked = iam_actions._query_param(arguments[4], "AWSServiceName")
         if linked:
             return _arn(linked, NAMES.get(linked, "*"))
         name = iam_actions._query_param(arguments[4], "RoleName")
-        return next((_arn(one, name) for one, known in NAMES.items() if known == name), found)
+        return next((_arn(one, name) for one, known in NAMES.items() if known == name), arn)
 
     @wrap(iam_actions, "request_tag_context")
     def context(original: Callable[..., dict[str, Any]], service: str, action: str, body: bytes, params: Any) -> Any:
-        found = original(service, action, body, params)
+        conditions = original(service, action, body, params)
         linked = iam_actions._query_param(params, "AWSServiceName") if service == "iam" else ""
-        return found | {"iam:AWSServiceName": linked} if linked else found
+        return conditions | {"iam:AWSServiceName": linked} if linked else conditions
 
 
 def _arn(service: str, name: str) -> str:

@@ -19,11 +19,11 @@ _MISSING = ("ItemBatcher", "ResultWriter")
 
 def apply() -> None:
     @wrap(stepfunctions, "_run_map_items")
-    def run(original: Callable[..., Any], state: dict[str, Any], given: Any, execution: Any, context: Any) -> Any:
+    def run(original: Callable[..., Any], state: dict[str, Any], state_input: Any, execution: Any, context: Any) -> Any:
         for field in _MISSING:
             if field in state:
                 raise stepfunctions._ExecutionError("States.Runtime", f"the local account has no {field}")
-        effective = stepfunctions._apply_input_path(state, given, context)
+        effective = stepfunctions._apply_input_path(state, state_input, context)
         limits = {
             name: stepfunctions._resolve_path_or_ctx(state[f"{name}Path"], effective, context)
             for name in _LIMITS
@@ -32,4 +32,4 @@ def apply() -> None:
         for name, value in limits.items():
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise stepfunctions._ExecutionError("States.Runtime", f"{name}Path leads to {value!r}, not to a number")
-        return original({**state, **limits}, given, execution, context)
+        return original({**state, **limits}, state_input, execution, context)

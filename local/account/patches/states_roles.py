@@ -22,14 +22,14 @@ _ELSEWHERE = ("ec2", "autoscaling", "elasticloadbalancing", "elasticloadbalancin
 
 def apply() -> None:
     @wrap(stepfunctions, "_invoke_resource")
-    def invoke(original: Callable[..., Any], resource: str, given: Any) -> Any:
-        _check_task(resource, given)
-        return original(resource, given)
+    def invoke(original: Callable[..., Any], resource: str, task_input: Any) -> Any:
+        _check_task(resource, task_input)
+        return original(resource, task_input)
 
     @wrap(stepfunctions, "_invoke_with_callback")
-    def callback(original: Callable[..., Any], resource: str, given: Any, *rest: Any) -> Any:
-        _check_task(resource, given)
-        return original(resource, given, *rest)
+    def callback(original: Callable[..., Any], resource: str, task_input: Any, *rest: Any) -> Any:
+        _check_task(resource, task_input)
+        return original(resource, task_input, *rest)
 
     @wrap(stepfunctions, "_run_distributed_map")
     def distributed(original: Callable[..., Any], *args: Any) -> Any:
@@ -41,8 +41,8 @@ def apply() -> None:
 
     @wrap(stepfunctions, "_read_map_items")
     def read_items(original: Callable[..., Any], reader: dict[str, Any], effective: Any, context: Any) -> Any:
-        given = reader.get("Parameters") or reader.get("Arguments") or {}
-        place = stepfunctions._resolve_params_obj(given, effective, context)
+        parameters = reader.get("Parameters") or reader.get("Arguments") or {}
+        place = stepfunctions._resolve_params_obj(parameters, effective, context)
         action, arn = "s3:GetObject", f"arn:aws:s3:::{place.get('Bucket')}/{place.get('Key')}"
         if reader.get("Resource", "").endswith("listObjectsV2"):
             action, arn = "s3:ListBucket", f"arn:aws:s3:::{place.get('Bucket')}"
@@ -50,12 +50,12 @@ def apply() -> None:
         return original(reader, effective, context)
 
 
-def _check_task(resource: str, given: Any) -> None:
+def _check_task(resource: str, task_input: Any) -> None:
     execution = current()
     if execution is None or ":activity:" in resource:
         return
     _, _, _, region, account, *_ = top(execution)["stateMachineArn"].split(":")
-    call = task_call(resource, given if isinstance(given, dict) else {}, region, account)
+    call = task_call(resource, task_input if isinstance(task_input, dict) else {}, region, account)
     if call.action.split(":")[0] in _ELSEWHERE:
         raise stepfunctions._ExecutionError(
             "States.Runtime",

@@ -22,9 +22,11 @@ def apply() -> None:
     for state in ("_execute_task", "_execute_map", "_execute_parallel"):
 
         @wrap(stepfunctions, state)
-        def enter(original: Callable[..., Any], definition: Any, given: Any, execution: Execution, context: Any) -> Any:
+        def enter(
+            original: Callable[..., Any], definition: Any, state_input: Any, execution: Execution, context: Any
+        ) -> Any:
             stop_if_ended(execution)
-            return original(definition, given, execution, context)
+            return original(definition, state_input, execution, context)
 
     @wrap(stepfunctions, "_fail_execution")
     def fail(original: Callable[..., None], execution: Execution, *reason: Any) -> None:

@@ -13,13 +13,13 @@ from tests.unit.agent.node import Node
 
 @pytest.fixture
 def account() -> Iterator[FakeAccount]:
-    made = FakeAccount()
-    yield made
-    made.close()
+    account = FakeAccount()
+    yield account
+    account.close()
 
 
 @pytest.fixture
 def node(account: FakeAccount, tmp_path: Path) -> Iterator[Node]:
-    made = Node(account, tmp_path)
-    yield made
-    made.end()
+    node = Node(account, tmp_path)
+    yield node
+    node.end()

@@ -32,7 +32,7 @@ class FakeAccount:
         ranges: that were asked for.
         connections: that were made.
         spot: what the metadata service says of it, by path, when nodes are spot instances; else None.
-        asked: requests by method and kind (``object``, ``presigned``, ``presign``, ``metadata``).
+        requests: their number by method and kind (``object``, ``presigned``, ``presign``, ``metadata``).
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class FakeAccount:
         self.ranges: list[str] = []
         self.spot: dict[str, str] | None = None
         self.connections = 0
-        self.asked: Counter[tuple[str, str]] = Counter()
+        self.requests: Counter[tuple[str, str]] = Counter()
         self.changed = threading.Condition()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -74,8 +74,8 @@ class FakeAccount:
     def listed(self, prefix: str) -> bytes:
         """What the CLI says of a bucket's objects below a prefix; nothing at all when there is none."""
         bucket = prefix.split("/")[0]
-        found = [(key, body) for key, body in sorted(self.objects.items()) if key.startswith(prefix)]
-        contents = [{"Key": key.removeprefix(bucket + "/"), "Size": len(body)} for key, body in found]
+        objects = [(key, body) for key, body in sorted(self.objects.items()) if key.startswith(prefix)]
+        contents = [{"Key": key.removeprefix(bucket + "/"), "Size": len(body)} for key, body in objects]
         return json.dumps({"Contents": contents}).encode() if contents else b""
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ def _handler(account: FakeAccount) -> type[BaseHTTPRequestHandler]:
             if self.path.startswith("/list/"):
                 self._answer(200, account.listed(self.path.removeprefix("/list/")))
                 return
-            account.asked["POST", "presign"] += 1
+            account.requests["POST", "presign"] += 1
             signature = secrets.token_hex(8)
             account.signatures.add(signature)
             self._answer(
@@ -120,19 +120,19 @@ def _handler(account: FakeAccount) -> type[BaseHTTPRequestHandler]:
             signature = parse_qs(parts.query).get("X-Amz-Signature", [""])[0]
             if not self._allowed("GET", "presigned" if signature else "object", signature):
                 return
-            found = account.objects.get(parts.path.lstrip("/"))
-            if found is None:
+            body = account.objects.get(parts.path.lstrip("/"))
+            if body is None:
                 self._answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
             elif "Range" in self.headers:
                 account.ranges.append(self.headers["Range"])
                 time.sleep(account.slowness)
                 first, last = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
-                self._answer(206, found[first : last + 1])
+                self._answer(206, body[first : last + 1])
             else:
-                self._answer(200, found)
+                self._answer(200, body)
 
         def _allowed(self, method: str, kind: str, signature: str = "") -> bool:
-            account.asked[method, kind] += 1
+            account.requests[method, kind] += 1
             if account.refuse > 0:
                 account.refuse -= 1
                 self._answer(503, b"<Error><Code>SlowDown</Code></Error>")
@@ -143,7 +143,7 @@ def _handler(account: FakeAccount) -> type[BaseHTTPRequestHandler]:
             return False
 
         def _metadata(self, method: str) -> None:
-            account.asked[method, "metadata"] += 1
+            account.requests[method, "metadata"] += 1
             node, path = self.path.removeprefix("/metadata-of/").split("/latest/")
             if method == "PUT":
                 self._answer(200, account.token.encode())
@@ -152,8 +152,8 @@ def _handler(account: FakeAccount) -> type[BaseHTTPRequestHandler]:
             else:
                 cycle = "on-demand" if account.spot is None else "spot"
                 known = {**METADATA, "instance-id": node, "instance-life-cycle": cycle, **(account.spot or {})}
-                found = known.get(path.removeprefix("meta-data/"))
-                self._answer(404 if found is None else 200, (found or "").encode())
+                text = known.get(path.removeprefix("meta-data/"))
+                self._answer(404 if text is None else 200, (text or "").encode())
 
         def _answer(self, status: int, body: bytes) -> None:
             self.send_response(status)

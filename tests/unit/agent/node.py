@@ -139,12 +139,12 @@ class Node:
             )
 
     def registration(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.account.document(key(f"nodes/{ID}.json"))
-        return found
+        document: dict[str, Any] = self.account.document(key(f"nodes/{ID}.json"))
+        return document
 
     def summary(self, phase: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.account.document(key(f"phases/{phase}/{ID}.json"))
-        return found
+        document: dict[str, Any] = self.account.document(key(f"phases/{phase}/{ID}.json"))
+        return document
 
     def output(self, phase: str) -> bytes:
         return self.account.objects[key(f"output/{phase}/{ID}.log.gz")]

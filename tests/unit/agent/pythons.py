@@ -14,7 +14,7 @@ def python39() -> str | None:
     """``python3.9`` on the PATH or of pyenv; None when there is none that runs."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     candidates = [shutil.which("python3.9"), *sorted(map(str, pyenv.glob("versions/3.9.*/bin/python3.9")))]
-    return next((found for found in candidates if found and _runs(found)), None)
+    return next((candidate for candidate in candidates if candidate and _runs(candidate)), None)
 
 
 def _runs(python: str) -> bool:

@@ -23,11 +23,11 @@ class Presigned(Store):
 
     def __init__(self, account: FakeAccount) -> None:
         super().__init__("results", "us-west-2")
-        self._account, self.made = account, 0
+        self._account, self.address_count = account, 0
 
     def presign(self, key: str, seconds: int) -> str:
-        self.made += 1
-        signature = f"signature-{self.made}"
+        self.address_count += 1
+        signature = f"signature-{self.address_count}"
         self._account.signatures.add(signature)
         return f"{self._account.url}/results/{key}?X-Amz-Signature={signature}"
 
@@ -53,7 +53,7 @@ def test_it_waits_for_the_release(account: FakeAccount) -> None:
     account.put(KEY, document(state="hold"))
     release, store = waiting(account, document(state="hold"), document())
     assert release == Release("run.py", 60, 1.5, 10, 1790000000.25)
-    assert store.made == 1
+    assert store.address_count == 1
 
 
 def test_it_stops_at_the_end(account: FakeAccount) -> None:
@@ -65,7 +65,7 @@ def test_an_address_that_is_refused_is_made_anew(account: FakeAccount) -> None:
     account.put(KEY, document(state="hold"))
     release, store = waiting(account, account.signatures.clear, lambda: None, document())
     assert release is not None
-    assert store.made == 2
+    assert store.address_count == 2
 
 
 def test_an_address_is_made_anew_before_it_expires(account: FakeAccount, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def test_it_goes_on_when_s3_does_not_answer(account: FakeAccount, monkeypatch: p
 def test_one_connection_serves_all_looks(account: FakeAccount) -> None:
     account.put(KEY, document(state="hold"))
     waiting(account, *[document(state="hold")] * 5, document())
-    assert account.asked["GET", "presigned"] == 7
+    assert account.requests["GET", "presigned"] == 7
     assert account.connections == 1
 
 

@@ -36,15 +36,15 @@ SCRIPTS = {path.name: path.read_text() for path in (ROOT / "benchmarks/s3-range-
 @pytest.fixture
 def root() -> Iterator[Path]:
     """With a stand-in for the AWS CLI, and without a trace of another node."""
-    made = clean_root.make()
-    shutil.rmtree(made / "var/lib/troop", ignore_errors=True)
-    aws, script = made / "usr/bin/aws", made / "root/user-data"
+    root = clean_root.make()
+    shutil.rmtree(root / "var/lib/troop", ignore_errors=True)
+    aws, script = root / "usr/bin/aws", root / "root/user-data"
     shutil.copyfile(Path(__file__).parent / "fake_aws.py", aws)
     aws.chmod(0o755)
-    yield made
+    yield root
     for path in (aws, script):
         path.unlink(missing_ok=True)
-    shutil.rmtree(made / "var/lib/troop", ignore_errors=True)
+    shutil.rmtree(root / "var/lib/troop", ignore_errors=True)
 
 
 def inside(root: Path, *line: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.clock import KEPT, ClockWatch, correction
+from agent.clock import MOST_ANSWERS, ClockWatch, correction
 from troop.measure.summary import Clock
 
 NOW = 1_790_000_000.0
@@ -59,11 +59,11 @@ def test_a_clock_that_was_set_meanwhile_is_told_as_it_is_now() -> None:
 
 def test_a_clock_that_drifts_is_followed() -> None:
     watch = ClockWatch()
-    for n in range(10 * KEPT):
+    for n in range(10 * MOST_ANSWERS):
         answers(watch, n * 0.001, [NOW + n * 1.3])
     clock = watch.estimate()
     assert clock is not None
-    assert clock.offset_seconds == pytest.approx(10 * KEPT * 0.001, abs=0.1)
+    assert clock.offset_seconds == pytest.approx(10 * MOST_ANSWERS * 0.001, abs=0.1)
 
 
 @pytest.mark.parametrize(

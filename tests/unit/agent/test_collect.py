@@ -29,9 +29,9 @@ def left(folder: Path, *files: Operations) -> Path:
 
 def collected(folder: Path) -> Operations:
     problems: list[str] = []
-    found = operations_in(folder, problems)
+    operations = operations_in(folder, problems)
     assert problems == []
-    return found
+    return operations
 
 
 def named(prefix: str, names: int, kinds: int) -> Operations:
@@ -64,25 +64,25 @@ _faulty = st.builds(named, st.just("a"), st.just(1), st.sampled_from([40, MOST_N
 @given(st.lists(_many | _faulty, max_size=4))
 def test_whatever_names_files_have_the_workflow_reads_them_together(files: list[Operations]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        found = collected(left(Path(folder), *files))
-    assert parse(json.loads(json.dumps(summary(operations=found).document()))).operations == found
-    assert total(found) == tuple(map(sum, zip(*map(total, files), strict=True)) if files else [0] * 4)
+        operations = collected(left(Path(folder), *files))
+    assert parse(json.loads(json.dumps(summary(operations=operations).document()))).operations == operations
+    assert total(operations) == tuple(map(sum, zip(*map(total, files), strict=True)) if files else [0] * 4)
 
 
 def test_names_beyond_the_first_ones_are_counted_together(tmp_path: Path) -> None:
-    found = collected(left(tmp_path, named("a", 40, 0), named("b", 40, 0)))
+    operations = collected(left(tmp_path, named("a", 40, 0), named("b", 40, 0)))
     first = [*named("a", 40, 0), *named("b", 23, 0)]
-    assert list(found) == [*first, OTHER]
-    assert {found[name].times.count for name in first} == {1}
-    assert (found[OTHER].times.count, found[OTHER].times.min, found[OTHER].times.max) == (17, 23, 39)
+    assert list(operations) == [*first, OTHER]
+    assert {operations[name].times.count for name in first} == {1}
+    assert (operations[OTHER].times.count, operations[OTHER].times.min, operations[OTHER].times.max) == (17, 23, 39)
 
 
 def test_kinds_of_errors_beyond_the_first_ones_are_counted_together(tmp_path: Path) -> None:
-    (found,) = collected(
+    (operation,) = collected(
         left(tmp_path, *({"get": one} for p in ("a", "b") for one in named(p, 1, 50).values()))
     ).values()
-    assert len(found.errors) == MOST_NAMES
-    assert Counter(found.errors)[OTHER] == 100 - (MOST_NAMES - 1)
+    assert len(operation.errors) == MOST_NAMES
+    assert Counter(operation.errors)[OTHER] == 100 - (MOST_NAMES - 1)
 
 
 def test_as_many_names_as_there_may_be_keep_theirs(tmp_path: Path) -> None:
@@ -104,5 +104,5 @@ def test_a_file_that_cannot_be_read_takes_no_other_with_it(tmp_path: Path) -> No
 def test_of_very_many_files_the_first_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collect, "MOST_FILES", 2)
     problems: list[str] = []
-    found = operations_in(left(tmp_path, *[named("get", 1, 0)] * 3), problems)
-    assert (found["get"].times.count, problems) == (2, ["the script left 3 files of operations: 2 are read"])
+    operations = operations_in(left(tmp_path, *[named("get", 1, 0)] * 3), problems)
+    assert (operations["get"].times.count, problems) == (2, ["the script left 3 files of operations: 2 are read"])

@@ -17,7 +17,7 @@ from troop.bench import names
 from troop.measure import summary as summaries
 
 NOTICE = {"action": "terminate", "time": "2026-11-21T15:03:12Z"}
-SAID = "spot interruption: terminate at 2026-11-21T15:03:12Z"
+REASON = "spot interruption: terminate at 2026-11-21T15:03:12Z"
 REBALANCE = {"noticeTime": "2026-11-21T15:01:00Z"}
 WRITES_ITS_PID = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(300)"
 
@@ -28,8 +28,8 @@ def interrupt(account: FakeAccount) -> None:
 
 
 def interruption(node: Node) -> dict[str, Any]:
-    found: dict[str, Any] = node.account.document(key(f"interruptions/{ID}.json"))
-    return found
+    document: dict[str, Any] = node.account.document(key(f"interruptions/{ID}.json"))
+    return document
 
 
 def begin(node: Node, script: str = "", **spot: str) -> None:
@@ -50,11 +50,11 @@ def test_a_notice_ends_the_script_and_is_passed_on(account: FakeAccount, node: N
     pid = node.home / "phases" / "measure" / "pid"
     eventually(lambda: pid.exists() and pid.read_text())
     interrupt(account)
-    found = summaries.parse(node.summary("measure"))
-    assert (found.outcome, found.reason, found.interruption) == ("lost", SAID, NOTICE)
+    summary = summaries.parse(node.summary("measure"))
+    assert (summary.outcome, summary.reason, summary.interruption) == ("lost", REASON, NOTICE)
     assert not alive(int(pid.read_text()))
-    told = interruption(node)
-    assert {name: told[name] for name in ("format", "id", *NOTICE)} == {
+    document = interruption(node)
+    assert {name: document[name] for name in ("format", "id", *NOTICE)} == {
         "format": "troop.interruption/1", "id": ID, **NOTICE,
     }  # fmt: skip
     assert node.over() == 1
@@ -63,7 +63,7 @@ def test_a_notice_ends_the_script_and_is_passed_on(account: FakeAccount, node: N
 def test_a_node_that_waits_passes_its_notice_on(account: FakeAccount, node: Node) -> None:
     begin(node)
     interrupt(account)
-    assert node.summary("measure")["reason"] == SAID
+    assert node.summary("measure")["reason"] == REASON
     assert interruption(node)["action"] == "terminate"
     assert node.over() == 1
     assert "error" not in node.registration()
@@ -84,9 +84,9 @@ def test_a_recommendation_alone_is_only_told(node: Node) -> None:
     begin(node, **{"events/recommendations/rebalance": json.dumps(REBALANCE)})
     eventually(lambda: "EC2 expects an interruption" in node.console())
     node.barrier("measure")
-    found = summaries.parse(node.summary("measure"))
-    assert (found.outcome, found.interruption) == ("ok", None)
-    assert found.rebalance_recommended_at == REBALANCE["noticeTime"]
+    summary = summaries.parse(node.summary("measure"))
+    assert (summary.outcome, summary.interruption) == ("ok", None)
+    assert summary.rebalance_recommended_at == REBALANCE["noticeTime"]
     assert node.over() == 0
 
 
@@ -102,33 +102,33 @@ class _Service:
     def read(self, path: str) -> str | None:
         if path == "meta-data/instance-life-cycle":
             return self._cycle
-        found = self._answers[0].get(path)
+        answer = self._answers[0].get(path)
         if path == "meta-data/spot/instance-action" and len(self._answers) > 1:
             self._answers.pop(0)
-        return found
+        return answer
 
 
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(spot, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(spot, "POLL_SECONDS", 0.0)
     monkeypatch.setattr("os.kill", lambda pid, number: None)
 
     def watch(*answers: dict[str, str], cycle: str = "spot") -> tuple[spot.Watch, list[dict[str, str]]]:
-        told: list[dict[str, str]] = []
-        made = spot.Watch(told.append)
-        made._metadata = _Service(cycle, *answers)  # type: ignore[assignment]
-        made._watch()
-        return made, told
+        notices: list[dict[str, str]] = []
+        spot_watch = spot.Watch(notices.append)
+        spot_watch._metadata = _Service(cycle, *answers)  # type: ignore[assignment]
+        spot_watch._watch()
+        return spot_watch, notices
 
     return watch
 
 
 def test_a_recommendation_is_kept_with_its_moment_and_a_notice_ends_the_watch(watched: Any) -> None:
     rebalance = {"meta-data/events/recommendations/rebalance": json.dumps(REBALANCE)}
-    watch, told = watched({}, rebalance, {"meta-data/spot/instance-action": json.dumps(NOTICE)})
+    watch, notices = watched({}, rebalance, {"meta-data/spot/instance-action": json.dumps(NOTICE)})
     assert watch.rebalance_at == REBALANCE["noticeTime"]
     assert watch.notice == NOTICE
-    assert told == [NOTICE]
+    assert notices == [NOTICE]
 
 
 def test_nobody_looks_on_demand(watched: Any) -> None:
@@ -138,8 +138,8 @@ def test_nobody_looks_on_demand(watched: Any) -> None:
 
 @pytest.mark.parametrize("text", ["", "terminate", "[]", "{}"])
 def test_a_notice_that_cannot_be_read_is_one(watched: Any, text: str) -> None:
-    watch, told = watched({"meta-data/spot/instance-action": text})
-    assert watch.notice == told[0] == {"action": "unknown", "time": "unknown"}
+    watch, notices = watched({"meta-data/spot/instance-action": text})
+    assert watch.notice == notices[0] == {"action": "unknown", "time": "unknown"}
 
 
 def test_a_token_that_is_over_and_a_connection_that_is_closed_are_made_anew(account: FakeAccount) -> None:

@@ -19,8 +19,8 @@ def test_lines_say_what_is_known_of_their_node(
     log.say("at work")
     log.about(phase=None)
     log.say("over")
-    told = [re.sub(r"^\S+Z ", "", line) for line in capsys.readouterr().out.splitlines()]
-    assert told == [
+    lines = [re.sub(r"^\S+Z ", "", line) for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
         "troop: not yet",
         "troop run=r cell=c001 node=i-1 phase=load: at work",
         "troop run=r cell=c001 node=i-1: over",

@@ -46,16 +46,16 @@ def test_scripts_run_its_collectors(tmp_path: Path) -> None:
 @pytest.mark.parametrize("source", [*SOURCES, *BENCHMARKS], ids=lambda path: str(path.relative_to(ROOT)))
 def test_it_is_written_in_python_3_9(source: Path) -> None:
     tree = ast.parse(source.read_text(), feature_version=(3, 9))
-    for found in ast.walk(tree):
-        assert not isinstance(found, ast.Match), f"match in line {found.lineno}"
+    for node in ast.walk(tree):
+        assert not isinstance(node, ast.Match), f"match in line {node.lineno}"
     imports = {
         name.split(".")[0]
-        for found in ast.walk(tree)
+        for node in ast.walk(tree)
         for name in (
-            [alias.name for alias in found.names]
-            if isinstance(found, ast.Import)
-            else [found.module or ""]
-            if isinstance(found, ast.ImportFrom)
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
             else []
         )
     }

@@ -27,9 +27,9 @@ PHASE = "measure"
 def place(tmp_path: Path) -> Place:
     boot = Boot("results", "us-west-2", "20261121-150312-1f0c9b2e", "c001", "drivers", "0" * 64, 1_790_000_000.0)
     (tmp_path / "files").mkdir()
-    found = Place(tmp_path, boot, Identity("i-1", "us-west-2a", "c7g.large", "127.0.0.1", "ami-1"))
-    found.results(PHASE).mkdir(parents=True)
-    return found
+    place = Place(tmp_path, boot, Identity("i-1", "us-west-2a", "c7g.large", "127.0.0.1", "ami-1"))
+    place.results(PHASE).mkdir(parents=True)
+    return place
 
 
 def done(place: Place, script: str = "#!/bin/sh\n") -> Summary:
@@ -44,12 +44,12 @@ def test_a_summary_that_would_be_too_large_says_so_at_once(
 ) -> None:
     left(place.results(PHASE), named("get", 2, 1))
     assert set(done(place).operations) == {"get", "get01"}
-    monkeypatch.setattr(phases, "fitted", partial(fitted, wanted=0, most=10))
+    monkeypatch.setattr(phases, "fitted", partial(fitted, target=0, most=10))
     summary = done(place)
     assert (summary.outcome, summary.operations) == ("failed", {})
     assert "record fewer operations" in str(summary.reason)
-    said = capsys.readouterr()
-    assert "get01: its counts by second are left out" in said.out + said.err
+    output = capsys.readouterr()
+    assert "get01: its counts by second are left out" in output.out + output.err
 
 
 def test_a_script_that_takes_too_long_is_told_by_what_it_printed_last(

@@ -55,7 +55,7 @@ class Scripts:
     ) -> subprocess.CompletedProcess[str]:
         """Runs a script with so many seconds of warm-up and measured ones, and so many open files in a process."""
         (self.folder / "parameters.json").write_text(json.dumps({**PARAMETERS, **parameters}))
-        told = {
+        variables = {
             "NODE": "i-1",
             "PARAMETERS": self.folder / "parameters.json",
             "SHARED": self.folder,
@@ -67,7 +67,7 @@ class Scripts:
             "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT / "functions"),
             "AWS_ENDPOINT_URL": self.account.url,
-            **{f"TROOP_{name}": str(value) for name, value in told.items()},
+            **{f"TROOP_{name}": str(value) for name, value in variables.items()},
         }
         line = [sys.executable, str(FOLDER / script)]
         if files is not None:
@@ -217,9 +217,9 @@ def test_one_connection_serves_many_reads(account: FakeAccount) -> None:
     account.signatures.add("s")
     reader = module("read").Reader(None, PATIENCE)
     reader.read(f"{account.url}/data/a?X-Amz-Signature=s", 0, 100)
-    kept = reader._connection.sock
+    socket = reader._connection.sock
     assert reader.read(f"{account.url}/data/a?X-Amz-Signature=s", 10, 200) == 200
-    assert reader._connection.sock is kept
+    assert reader._connection.sock is socket
     reader.close()
 
 
@@ -237,7 +237,7 @@ class Renewing:
     """What all processes share, and a CLI whose addresses are signed with ``key``."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, base: str = "https://s3/data") -> None:
-        self.module, self.base, self.key, self.made = module("addresses"), base, "ASIA1", 0
+        self.module, self.base, self.key, self.address_count = module("addresses"), base, "ASIA1", 0
         self.path = folder / "objects.json"
         self.edition = multiprocessing.Value("L", 0, lock=False)
         self.refused, self.refusals = multiprocessing.Pipe(duplex=False)
@@ -247,7 +247,7 @@ class Renewing:
         self.addresses = self.module.Addresses(self.path, self.edition, self.refusals)
 
     def presigned(self, bucket: str, key: str, seconds: int, **_: Any) -> str:
-        self.made += 1
+        self.address_count += 1
         return f"{self.base}/{key}?X-Amz-Credential={self.key}%2F2026&X-Amz-Signature={self.key}"
 
     def renewal(self) -> Any:
@@ -263,27 +263,27 @@ def renewing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Renewing:
 
 
 def test_addresses_are_renewed_when_other_credentials_sign(renewing: Renewing) -> None:
-    renewal, before = renewing.renewal(), renewing.made
-    assert not renewal.look(refused=False)
-    assert renewing.made == before + 1, "as long as they are the same, one short command"
+    renewal, before = renewing.renewal(), renewing.address_count
+    assert not renewal.renew(refused=False)
+    assert renewing.address_count == before + 1, "as long as they are the same, one short command"
     assert renewing.keys() == {"ASIA1"}
     renewing.key = "ASIA2"
-    assert renewal.look(refused=False)
+    assert renewal.renew(refused=False)
     assert renewing.keys() == {"ASIA2"}
-    assert not renewal.look(refused=False)
+    assert not renewal.renew(refused=False)
 
 
 def test_addresses_are_renewed_before_their_own_time_is_up(renewing: Renewing) -> None:
     half = time.time() - 3 * 3600 - 60
     os.utime(renewing.path, (half, half))
     renewal = renewing.renewal()
-    assert renewal.look(refused=False)
-    assert not renewal.look(refused=False)
+    assert renewal.renew(refused=False)
+    assert not renewal.renew(refused=False)
 
 
 def test_credentials_are_looked_at_more_often_than_they_overlap(renewing: Renewing) -> None:
-    assert renewing.module.LOOK_SECONDS < 300
-    assert renewing.renewal()._every == renewing.module.LOOK_SECONDS
+    assert renewing.module.CHECK_SECONDS < 300
+    assert renewing.renewal()._every == renewing.module.CHECK_SECONDS
 
 
 def test_of_a_refused_edition_is_told_once(renewing: Renewing) -> None:
@@ -295,7 +295,7 @@ def test_of_a_refused_edition_is_told_once(renewing: Renewing) -> None:
         renewing.addresses.failed("http-400")
     assert renewal._is_refused(0)
     assert not renewal._is_refused(0)
-    assert renewal.look(refused=True)
+    assert renewal.renew(refused=True)
     renewing.addresses.failed("http-403")  # of an address of before, which was still at work
     assert not renewal._is_refused(0)
     renewing.addresses.objects()
@@ -343,24 +343,24 @@ def test_refused_addresses_are_renewed_while_reading_goes_on(
     account.put("data/b", bytes(5000))
     renewing = Renewing(tmp_path, monkeypatch, f"{account.url}/data")
     account.signatures.add("ASIA2")
-    told: list[str] = []
+    outcomes: list[str] = []
     recorder = SimpleNamespace(
         measured_until=1.0,
-        now=lambda: 2.0 if "read" in told else 0.0,
-        ok=lambda operation, seconds, moved: told.append("read"),
-        error=lambda operation, kind: told.append(kind),
+        now=lambda: 2.0 if "read" in outcomes else 0.0,
+        ok=lambda operation, seconds, moved: outcomes.append("read"),
+        error=lambda operation, kind: outcomes.append(kind),
     )
     renewing.key = "ASIA2"
     renewing.renewal().start()
     read = module("read")
     read.work(recorder, read.Reader(None, PATIENCE), "seed", renewing.addresses, PARAMETERS, SimpleNamespace(value=0))
-    assert told[0] == "http-403"
-    assert told[-1] == "read"
+    assert outcomes[0] == "http-403"
+    assert outcomes[-1] == "read"
 
 
 def test_addresses_that_are_refused_are_asked_for_again(scripts: Scripts) -> None:
     scripts.prepared()
     scripts.account.signatures.clear()
-    asked = scripts.account.asked["POST", "presign"]
-    scripts.measured(lambda _: scripts.account.asked["POST", "presign"] > asked)
-    assert scripts.account.asked["POST", "presign"] > asked
+    before = scripts.account.requests["POST", "presign"]
+    scripts.measured(lambda _: scripts.account.requests["POST", "presign"] > before)
+    assert scripts.account.requests["POST", "presign"] > before

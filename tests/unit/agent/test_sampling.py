@@ -72,14 +72,14 @@ def test_figures_of_a_second() -> None:
     ],
 )
 def test_what_cannot_be_read_is_not_told_and_the_rest_is(broken: dict[str, str | None], untold: set[str]) -> None:
-    found = figures(BEFORE, replace(reading(user=160, received=5), **broken))
-    assert {name for name, value in found.items() if value is None} == untold
-    assert set(found) == set(SERIES)
+    sample = figures(BEFORE, replace(reading(user=160, received=5), **broken))
+    assert {name for name, value in sample.items() if value is None} == untold
+    assert set(sample) == set(SERIES)
 
 
 def test_a_counter_that_went_back_tells_nothing() -> None:
-    found = figures(reading(received=500), reading(user=101, received=400))
-    assert found["network_received_bytes"] is None
+    sample = figures(reading(received=500), reading(user=101, received=400))
+    assert sample["network_received_bytes"] is None
 
 
 def test_a_disk_that_was_attached_meanwhile_counts_from_then_on() -> None:

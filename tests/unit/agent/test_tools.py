@@ -14,10 +14,10 @@ SCRIPT = f"""
 import json, os, subprocess, sys, time
 files, results = os.environ["TROOP_FILES"], os.environ["TROOP_RESULTS"]
 subprocess.run([sys.executable, "-m", "troop.measure.collectors", "wrk", f"{{files}}/wrk.txt"], check=True)
-told = {{name: [None] * 60 for name in {SERIES!r}}}
-told["memory_used"] = [{MEMORY}] * 60
+series = {{name: [None] * 60 for name in {SERIES!r}}}
+series["memory_used"] = [{MEMORY}] * 60
 with open(f"{{results}}/samples-mine.json", "w") as file:
-    samples = {{"from": int(time.time()) - 30, "interval_seconds": 1, **told}}
+    samples = {{"from": int(time.time()) - 30, "interval_seconds": 1, **series}}
     json.dump({{"format": "troop.samples/1", "samples": samples}}, file)
 {AWAIT_SAMPLES}
 """
@@ -29,9 +29,9 @@ def test_output_of_tools_is_in_the_summary(node: Node) -> None:
     node.registration()
     node.roster()
     node.barrier("measure", measured_seconds=2)
-    found = summaries.parse(node.summary("measure"))
-    assert (found.outcome, found.reason) == ("ok", None)
-    assert [(row.tool, row.operation, row.count) for row in found.separate] == [("wrk", "requests", 282_619)]
-    assert found.samples is not None
-    assert set(found.samples.series["memory_used"]) == {MEMORY}
-    assert set(found.samples.series["cpu_user"]) != {None}
+    summary = summaries.parse(node.summary("measure"))
+    assert (summary.outcome, summary.reason) == ("ok", None)
+    assert [(row.tool, row.operation, row.count) for row in summary.separate] == [("wrk", "requests", 282_619)]
+    assert summary.samples is not None
+    assert set(summary.samples.series["memory_used"]) == {MEMORY}
+    assert set(summary.samples.series["cpu_user"]) != {None}

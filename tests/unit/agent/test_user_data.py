@@ -20,19 +20,19 @@ def tell_only(node: Node) -> None:
     """In place of Python: says that it was called, and by what."""
     node.tool(
         "python3",
-        f'#!/bin/sh\necho "started: $* in $PWD, home $HOME, $AWS_DEFAULT_REGION" >> {node.home.parent}/told\n',
+        f'#!/bin/sh\necho "started: $* in $PWD, home $HOME, $AWS_DEFAULT_REGION" >> {node.home.parent}/calls\n',
     )
 
 
-def told(node: Node) -> str:
-    path = node.home.parent / "told"
+def calls(node: Node) -> str:
+    path = node.home.parent / "calls"
     return path.read_text() if path.exists() else ""
 
 
 @pytest.fixture
 def aws(node: Node) -> Node:
     """A node that neither sleeps nor starts the agent."""
-    node.tool("sleep", f'#!/bin/sh\necho "sleep $1" >> {node.home.parent}/told\n')
+    node.tool("sleep", f'#!/bin/sh\necho "sleep $1" >> {node.home.parent}/calls\n')
     tell_only(node)
     node.account.put(f"{BUCKET}/{names.cell_definition_key(RUN, CELL)}", {})
     return node
@@ -41,22 +41,22 @@ def aws(node: Node) -> Node:
 def test_it_becomes_the_agent(aws: Node) -> None:
     aws.boot()
     assert aws.over() == 0, aws.console()
-    assert told(aws) == f"started: agent.pyz boot.json in {aws.home}, home {aws.home}, us-west-2\n"
+    assert calls(aws) == f"started: agent.pyz boot.json in {aws.home}, home {aws.home}, us-west-2\n"
 
 
 def test_it_tries_again_until_the_agent_can_be_fetched(aws: Node) -> None:
     aws.account.refuse = 4
     aws.boot()
     assert aws.over() == 0
-    assert told(aws).count("sleep") == 4
-    assert "started" in told(aws)
+    assert calls(aws).count("sleep") == 4
+    assert "started" in calls(aws)
 
 
 def test_another_agent_than_the_runs_is_never_started(aws: Node) -> None:
     aws.boot(agent_sha256="0" * 64)
     assert aws.over() == 1
-    assert "started" not in told(aws)
-    assert told(aws).count("sleep") == 30
+    assert "started" not in calls(aws)
+    assert calls(aws).count("sleep") == 30
     assert "is not the agent this run began with" in aws.console()
     assert "could not be fetched" in aws.console()
 
@@ -72,26 +72,26 @@ def test_the_node_is_readable_by_its_user_alone(aws: Node) -> None:
 
 def test_on_ec2_a_shutdown_is_arranged_before_anything_else(aws: Node) -> None:
     del aws.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"]
-    aws.tool("shutdown", f'#!/bin/sh\necho "shutdown $*" >> {aws.home.parent}/told\n')
+    aws.tool("shutdown", f'#!/bin/sh\necho "shutdown $*" >> {aws.home.parent}/calls\n')
     aws.boot(expires_at=int(time.time()) + 3600)
     aws.over()
-    first = told(aws).splitlines()[0]
+    first = calls(aws).splitlines()[0]
     assert first in ("shutdown -h +65", "shutdown -h +66")
 
 
 def test_a_node_that_boots_after_its_runs_expiry_ends_at_once(aws: Node) -> None:
     del aws.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"]
-    aws.tool("shutdown", f'#!/bin/sh\necho "shutdown $*" >> {aws.home.parent}/told\n')
+    aws.tool("shutdown", f'#!/bin/sh\necho "shutdown $*" >> {aws.home.parent}/calls\n')
     aws.boot(expires_at=int(time.time()) - 3600)
     aws.over()
-    assert told(aws).startswith("shutdown -h +1\n")
+    assert calls(aws).startswith("shutdown -h +1\n")
 
 
 def test_a_machine_that_only_plays_a_node_is_left_running(aws: Node) -> None:
-    aws.tool("shutdown", f'#!/bin/sh\necho "shutdown $*" >> {aws.home.parent}/told\n')
+    aws.tool("shutdown", f'#!/bin/sh\necho "shutdown $*" >> {aws.home.parent}/calls\n')
     aws.boot(expires_at=int(time.time()) - 3600)
     aws.over()
-    assert "shutdown" not in told(aws)
+    assert "shutdown" not in calls(aws)
 
 
 # ------------------------------------------------------------------ what the two sides agree on

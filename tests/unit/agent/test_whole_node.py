@@ -94,7 +94,7 @@ def test_it_registers_waits_measures_and_ends(account: FakeAccount, tmp_path: Pa
         "image": METADATA["ami-id"],
     }
     assert abs(registered["clock"]["offset_seconds"]) <= registered["clock"]["uncertainty_seconds"]
-    assert account.asked["GET", "presigned"] > 6, "several looks at the clock make its doubt small"
+    assert account.requests["GET", "presigned"] > 6, "several looks at the clock make its doubt small"
     assert (prepared.outcome, prepared.rank, prepared.measured_from) == ("ok", 3, None)
     assert gzip.decompress(node.output("prepare")) == f"prepared 3\nfiles {hard_limit()}\nmask 0022\n".encode()
     assert node.home.stat().st_mode & 0o777 == 0o700, "what is in it is nobody else's"
@@ -113,8 +113,8 @@ def test_it_registers_waits_measures_and_ends(account: FakeAccount, tmp_path: Pa
     assert any(measured.samples.series["memory_used"])
     assert measured.clock is not None
 
-    told, rest = gzip.decompress(node.output("measure")).decode().splitlines()
-    environment = json.loads(told)
+    first, rest = gzip.decompress(node.output("measure")).decode().splitlines()
+    environment = json.loads(first)
     expected = {
         "RUN": RUN,
         "CELL": CELL,
@@ -187,9 +187,9 @@ LOSES = "print('the server has died'); raise SystemExit(75)"
 LEAVES_RUBBISH = """
 import json, os
 good = {"format": "troop.separate/1", "tool": "wrk", "rows": [{"operation": "get", "count": 7}]}
-for name, told in {"operations": {}, "separate-1": {}, "separate-2": good}.items():
+for name, document in {"operations": {}, "separate-1": {}, "separate-2": good}.items():
     with open(f"{os.environ['TROOP_RESULTS']}/{name}.json", "w") as file:
-        json.dump(told, file)
+        json.dump(document, file)
 """
 
 
@@ -210,28 +210,28 @@ def test_a_phase_that_fails_has_a_summary_with_the_reason(
 ) -> None:
     begin(node, "prepare", files={"run.py": script})
     node.barrier("prepare", **barrier)
-    found = summaries.parse(node.summary("prepare"))
-    assert (found.outcome, found.rank) == (outcome, 3)
-    assert reason in str(found.reason)
+    summary = summaries.parse(node.summary("prepare"))
+    assert (summary.outcome, summary.rank) == (outcome, 3)
+    assert reason in str(summary.reason)
     assert gzip.decompress(node.output("prepare")) is not None
 
 
 def test_what_was_recorded_before_a_script_failed_is_kept(node: Node) -> None:
     begin(node, "measure", files={"read.py": READER + "raise SystemExit(3)\n"})
     node.barrier("measure", start_at=time.time(), **MEASURE)
-    found = summaries.parse(node.summary("measure"))
-    assert (found.outcome, found.exit_code) == ("failed", 3)
-    assert found.operations["read"].times.count == 4
+    summary = summaries.parse(node.summary("measure"))
+    assert (summary.outcome, summary.exit_code) == ("failed", 3)
+    assert summary.operations["read"].times.count == 4
 
 
 def test_what_a_script_has_left_and_cannot_be_read_is_told_by_file(node: Node) -> None:
     begin(node, "prepare", files={"run.py": LEAVES_RUBBISH})
     node.barrier("prepare")
-    found = summaries.parse(node.summary("prepare"))
-    assert found.outcome == "failed"
+    summary = summaries.parse(node.summary("prepare"))
+    assert summary.outcome == "failed"
     for name in ("operations.json", "separate-1.json"):
-        assert f"{name} of the script's results cannot be read: must have format" in str(found.reason)
-    assert [(row.tool, row.operation, row.count) for row in found.separate] == [("wrk", "get", 7)]
+        assert f"{name} of the script's results cannot be read: must have format" in str(summary.reason)
+    assert [(row.tool, row.operation, row.count) for row in summary.separate] == [("wrk", "get", 7)]
 
 
 def test_a_node_that_is_shut_down_while_it_measures_says_that_it_is_lost(node: Node) -> None:
@@ -244,9 +244,9 @@ def test_a_node_that_is_shut_down_while_it_measures_says_that_it_is_lost(node: N
     pid = node.home / "phases/prepare/pid"
     eventually(lambda: pid.exists() and pid.read_text())
     node.terminate()
-    found = summaries.parse(node.summary("prepare"))
-    assert (found.outcome, found.exit_code) == ("lost", None)
-    assert "shutting down" in str(found.reason)
+    summary = summaries.parse(node.summary("prepare"))
+    assert (summary.outcome, summary.exit_code) == ("lost", None)
+    assert "shutting down" in str(summary.reason)
     assert not alive(int(pid.read_text()))
     assert node.over() == 1
 
@@ -273,8 +273,8 @@ def test_a_node_that_is_not_on_the_roster_does_nothing(node: Node) -> None:
     begin(node, "prepare", files={"run.py": ""})
     node.roster(node="i-of-another")
     node.barrier("prepare")
-    found = node.summary("prepare")
-    assert (found["outcome"], found["reason"]) == ("failed", f"{ID} is not on the roster")
+    summary = node.summary("prepare")
+    assert (summary["outcome"], summary["reason"]) == ("failed", f"{ID} is not on the roster")
 
 
 def test_artifacts_are_there_by_name(node: Node) -> None:
@@ -306,10 +306,10 @@ def test_a_clock_that_is_wrong_starts_at_the_common_instant_all_the_same(node: N
     assert clock["offset_seconds"] == pytest.approx(-7200, abs=clock["uncertainty_seconds"])
     start_at = time.time() + 7200 + 2
     node.barrier("prepare", start_at=start_at, warm_up_seconds=PATIENCE)
-    found = summaries.parse(node.summary("prepare"))  # which comes hours later if the node starts by its own clock
-    assert found.outcome == "ok", found.reason
-    assert found.clock is not None
-    assert found.started_at >= start_at - 7200 - found.clock.uncertainty_seconds
+    summary = summaries.parse(node.summary("prepare"))  # which comes hours later if the node starts by its own clock
+    assert summary.outcome == "ok", summary.reason
+    assert summary.clock is not None
+    assert summary.started_at >= start_at - 7200 - summary.clock.uncertainty_seconds
 
 
 def test_a_run_that_expires_takes_its_nodes_along(node: Node) -> None:
@@ -320,5 +320,7 @@ def test_a_run_that_expires_takes_its_nodes_along(node: Node) -> None:
         assert "has expired" in node.console()
         if key(f"nodes/{ID}.json") in node.account.objects:
             break
-    told = {**node.registration(), **json.loads(node.account.objects.get(key(f"phases/prepare/{ID}.json"), b"{}"))}
-    assert "shutting down" in (told.get("reason") or told.get("error") or ""), "it may have come before the first phase"
+    document = {**node.registration(), **json.loads(node.account.objects.get(key(f"phases/prepare/{ID}.json"), b"{}"))}
+    assert "shutting down" in (document.get("reason") or document.get("error") or ""), (
+        "it may have come before the first phase"
+    )

@@ -25,11 +25,11 @@ def invalid(cell: str = "c001", status: CellStatus = CellStatus.INVALID) -> Cell
 
 @pytest.mark.parametrize(("cell", "expected"), [("c001", "c001-2"), ("c007-2", "c007-3"), ("c001-3", None)])
 def test_an_invalid_cell_is_run_again_until_its_attempts_are_over(cell: str, expected: str | None) -> None:
-    found = following(RUN, invalid(cell), THREE, NOW, NOW)
-    assert (found and found.cell) == expected
-    if found:
-        assert (found.status, found.phase, found.variant) == (CellStatus.PENDING, "launch", VARIANT)
-        assert found.attempt == int(cell.partition("-")[2] or 1) + 1
+    next_cell = following(RUN, invalid(cell), THREE, NOW, NOW)
+    assert (next_cell and next_cell.cell) == expected
+    if next_cell:
+        assert (next_cell.status, next_cell.phase, next_cell.variant) == (CellStatus.PENDING, "launch", VARIANT)
+        assert next_cell.attempt == int(cell.partition("-")[2] or 1) + 1
 
 
 @pytest.mark.parametrize("status", [one for one in CellStatus if one is not CellStatus.INVALID])
@@ -79,5 +79,5 @@ def test_all_attempts_fit_into_one_execution(phases: int, cell: str, possible: b
     ],
 )
 def test_the_last_attempt_counts(cells: list[str], counting: list[str]) -> None:
-    made: list[Any] = [invalid(cell) for cell in cells]
-    assert [cell.cell for cell in latest(made)] == counting
+    attempts: list[Any] = [invalid(cell) for cell in cells]
+    assert [cell.cell for cell in latest(attempts)] == counting

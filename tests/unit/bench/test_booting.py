@@ -87,7 +87,7 @@ def test_a_late_fleet_is_told_with_who_is_silent_and_who_never_came() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "permanent"),
+    ("message", "permanent"),
     [
         ("You have requested more vCPU capacity than your current vCPU limit of 32 allows", True),
         ("VcpuLimitExceeded", True),
@@ -102,29 +102,29 @@ def test_a_late_fleet_is_told_with_who_is_silent_and_who_never_came() -> None:
         ("RequestLimitExceeded: Request limit exceeded.", False),
     ],
 )
-def test_only_what_will_not_pass_ends_a_boot_early(said: str, permanent: bool) -> None:
-    assert is_permanent(said, 0) == is_permanent(said, SPREAD) == permanent
-    seen = (FleetSeen("drivers", frozenset({"i-d0", "i-d1"}), refusals=("on its way", said)), SEEN[1])
+def test_only_what_will_not_pass_ends_a_boot_early(message: str, permanent: bool) -> None:
+    assert is_permanent(message, 0) == is_permanent(message, SPREAD) == permanent
+    seen = (FleetSeen("drivers", frozenset({"i-d0", "i-d1"}), refusals=("on its way", message)), SEEN[1])
     verdict = boot(seen, without("i-d2"))
     assert verdict.state is (State.FAILED if permanent else State.WAITING)
     if permanent:
-        assert said[:60] in (verdict.reason or "")
+        assert message[:60] in (verdict.reason or "")
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         "You are not authorized to perform this operation.",
         "UnauthorizedOperation",
         "Invalid IamInstanceProfile: arn:aws:iam::111122223333:instance-profile/nodes",
     ],
 )
-def test_a_lack_of_rights_is_believed_once_all_of_aws_knows_what_was_made(said: str) -> None:
+def test_a_lack_of_rights_is_believed_once_all_of_aws_knows_what_was_made(message: str) -> None:
     """The first group of an account brings the role about with which it launches, and that takes a minute or two."""
-    seen = (FleetSeen("drivers", frozenset({"i-d0", "i-d1"}), refusals=(said,)), SEEN[1])
+    seen = (FleetSeen("drivers", frozenset({"i-d0", "i-d1"}), refusals=(message,)), SEEN[1])
     assert boot(seen, without("i-d2"), elapsed=90).state is State.WAITING
     failed = boot(seen, without("i-d2"), elapsed=SPREAD)
-    assert (failed.state, said in (failed.reason or "")) == (State.FAILED, True)
+    assert (failed.state, message in (failed.reason or "")) == (State.FAILED, True)
 
 
 def test_a_role_that_auto_scaling_cannot_assume_yet_is_waited_for() -> None:

@@ -42,9 +42,9 @@ def of(benchmark: Benchmark, prices: Prices = PRICES) -> Estimate:
     return estimate(plan(benchmark), benchmark.money, prices.replaced_by(benchmark.money))
 
 
-def lines(found: Estimate) -> Mapping[str, tuple[Decimal, Decimal | None]]:
+def lines(figures: Estimate) -> Mapping[str, tuple[Decimal, Decimal | None]]:
     """Quantity and amount by what it is of, of the first cell."""
-    return {item.what: (item.quantity, item.amount) for item in found.cells[0].expected.items}
+    return {item.what: (item.quantity, item.amount) for item in figures.cells[0].expected.items}
 
 
 def an_hour(*fleets: Fleet, **more: object) -> Benchmark:
@@ -52,9 +52,9 @@ def an_hour(*fleets: Fleet, **more: object) -> Benchmark:
 
 
 def test_node_hours_by_fleet_and_purchase() -> None:
-    found = lines(of(an_hour(replace(SERVERS, count=3, purchase=SPOT), replace(DRIVERS, count=2))))
-    assert found["servers, c7g.large, spot"] == (3, D("0.12")), "for a zone that is not known yet: the dearest"
-    assert found["drivers, c5.large, on-demand"] == (2, D("0.17"))
+    amounts = lines(of(an_hour(replace(SERVERS, count=3, purchase=SPOT), replace(DRIVERS, count=2))))
+    assert amounts["servers, c7g.large, spot"] == (3, D("0.12")), "for a zone that is not known yet: the dearest"
+    assert amounts["drivers, c5.large, on-demand"] == (2, D("0.17"))
 
 
 def test_storage_by_what_is_paid_for_it() -> None:
@@ -63,7 +63,7 @@ def test_storage_by_what_is_paid_for_it() -> None:
         Volume("/dev/sdg", 100, "io2", 70_000),
         Volume("/dev/sdh", 72, "gp3", 3000, 125),
     )
-    found = lines(of(an_hour(replace(SERVERS, count=10, root_volume_gib=8, volumes=volumes))))
+    amounts = lines(of(an_hour(replace(SERVERS, count=10, root_volume_gib=8, volumes=volumes))))
     month = 10 / D(720)
     expected = {
         "storage gp3": (D(800), "0.08"),
@@ -75,15 +75,15 @@ def test_storage_by_what_is_paid_for_it() -> None:
         "IOPS io2, tier 3": (D(6000), "0.03185"),
     }
     for what, (size, price) in expected.items():
-        quantity, amount = found[f"servers, {what}"]
+        quantity, amount = amounts[f"servers, {what}"]
         assert quantity == pytest.approx(size * month)
         assert amount == pytest.approx(size * month * D(price))
 
 
 def test_what_crosses_zones_is_as_the_author_says_and_troops_own_calls_are_cents() -> None:
-    found = lines(of(an_hour(SERVERS, money=Money(cross_zone_gb=D("2.5")))))
-    assert found[TRAFFIC] == (D("2.5"), D("0.05"))
-    own = found[OWN][1]
+    amounts = lines(of(an_hour(SERVERS, money=Money(cross_zone_gb=D("2.5")))))
+    assert amounts[TRAFFIC] == (D("2.5"), D("0.05"))
+    own = amounts[OWN][1]
     assert own is not None
     assert D("0.001") < own < D("0.05")
     assert TRAFFIC not in lines(of(an_hour(SERVERS)))
@@ -125,8 +125,8 @@ def test_the_most_is_never_less_than_what_is_expected(attempts: int, billing: st
         attempts=attempts,
         money=Money(billing=billing),
     )
-    found = of(benchmark)
-    assert found.expected <= found.cells[0].on_demand <= found.most
+    figures = of(benchmark)
+    assert figures.expected <= figures.cells[0].on_demand <= figures.most
 
 
 def test_cells_are_added_up() -> None:
@@ -138,8 +138,8 @@ def test_cells_are_added_up() -> None:
 
 def test_the_billing_and_the_budget_are_the_runs_and_not_a_cells() -> None:
     cell = an_hour(SERVERS, money=Money(billing=HOURLY, budget=D(1)))
-    found = estimate(plan(cell), Money(budget=D(5)), PRICES)
-    assert (found.budget, found.billing) == (5, "per-second")
+    figures = estimate(plan(cell), Money(budget=D(5)), PRICES)
+    assert (figures.budget, figures.billing) == (5, "per-second")
 
 
 def test_older_studies_pay_each_node_by_its_started_hour() -> None:
@@ -147,12 +147,12 @@ def test_older_studies_pay_each_node_by_its_started_hour() -> None:
     fleets = (Fleet("servers", 288, "m1.xlarge", 3, 600, 8), Fleet("clients", 60, "m2.4xlarge", 1, 600, 8))
     money = Money(billing=HOURLY, prices={"m1.xlarge": Price(D("0.68")), "m2.4xlarge": Price(D("2.00"))})
     study = an_hour(*fleets, money=money)
-    found = lines(of(study, Prices()))
-    assert found["servers, m1.xlarge, on-demand"] == (288, D("195.84"))
-    assert found["clients, m2.4xlarge, on-demand"] == (60, D("120.00"))
+    amounts = lines(of(study, Prices()))
+    assert amounts["servers, m1.xlarge, on-demand"] == (288, D("195.84"))
+    assert amounts["clients, m2.4xlarge, on-demand"] == (60, D("120.00"))
     longer = replace(study, phases=(replace(HOUR, measured=HOUR.measured + 360),))
-    found = lines(of(longer, Prices()))
-    assert found["servers, m1.xlarge, on-demand"] == (576, D("391.68"))
+    amounts = lines(of(longer, Prices()))
+    assert amounts["servers, m1.xlarge, on-demand"] == (576, D("391.68"))
 
 
 # Prices that are not known
@@ -160,20 +160,20 @@ def test_older_studies_pay_each_node_by_its_started_hour() -> None:
 
 def test_what_has_no_price_is_named_and_stops_the_run() -> None:
     benchmark = an_hour(replace(DRIVERS, purchase=SPOT), replace(SERVERS, instance_type="x9.huge"))
-    found = of(benchmark)
-    assert found.unknown_types == ("c5.large, spot", "x9.huge, on-demand")
-    (problem,) = estimates.problems(found, Money())
+    figures = of(benchmark)
+    assert figures.unknown_types == ("c5.large, spot", "x9.huge, on-demand")
+    (problem,) = estimates.problems(figures, Money())
     assert "of c5.large, spot; x9.huge, on-demand cannot be had" in str(problem)
     assert "prices: {c5.large: 0.1}" in str(problem)
     assert "accept_unknown_prices: true" in str(problem)
-    assert not list(estimates.problems(found, Money(accept_unknown_prices=True)))
-    assert "for want of a price: drivers, c5.large, spot, servers, x9.huge" in estimates.warnings(found)[0]
+    assert not list(estimates.problems(figures, Money(accept_unknown_prices=True)))
+    assert "for want of a price: drivers, c5.large, spot, servers, x9.huge" in estimates.warnings(figures)[0]
 
 
 def test_spot_needs_the_price_on_demand_too() -> None:
     """What spot does not give, and the last attempt, are on demand: without that price a budget would mean nothing."""
-    found = of(an_hour(replace(DRIVERS, instance_type="x9.huge", purchase=SPOT)), replace(PRICES, on_demand={}))
-    assert found.unknown_types == ("x9.huge, spot", "x9.huge, on-demand")
+    figures = of(an_hour(replace(DRIVERS, instance_type="x9.huge", purchase=SPOT)), replace(PRICES, on_demand={}))
+    assert figures.unknown_types == ("x9.huge, spot", "x9.huge, on-demand")
 
 
 def test_what_is_refused_for_its_budget_is_told_what_would_be_enough() -> None:
@@ -184,9 +184,9 @@ def test_what_is_refused_for_its_budget_is_told_what_would_be_enough() -> None:
 
 
 def test_storage_without_a_price_is_told_and_stops_nothing() -> None:
-    found = of(an_hour(SERVERS), replace(PRICES, volumes={}))
-    assert not list(estimates.problems(found, Money()))
-    assert estimates.warnings(found) == ["not in these figures, for want of a price: servers, storage gp3"]
+    figures = of(an_hour(SERVERS), replace(PRICES, volumes={}))
+    assert not list(estimates.problems(figures, Money()))
+    assert estimates.warnings(figures) == ["not in these figures, for want of a price: servers, storage gp3"]
 
 
 def test_prices_by_hand_count_more_than_those_of_aws() -> None:
@@ -195,11 +195,11 @@ def test_prices_by_hand_count_more_than_those_of_aws() -> None:
         other_prices={"gp3": D(720), "cross_zone_gb": D("0.5")},
         cross_zone_gb=D(2),
     )
-    found = lines(of(an_hour(replace(SERVERS, count=1), replace(DRIVERS, count=1, purchase=SPOT), money=money)))
-    assert found["servers, c7g.large, on-demand"][1] == 1
-    assert found["drivers, c5.large, spot"][1] == 3
-    assert found["servers, storage gp3"][1] == pytest.approx(D(8))
-    assert found[TRAFFIC][1] == 1
+    amounts = lines(of(an_hour(replace(SERVERS, count=1), replace(DRIVERS, count=1, purchase=SPOT), money=money)))
+    assert amounts["servers, c7g.large, on-demand"][1] == 1
+    assert amounts["drivers, c5.large, spot"][1] == 3
+    assert amounts["servers, storage gp3"][1] == pytest.approx(D(8))
+    assert amounts[TRAFFIC][1] == 1
 
 
 # The budget
@@ -207,12 +207,12 @@ def test_prices_by_hand_count_more_than_those_of_aws() -> None:
 
 @pytest.mark.parametrize(("budget", "refused"), [("0.10", True), ("100", False)])
 def test_a_run_that_is_expected_to_cost_more_than_its_budget(budget: str, refused: bool) -> None:
-    found = of(an_hour(SERVERS, money=Money(budget=D(budget))))
-    said = [str(problem) for problem in estimates.problems(found, Money(budget=D(budget)))]
-    assert bool(said) is refused
+    figures = of(an_hour(SERVERS, money=Money(budget=D(budget))))
+    messages = [str(problem) for problem in estimates.problems(figures, Money(budget=D(budget)))]
+    assert bool(messages) is refused
     if refused:
-        assert said[0].startswith("budget is 0.1: must be at least what it is expected to cost, $0.1")
-        assert "at most)" in said[0]
+        assert messages[0].startswith("budget is 0.1: must be at least what it is expected to cost, $0.1")
+        assert "at most)" in messages[0]
 
 
 def test_a_run_that_can_cost_more_than_its_budget_is_told_so() -> None:
@@ -230,6 +230,6 @@ def test_prices_survive_json() -> None:
 
 
 def test_what_is_told_adds_up() -> None:
-    found = estimates.to_document(of(an_hour(SERVERS, DRIVERS)))
-    (cell,) = found["cells"]
-    assert abs(found["expected"] - sum(item["amount"] for item in cell["items"])) < D("0.00001")
+    document = estimates.to_document(of(an_hour(SERVERS, DRIVERS)))
+    (cell,) = document["cells"]
+    assert abs(document["expected"] - sum(item["amount"] for item in cell["items"])) < D("0.00001")

@@ -27,11 +27,11 @@ TAGS = of_fleet(tags("Troop", "r", "c001", "2026"), "drivers")
 
 
 @pytest.mark.parametrize(
-    ("supported", "found"),
+    ("supported", "expected"),
     [({"arm64"}, "arm64"), ({"x86_64"}, "x86_64"), ({"i386", "x86_64"}, "x86_64")],
 )
-def test_an_architecture_is_one_there_is_an_image_of(supported: set[str], found: str) -> None:
-    assert architecture("t", supported) == found
+def test_an_architecture_is_one_there_is_an_image_of(supported: set[str], expected: str) -> None:
+    assert architecture("t", supported) == expected
 
 
 @pytest.mark.parametrize("supported", [{"i386"}, {"arm64_mac"}, set()])

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from troop.bench import kept_record
-from troop.bench.costs import Item, made_of
+from troop.bench.costs import Item, cost_of
 from troop.bench.plan import Variant
 from troop.bench.prices import Prices, VolumePrice
 from troop.bench.record import Cell, CellStatus, Disk, Expected, Kind, Resource, Run, RunStatus
 from troop.bench.spending import CellTerms, Terms
 
 AT = datetime(2026, 11, 20, 15, 0, tzinfo=UTC)
-COST = made_of([Item("drivers, c7g.large, spot", Decimal("0.333333"), "node-hour", Decimal("0.0725"))], "USD")
+COST = cost_of([Item("drivers, c7g.large, spot", Decimal("0.333333"), "node-hour", Decimal("0.0725"))], "USD")
 COST = replace(COST, amount=Decimal("0.024167"))
 RUN = Run(
     run="20261120-150000-1f0c9b2e",
@@ -74,23 +74,23 @@ RESOURCES = [
 
 
 def test_what_is_kept_comes_back_as_it_was() -> None:
-    kept = json.loads(json.dumps(kept_record.document(RUN, CELLS, RESOURCES, TERMS, "0.2")))
-    found = kept_record.from_document(kept)
-    assert found.run == RUN
-    assert found.cells == tuple(replace(cell, phase="launch") for cell in CELLS)
-    assert found.terms == TERMS
-    assert found.troop == "0.2"
-    first, second = found.nodes
+    document = json.loads(json.dumps(kept_record.document(RUN, CELLS, RESOURCES, TERMS, "0.2")))
+    record = kept_record.from_document(document)
+    assert record.run == RUN
+    assert record.cells == tuple(replace(cell, phase="launch") for cell in CELLS)
+    assert record.terms == TERMS
+    assert record.troop == "0.2"
+    first, second = record.nodes
     assert (first.id, first.created_at, first.purchase) == ("i-1", AT + timedelta(seconds=7), None)
     assert (second.id, second.zone, second.gone_at) == ("i-2", "a", AT + timedelta(hours=1))
-    assert found.left == (kept_record.Left("c001", "volume", "vol-1"),)
-    assert "results" not in kept["cells"][0]
+    assert record.left == (kept_record.Left("c001", "volume", "vol-1"),)
+    assert "results" not in document["cells"][0]
 
 
 def test_a_run_without_money_is_kept_too() -> None:
     run = replace(RUN, estimate=None, cost=None, ended_at=None)
-    found = kept_record.from_document(kept_record.document(run, [], [], None, "0.2"))
-    assert (found.run, found.cells, found.terms) == (run, (), None)
+    record = kept_record.from_document(kept_record.document(run, [], [], None, "0.2"))
+    assert (record.run, record.cells, record.terms) == (run, (), None)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,6 @@ def test_a_run_without_money_is_kept_too() -> None:
     ],
 )
 def test_what_is_no_record_is_refused(change: dict[str, Any], why: str) -> None:
-    kept = kept_record.document(RUN, CELLS, RESOURCES, TERMS, "0.2") | change
+    document = kept_record.document(RUN, CELLS, RESOURCES, TERMS, "0.2") | change
     with pytest.raises(kept_record.RecordError, match=why):
-        kept_record.from_document(kept)
+        kept_record.from_document(document)

@@ -3,7 +3,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troop.bench.kept_table import LARGEST, kept
+from troop.bench.kept_table import LARGEST, stored_table
 
 
 def row(number: int, kinds: int = 0) -> dict[str, object]:
@@ -13,14 +13,14 @@ def row(number: int, kinds: int = 0) -> dict[str, object]:
 
 def test_what_fits_is_kept_as_it_is() -> None:
     table = [row(number) for number in range(64)]
-    assert kept(table) == table
+    assert stored_table(table) == table
 
 
 @given(rows=st.integers(1, 200), kinds=st.sampled_from([0, 3, 16]))
 def test_whatever_was_measured_fits_into_an_item_and_nothing_is_left_out_silently(rows: int, kinds: int) -> None:
     table = [row(number, 10 * kinds) for number in range(rows)]
-    found = kept(table)
-    assert sum(len(json.dumps(one)) for one in found) < LARGEST + 1000
-    if found != table:
-        assert found[:-1] == table[: len(found) - 1]
-        assert found[-1]["operation"] == f"{rows - len(found) + 1} more rows in results.json"
+    excerpt = stored_table(table)
+    assert sum(len(json.dumps(one)) for one in excerpt) < LARGEST + 1000
+    if excerpt != table:
+        assert excerpt[:-1] == table[: len(excerpt) - 1]
+        assert excerpt[-1]["operation"] == f"{rows - len(excerpt) + 1} more rows in results.json"

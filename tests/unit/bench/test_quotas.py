@@ -43,8 +43,8 @@ STANDARD, STANDARD_SPOT = "L-1216C47A", "L-34B43A08"
     ],
 )
 def test_the_quota_of_an_instance_type(instance_type: str, on_demand: str | None, spot: str | None) -> None:
-    found = [quota_of(instance_type, purchase) for purchase in (ON_DEMAND, SPOT)]
-    assert [quota and quota.code for quota in found] == [on_demand, spot]
+    by_purchase = [quota_of(instance_type, purchase) for purchase in (ON_DEMAND, SPOT)]
+    assert [quota and quota.code for quota in by_purchase] == [on_demand, spot]
 
 
 def of(servers: int, drivers: int, purchase: str = ON_DEMAND, cells: int = 1, parallel: int = 1) -> object:
@@ -53,7 +53,7 @@ def of(servers: int, drivers: int, purchase: str = ON_DEMAND, cells: int = 1, pa
 
 
 @pytest.mark.parametrize(
-    ("run", "values", "said"),
+    ("run", "values", "expected"),
     [
         (of(3, 2), {STANDARD: 10.0}, []),
         (of(3, 3), {STANDARD: 10.0}, ["fleets need 12 vCPUs of on-demand Standard"]),
@@ -62,17 +62,17 @@ def of(servers: int, drivers: int, purchase: str = ON_DEMAND, cells: int = 1, pa
         (of(3, 2, cells=4), {STANDARD: 9.0}, ["in the cell c001: must be at most 9: the account's quota L-1216C47A"]),
     ],
 )
-def test_what_can_never_fit_is_refused(run: object, values: dict[str, float], said: list[str]) -> None:
-    found = [str(problem) for problem in too_small(run, VCPUS, values)]  # type: ignore[arg-type]
-    assert len(found) == len(said)
-    assert all(words in one for words, one in zip(said, found, strict=True))
+def test_what_can_never_fit_is_refused(run: object, values: dict[str, float], expected: list[str]) -> None:
+    problems = [str(problem) for problem in too_small(run, VCPUS, values)]  # type: ignore[arg-type]
+    assert len(problems) == len(expected)
+    assert all(words in one for words, one in zip(expected, problems, strict=True))
 
 
 def test_cells_side_by_side_that_may_not_fit_are_told() -> None:
     run = of(3, 2, cells=3, parallel=2)
     assert quotas.warnings(run, VCPUS, {STANDARD: 20.0}) == []  # type: ignore[arg-type]
-    (said,) = quotas.warnings(run, VCPUS, {STANDARD: 19.0})  # type: ignore[arg-type]
-    assert said.startswith("2 cells side by side can need 20 vCPUs of on-demand Standard")
+    (warning,) = quotas.warnings(run, VCPUS, {STANDARD: 19.0})  # type: ignore[arg-type]
+    assert warning.startswith("2 cells side by side can need 20 vCPUs of on-demand Standard")
 
 
 @pytest.mark.parametrize(
@@ -87,10 +87,10 @@ def test_cells_side_by_side_that_may_not_fit_are_told() -> None:
 def test_spot_whose_fallback_can_never_launch_is_warned_of(run: object, on_demand: float, needs: int | None) -> None:
     values = {STANDARD: on_demand, STANDARD_SPOT: 100.0}
     assert {quota.code for quota in quotas.quotas_of(run)} >= {STANDARD}  # type: ignore[arg-type]
-    said = quotas.warnings(run, VCPUS, values)  # type: ignore[arg-type]
+    warnings = quotas.warnings(run, VCPUS, values)  # type: ignore[arg-type]
     if needs is None:
-        assert said == []
+        assert warnings == []
     else:
-        (one,) = said
+        (one,) = warnings
         assert one.startswith(f"what spot does not give is launched on demand, and a cell can need {needs} vCPUs of")
         assert STANDARD in one

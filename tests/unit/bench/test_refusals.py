@@ -65,22 +65,22 @@ NO_SPOT = [
 ]
 
 
-@pytest.mark.parametrize("said", PERMANENT)
-def test_the_next_try_would_be_refused_as_well(said: str) -> None:
-    assert is_permanent(said)
-    assert is_vain(said)
+@pytest.mark.parametrize("message", PERMANENT)
+def test_the_next_try_would_be_refused_as_well(message: str) -> None:
+    assert is_permanent(message)
+    assert is_vain(message)
 
 
-@pytest.mark.parametrize("said", PASSING)
-def test_what_may_pass_is_waited_for(said: str) -> None:
-    assert not is_permanent(said)
-    assert not is_vain(said)
+@pytest.mark.parametrize("message", PASSING)
+def test_what_may_pass_is_waited_for(message: str) -> None:
+    assert not is_permanent(message)
+    assert not is_vain(message)
 
 
-@pytest.mark.parametrize("said", NO_SPOT)
-def test_spot_that_never_comes_is_launched_on_demand(said: str) -> None:
-    assert not is_permanent(said)
-    assert is_vain(said)
+@pytest.mark.parametrize("message", NO_SPOT)
+def test_spot_that_never_comes_is_launched_on_demand(message: str) -> None:
+    assert not is_permanent(message)
+    assert is_vain(message)
 
 
 def activity(status: str, message: str | None = None, description: str = "Launching a new EC2 instance") -> Any:
@@ -102,7 +102,7 @@ KEY = DIED + "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an i
 
 
 @pytest.mark.parametrize(
-    ("one", "said"),
+    ("one", "expected"),
     [
         (activity("Failed", "no"), ["no"]),
         (activity("Failed"), ["Launching a new EC2 instance"]),
@@ -121,8 +121,8 @@ KEY = DIED + "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an i
         (activity("PreInService"), []),
     ],
 )
-def test_failed_launches_and_instances_that_died_while_pending_tell_why(one: Any, said: list[str]) -> None:
-    assert list(of_launches([one])) == said
+def test_failed_launches_and_instances_that_died_while_pending_tell_why(one: Any, expected: list[str]) -> None:
+    assert list(of_launches([one])) == expected
 
 
 def test_what_failed_before_the_last_good_launch_has_passed() -> None:

@@ -51,8 +51,8 @@ def test_a_registration_is_read() -> None:
 
 
 def test_an_agent_that_gives_up_says_why_and_need_say_no_more() -> None:
-    said = {"format": "troop.node/1", "id": "i-1", "role": "drivers", "error": "x" * 5000}
-    node = parse_node("i-1", said)
+    document = {"format": "troop.node/1", "id": "i-1", "role": "drivers", "error": "x" * 5000}
+    node = parse_node("i-1", document)
     assert node.role == "drivers"
     assert node.error == "x" * 1000
 
@@ -72,12 +72,12 @@ def test_a_registration_that_cannot_be_read_is_a_node_with_an_error(bad: Any) ->
 
 
 @given(nodes, st.randoms(use_true_random=False))
-def test_ranks_are_stable_dense_and_spread_over_zones(found: list[Node], dice: random.Random) -> None:
-    roster = make_roster(found)
-    shuffled = list(found)
+def test_ranks_are_stable_dense_and_spread_over_zones(nodes: list[Node], dice: random.Random) -> None:
+    roster = make_roster(nodes)
+    shuffled = list(nodes)
     dice.shuffle(shuffled)
     assert make_roster(shuffled) == roster
-    assert roster.ids() == {node.id for node in found}
+    assert roster.ids() == {node.id for node in nodes}
     for role in ("drivers", "servers"):
         members = [m for m in roster.members if m.role == role]
         assert [m.rank for m in members] == list(range(len(members)))
@@ -92,11 +92,11 @@ def test_ranks_are_stable_dense_and_spread_over_zones(found: list[Node], dice: r
 
 
 @given(nodes)
-def test_a_stored_roster_comes_back_as_it_was(found: list[Node]) -> None:
-    roster = make_roster(found)
+def test_a_stored_roster_comes_back_as_it_was(nodes: list[Node]) -> None:
+    roster = make_roster(nodes)
     assert from_document(json.loads(json.dumps(to_document(roster)))) == roster
 
 
 def test_the_worst_clock_counts() -> None:
-    found = [Node("i-1", "r", clock_uncertainty=0.1), Node("i-2", "r", clock_uncertainty=0.7)]
-    assert make_roster(found).clock_uncertainty == 0.7
+    nodes = [Node("i-1", "r", clock_uncertainty=0.1), Node("i-2", "r", clock_uncertainty=0.7)]
+    assert make_roster(nodes).clock_uncertainty == 0.7

@@ -33,7 +33,7 @@ DONE = Cell(RUN, "c001", CellStatus.SUCCEEDED, phases={"launch": NOON, "boot": N
 def node(name: str, seconds: float | None, role: str = "servers", cell: str = "c001", **more: object) -> Resource:
     """An instance that was there for so long; None: that is still there."""
     gone = None if seconds is None else NOON + timedelta(seconds=seconds)
-    made = Resource(
+    resource = Resource(
         RUN,
         cell,
         Kind.INSTANCE,
@@ -47,14 +47,14 @@ def node(name: str, seconds: float | None, role: str = "servers", cell: str = "c
         ON_DEMAND,
         NOON,
     )
-    return replace(made, **more)  # type: ignore[arg-type]
+    return replace(resource, **more)  # type: ignore[arg-type]
 
 
 def bill(
     *resources: Resource, terms: Terms = TERMS, cells: tuple[Cell, ...] = (DONE,)
 ) -> dict[str, tuple[Decimal, ...]]:
-    found = actual(terms, cells, resources, NOON + timedelta(days=3))
-    return {one.what: (one.quantity, one.amount or D(-1)) for one in found.items}
+    cost = actual(terms, cells, resources, NOON + timedelta(days=3))
+    return {one.what: (one.quantity, one.amount or D(-1)) for one in cost.items}
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_a_node_is_paid_from_its_launch_until_it_was_seen_to_be_gone(
 
 def test_each_node_has_its_own_hours() -> None:
     older = replace(TERMS, billing=HOURLY)
-    found = bill(node("i-1", 3600), node("i-2", 3601), node("i-3", 1), terms=older)
-    assert found["servers, c7g.large, on-demand"][0] == 1 + 2 + 1
+    amounts = bill(node("i-1", 3600), node("i-2", 3601), node("i-3", 1), terms=older)
+    assert amounts["servers, c7g.large, on-demand"][0] == 1 + 2 + 1
 
 
 def test_the_study_of_2011_by_the_started_hour() -> None:
@@ -82,22 +82,22 @@ def test_the_study_of_2011_by_the_started_hour() -> None:
     prices = Prices(on_demand={"m1.xlarge": D("0.68"), "m2.4xlarge": D("2.00")})
     servers = [node(f"i-{n}", 66 * 60, instance_type="m1.xlarge") for n in range(288)]
     clients = [node(f"i-c{n}", 50 * 60, "clients", instance_type="m2.4xlarge") for n in range(60)]
-    found = bill(*servers, *clients, terms=Terms(prices, HOURLY))
-    assert found["servers, m1.xlarge, on-demand"] == (576, D("391.68"))
-    assert found["clients, m2.4xlarge, on-demand"] == (60, D("120.00"))
+    amounts = bill(*servers, *clients, terms=Terms(prices, HOURLY))
+    assert amounts["servers, m1.xlarge, on-demand"] == (576, D("391.68"))
+    assert amounts["clients, m2.4xlarge, on-demand"] == (60, D("120.00"))
     first = [replace(one, gone_at=NOON + timedelta(hours=1)) for one in (*servers, *clients)]
     hour = actual(Terms(prices, HOURLY), [DONE], first, NOON)
     assert hour.amount == 288 * D("0.68") + 60 * D("2.00") == D("315.84")
 
 
 def test_spot_is_paid_by_the_zones_price_and_on_demand_apart() -> None:
-    found = bill(
+    amounts = bill(
         node("i-1", 3600, purchase=SPOT),
         node("i-2", 3600, purchase=SPOT, zone="b"),
         node("i-3", 3600, purchase=SPOT, zone="elsewhere"),
         node("i-4", 3600),
     )
-    assert found["servers, c7g.large, on-demand"] == (1, D("0.0725"))
+    assert amounts["servers, c7g.large, on-demand"] == (1, D("0.0725"))
     every = actual(TERMS, [DONE], [node("i-1", 3600, purchase=SPOT), node("i-2", 3600, purchase=SPOT, zone="b")], NOON)
     assert [(line.quantity, line.price) for line in every.items[:2]] == [(1, D("0.03")), (1, D("0.04"))]
 
@@ -107,9 +107,9 @@ def test_volumes_by_their_size_and_time() -> None:
     volume = Resource(
         RUN, "c001", Kind.VOLUME, "vol-1", NOON, NOON, NOON + timedelta(days=3), role="servers", disk=disk
     )
-    found = bill(volume)
-    assert found["servers, storage gp3"] == (72, D("5.76"))
-    assert found["servers, IOPS gp3"] == (100, D("0.5"))
+    amounts = bill(volume)
+    assert amounts["servers, storage gp3"] == (72, D("5.76"))
+    assert amounts["servers, IOPS gp3"] == (100, D("0.5"))
 
 
 def test_what_is_not_known_is_named_and_what_was_never_created_costs_nothing() -> None:
@@ -118,9 +118,9 @@ def test_what_is_not_known_is_named_and_what_was_never_created_costs_nothing() -
     volume = Resource(RUN, "c001", Kind.VOLUME, "vol-9", NOON, NOON, late)
     planned = Resource(RUN, "c001", Kind.INSTANCE, "i-8", NOON, None, late)
     group = Resource(RUN, "c001", Kind.SECURITY_GROUP, "sg", NOON, NOON, late)
-    found = actual(Terms(PRICES), [DONE], [unknown, volume, planned, group], NOON)
-    assert found.amount == 0
-    assert found.unknown == ("nodes, unknown, on-demand", "nodes, storage unknown")
+    cost = actual(Terms(PRICES), [DONE], [unknown, volume, planned, group], NOON)
+    assert cost.amount == 0
+    assert cost.unknown == ("nodes, unknown, on-demand", "nodes, storage unknown")
 
 
 def test_what_is_there_still_costs_until_now() -> None:
@@ -132,9 +132,9 @@ def test_what_is_there_still_costs_until_now() -> None:
     [(CellStatus.SUCCEEDED, True), (CellStatus.INVALID, True), (CellStatus.FAILED, False), (CellStatus.STOPPED, False)],
 )
 def test_what_crossed_zones_is_counted_of_cells_that_came_so_far(status: CellStatus, traffic: bool) -> None:
-    found = bill(cells=(replace(DONE, status=status),))
-    assert (TRAFFIC in found) is traffic
-    assert found[OWN] == (1, D("0.01"))
+    amounts = bill(cells=(replace(DONE, status=status),))
+    assert (TRAFFIC in amounts) is traffic
+    assert amounts[OWN] == (1, D("0.01"))
     assert bill(cells=(Cell(RUN, "c001"),)) == {}, "one that was never launched costs nothing"
 
 
@@ -182,11 +182,11 @@ def test_a_cell_that_does_not_fit_the_rest_of_the_budget(
     budget: str | None, which: str, others: list[Cell], allowed: bool
 ) -> None:
     terms = replace(TERMS, budget=None if budget is None else D(budget))
-    said = over_budget(terms, which, others)
-    assert (said is None) is allowed
-    if said:
-        assert said.startswith(f"the budget of ${D(budget or 0):.2f} does not allow it: $")
-        assert "expected to cost $" in said
+    message = over_budget(terms, which, others)
+    assert (message is None) is allowed
+    if message:
+        assert message.startswith(f"the budget of ${D(budget or 0):.2f} does not allow it: $")
+        assert "expected to cost $" in message
 
 
 def test_what_is_not_all_known_of_a_cost_counts_as_what_was_expected() -> None:
@@ -208,23 +208,23 @@ def test_of_two_that_begin_at_once_one_fits() -> None:
 
 @given(st.decimals(0, 10**6, places=3, allow_nan=False), st.none() | st.decimals(1, 100, places=2, allow_nan=False))
 def test_terms_are_read_as_they_were_written(amount: Decimal, budget: Decimal | None) -> None:
-    made = Terms(PRICES, HOURLY, budget, {"c001": CellTerms(amount, amount, 2, amount, amount)})
-    assert spending.from_document(spending.to_document(made)) == made
-    assert spending.from_document(json.loads(json.dumps(spending.to_document(made), default=float))) == made
+    terms = Terms(PRICES, HOURLY, budget, {"c001": CellTerms(amount, amount, 2, amount, amount)})
+    assert spending.from_document(spending.to_document(terms)) == terms
+    assert spending.from_document(json.loads(json.dumps(spending.to_document(terms), default=float))) == terms
 
 
 def test_terms_are_those_of_the_estimate() -> None:
     run = plan(an_hour(SERVERS, money=Money(cross_zone_gb=D(3))))
-    found = estimate(run, Money(budget=D(9)), PRICES)
-    terms = terms_of(found, PRICES, {"c001": 2})
+    figures = estimate(run, Money(budget=D(9)), PRICES)
+    terms = terms_of(figures, PRICES, {"c001": 2})
     assert terms.budget == 9
-    assert terms.expected("c001") == pytest.approx(found.expected)
+    assert terms.expected("c001") == pytest.approx(figures.expected)
     assert terms.cells["c001"].cross_zone_gb == 3
     assert terms.expected("c009") == 0
 
 
 def test_a_cost_is_read_as_it_was_written() -> None:
-    made = actual(TERMS, [DONE], [node("i-1", 3601), node("i-2", 59, purchase=SPOT)], NOON)
-    again = costs.from_document(costs.to_document(made))
-    assert abs(again.amount - made.amount) < D("0.000001")
-    assert [line.what for line in again.items] == [line.what for line in made.items]
+    cost = actual(TERMS, [DONE], [node("i-1", 3601), node("i-2", 59, purchase=SPOT)], NOON)
+    again = costs.from_document(costs.to_document(cost))
+    assert abs(again.amount - cost.amount) < D("0.000001")
+    assert [line.what for line in again.items] == [line.what for line in cost.items]

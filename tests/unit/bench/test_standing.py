@@ -43,8 +43,8 @@ def test_another_size_changes_one_role_and_stays_within_the_limit(
 
 def test_a_role_need_not_be_named_where_there_is_one() -> None:
     assert scaled({"workers": 2}, None, 5, 10) == {"workers": 5}
-    for role, said in [(None, "role is missing"), ("drivers", "role is 'drivers'")]:
-        with pytest.raises(BadBenchmarkError, match=said):
+    for role, message in [(None, "role is missing"), ("drivers", "role is 'drivers'")]:
+        with pytest.raises(BadBenchmarkError, match=message):
             scaled({"a": 1, "b": 1}, role, 5, 10)
 
 

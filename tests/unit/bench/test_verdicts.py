@@ -137,7 +137,7 @@ def test_a_run_that_was_closed_ends_as_it_was_closed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cause", "said"),
+    ("cause", "expected"),
     [
         ('{"errorMessage": "no such key", "errorType": "KeyError", "stackTrace": ["x"]}', "E: no such key"),
         ("plain", "E: plain"),
@@ -148,8 +148,8 @@ def test_a_run_that_was_closed_ends_as_it_was_closed() -> None:
         ("7", "E: 7"),
     ],
 )
-def test_an_error_becomes_a_sentence(cause: str, said: str) -> None:
-    assert of_error("E", cause) == said
+def test_an_error_becomes_a_sentence(cause: str, expected: str) -> None:
+    assert of_error("E", cause) == expected
     assert len(of_error("E", json.dumps({"errorMessage": "m" * 50_000}))) == LONGEST_REASON
 
 

@@ -37,9 +37,9 @@ def test_a_file_without_any_has_one_cell_which_is_itself() -> None:
 
 def test_scale_steps_come_first_then_combinations_then_repetitions() -> None:
     matrix = {"parameters.threads": [50, 200], "phases.measure.measured": ["5m", "1m"]}
-    found = plan(changed(scale=STEPS, matrix=matrix, repetitions=2, parallel=3, **WEEK))
-    assert found.parallel == 3
-    assert [(cell.cell, cell.variant.label) for cell in found.cells] == [
+    run_plan = plan(changed(scale=STEPS, matrix=matrix, repetitions=2, parallel=3, **WEEK))
+    assert run_plan.parallel == 3
+    assert [(cell.cell, cell.variant.label) for cell in run_plan.cells] == [
         ("c001", "n3, threads=50, phases.measure.measured=5m"),
         ("c002", "n3, threads=50, phases.measure.measured=5m, #2"),
         ("c003", "n3, threads=50, phases.measure.measured=1m"),
@@ -50,7 +50,7 @@ def test_scale_steps_come_first_then_combinations_then_repetitions() -> None:
         ("c008", "n3, threads=200, phases.measure.measured=1m, #2"),
         *((f"c{n:03d}", label.replace("n3", "n6")) for n, label in enumerate(LABELS_OF_N3, 9)),
     ]
-    last = found.cells[-1].benchmark
+    last = run_plan.cells[-1].benchmark
     assert (last.fleet("servers").count, last.fleet("drivers").count) == (6, 2)
     assert (last.parameters["threads"], last.phase("measure").measured, last.expires_after) == (200, 60, 168 * 3600)
     assert last.files == FILES
@@ -88,25 +88,27 @@ def _files(draw: st.DrawFn) -> dict[str, Any]:
 @settings(max_examples=25)
 @given(_files())
 def test_every_combination_is_there_exactly_once(document: dict[str, Any]) -> None:
-    found = plan(document)
+    run_plan = plan(document)
     steps = list(document["scale"]) or [None]
     repetitions = range(1, document["repetitions"] + 1)
-    wanted = [
+    expected = [
         (step, dict(zip(document["matrix"], values, strict=True)), repetition)
         for step, values, repetition in product(steps, product(*document["matrix"].values()), repetitions)
     ]
-    told = [json.loads(json.dumps([c.variant.scale, c.variant.values, c.variant.repetition])) for c in found.cells]
-    assert told == [list(one) for one in wanted]
-    ids = [cell.cell for cell in found.cells]
+    variants = [
+        json.loads(json.dumps([c.variant.scale, c.variant.values, c.variant.repetition])) for c in run_plan.cells
+    ]
+    assert variants == [list(one) for one in expected]
+    ids = [cell.cell for cell in run_plan.cells]
     assert ids == sorted(set(ids))
     assert all(names.CELL.fullmatch(one) for one in ids)
-    assert len({cell.variant.label for cell in found.cells}) == len(ids)
-    for cell in found.cells:
+    assert len({cell.variant.label for cell in run_plan.cells}) == len(ids)
+    for cell in run_plan.cells:
         for key, value in cell.variant.values.items():
             kind, name, *rest = key.split(".")
             held = cell.benchmark.parameters[name] if kind == "parameters" else cell.benchmark.phase(name).timeout
             assert held == value, rest
-    assert from_plan_document(json.loads(json.dumps(to_plan_document(found)))) == found
+    assert from_plan_document(json.loads(json.dumps(to_plan_document(run_plan)))) == run_plan
 
 
 @settings(max_examples=25)
@@ -174,10 +176,12 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "where", "said"), REFUSED, ids=[f"{w}-{n}" for n, (_, w, _) in enumerate(REFUSED)])
-def test_what_is_refused_is_named_where_it_stands(change: dict[str, Any], where: str, said: str) -> None:
-    found = [str(p) for p in problems(changed(**(WEEK | change)), files=FILES) if p.where == where]
-    assert [text for text in found if said in text], problems(changed(**(WEEK | change)), files=FILES)
+@pytest.mark.parametrize(
+    ("change", "where", "message"), REFUSED, ids=[f"{w}-{n}" for n, (_, w, _) in enumerate(REFUSED)]
+)
+def test_what_is_refused_is_named_where_it_stands(change: dict[str, Any], where: str, message: str) -> None:
+    messages = [str(p) for p in problems(changed(**(WEEK | change)), files=FILES) if p.where == where]
+    assert [text for text in messages if message in text], problems(changed(**(WEEK | change)), files=FILES)
 
 
 def test_what_is_wrong_with_many_cells_is_told_once() -> None:
@@ -223,10 +227,12 @@ SIZED = {
 )  # fmt: skip
 def test_sizes_and_single_changes_reach_them(size: str | None, changes: dict[str, Any], labels: list[str]) -> None:
     document = changed(scale=STEPS, matrix={"parameters.threads": [4, 8]}, expires_after="168h", sizes=SIZED)
-    found = plan(document, size=size, changes=changes)
-    assert [cell.variant.label for cell in found.cells] == labels
-    assert {cell.benchmark.size for cell in found.cells} == {size}
-    assert found.cells[-1].benchmark.fleet("servers").count == {"wide": 9, None: 6 if changes == {} else 3}.get(size, 3)
+    run_plan = plan(document, size=size, changes=changes)
+    assert [cell.variant.label for cell in run_plan.cells] == labels
+    assert {cell.benchmark.size for cell in run_plan.cells} == {size}
+    assert run_plan.cells[-1].benchmark.fleet("servers").count == {"wide": 9, None: 6 if changes == {} else 3}.get(
+        size, 3
+    )
 
 
 def test_a_file_without_a_matrix_can_be_given_one() -> None:
@@ -237,7 +243,7 @@ def test_a_file_without_a_matrix_can_be_given_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "how", "said"),
+    ("document", "how", "message"),
     [
         ({}, {"changes": {"parameters.threads": 1}}, "set.parameters.threads changes nothing: the matrix has it: must"),
         ({}, {"changes": {"fleets.servers.count": 4}}, "changes nothing: all scale steps have it: must be given as"),
@@ -249,16 +255,16 @@ def test_a_file_without_a_matrix_can_be_given_one() -> None:
         ({"sizes": {"s": {"scale.n6.fleets.servers.count": 0}}}, {}, "sizes.s.scale.n6.fleets.servers.count is 0"),
     ],
 )  # fmt: skip
-def test_a_size_or_a_change_that_cannot_be(document: dict[str, Any], how: dict[str, Any], said: str) -> None:
+def test_a_size_or_a_change_that_cannot_be(document: dict[str, Any], how: dict[str, Any], message: str) -> None:
     whole = changed(scale=STEPS, matrix={"parameters.threads": [4, 8]}, **(WEEK | document))
     (problem,) = problems(whole, files=FILES, **how)
-    assert said in str(problem)
+    assert message in str(problem)
 
 
 def test_drivers_may_be_set_where_only_some_steps_have_them() -> None:
     document = changed(scale=STEPS, **WEEK)
-    found = plan(document, changes={"fleets.drivers.count": 5})
-    assert [cell.benchmark.fleet("drivers").count for cell in found.cells] == [1, 5]
+    run_plan = plan(document, changes={"fleets.drivers.count": 5})
+    assert [cell.benchmark.fleet("drivers").count for cell in run_plan.cells] == [1, 5]
 
 
 def test_a_plan_of_the_most_bytes_has_few_enough_to_be_read_at_every_launch() -> None:

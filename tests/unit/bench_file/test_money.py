@@ -23,7 +23,7 @@ def test_a_file_that_says_nothing_of_money() -> None:
 
 
 def test_all_that_can_be_said() -> None:
-    found = money(
+    actual = money(
         budget=25.5,
         billing="hourly",
         prices={"c7g.large": 0.0725, "u-6tb1.metal": {"on_demand": 46, "spot": 0.1}, "m7g.large": {"spot": 0.03}}
@@ -31,7 +31,7 @@ def test_all_that_can_be_said() -> None:
         accept_unknown_prices=True,
         traffic={"cross_zone_gb": 40},
     )
-    assert found == Money(
+    assert actual == Money(
         budget=D("25.5"),
         billing=HOURLY,
         prices={
@@ -51,7 +51,7 @@ def test_amounts_are_what_was_written_not_what_a_float_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"budget": -1}, "budget is -1: must be a number from 0 to 10000000"),
         ({"budget": "25"}, "budget is '25': must be a number"),
@@ -69,15 +69,15 @@ def test_amounts_are_what_was_written_not_what_a_float_is() -> None:
         ({"phases__0__expected": "11m"}, "phases.0.expected is 11m: must be at most 10m, its timeout"),
     ],
 )
-def test_what_cannot_be_said(changes: dict[str, Any], said: str) -> None:
-    assert any(str(problem).startswith(said) for problem in problems(changed(**changes)))
+def test_what_cannot_be_said(changes: dict[str, Any], message: str) -> None:
+    assert any(str(problem).startswith(message) for problem in problems(changed(**changes)))
 
 
 def test_a_size_and_a_single_change_can_say_it_too() -> None:
     document = changed(sizes={"smoke": {"budget": 1, "phases.prepare.expected": "30s"}})
-    found = read(document, size="smoke", changes={"accept_unknown_prices": True})
-    assert (found.money.budget, found.money.accept_unknown_prices) == (1, True)
-    assert found.phase("prepare").expected == 30
+    benchmark = read(document, size="smoke", changes={"accept_unknown_prices": True})
+    assert (benchmark.money.budget, benchmark.money.accept_unknown_prices) == (1, True)
+    assert benchmark.phase("prepare").expected == 30
 
 
 @pytest.mark.parametrize(

@@ -199,10 +199,12 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "where", "said"), REFUSED, ids=[f"{w}-{n}" for n, (_, w, _) in enumerate(REFUSED)])
-def test_what_is_refused_is_named_with_what_is_allowed(change: dict[str, Any], where: str, said: str) -> None:
-    found = [str(problem) for problem in problems(changed(**change), files=FILES) if problem.where == where]
-    assert [text for text in found if said in text], found
+@pytest.mark.parametrize(
+    ("change", "where", "message"), REFUSED, ids=[f"{w}-{n}" for n, (_, w, _) in enumerate(REFUSED)]
+)
+def test_what_is_refused_is_named_with_what_is_allowed(change: dict[str, Any], where: str, message: str) -> None:
+    messages = [str(problem) for problem in problems(changed(**change), files=FILES) if problem.where == where]
+    assert [text for text in messages if message in text], messages
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
@@ -219,8 +221,8 @@ def test_what_does_not_fit_together_is_told_beside_what_is_wrong_by_itself() -> 
     """Who mends one mistake should not be shown the next one only then."""
     wrong = {"fleets__drivers__count": 0, "fleets__servers__zones": 4, "phases__1__timeout": "5m"}
     document = changed(**wrong, phases__0__roles=["clients"])
-    said = [str(problem) for problem in problems(document, files=FILES)]
-    assert [text.partition(": must")[0] for text in said] == [
+    messages = [str(problem) for problem in problems(document, files=FILES)]
+    assert [text.partition(": must")[0] for text in messages] == [
         "fleets.drivers.count is 0",
         "fleets.servers.zones is 4",
         "phases.0.roles.0 is 'clients'",
@@ -250,7 +252,7 @@ def test_a_size_and_single_changes_on_top_of_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "how", "said"),
+    ("document", "how", "message"),
     [
         (FILE, {"size": "big"}, "size is 'big': must be one of smoke"),
         (changed(sizes=...), {"size": "big"}, "must be left out: the file has no sizes"),
@@ -260,9 +262,9 @@ def test_a_size_and_single_changes_on_top_of_it() -> None:
         (FILE, {"changes": {"sizes": {}}}, "set.sizes cannot be changed"),
     ],
 )  # fmt: skip
-def test_a_size_or_a_change_that_cannot_be(document: Any, how: dict[str, Any], said: str) -> None:
+def test_a_size_or_a_change_that_cannot_be(document: Any, how: dict[str, Any], message: str) -> None:
     (problem,) = problems(document, **how)
-    assert said in str(problem)
+    assert message in str(problem)
 
 
 def test_files_that_are_not_known_are_not_missed() -> None:

@@ -29,10 +29,10 @@ def test_on_spot_its_nodes_may_have_little_time_to_boot() -> None:
 
 
 def test_its_prices_are_of_what_is_counted() -> None:
-    found = read_fleet(
+    fleet = read_fleet(
         {**a_file(), "budget": 5, "prices": {"c7g.large": 0.1, "gp3": 0.08}, "accept_unknown_prices": True}
     )
-    assert (found.money.budget, found.money.other_prices, found.money.accept_unknown_prices) == (
+    assert (fleet.money.budget, fleet.money.other_prices, fleet.money.accept_unknown_prices) == (
         5,
         {"gp3": D("0.08")},
         True,

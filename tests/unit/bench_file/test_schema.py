@@ -68,8 +68,8 @@ def test_the_documentation_names_every_key_and_its_example_is_in_order() -> None
         for key in part["properties"]:
             assert f"`{key}`" in text, key
     example = text.partition("```yaml\n")[2].partition("```")[0]
-    found = read(yaml_files.parse(example, "the example"), ("prepare.py", "read.py"), "smoke")
-    assert found.phase("measure").measured == 5
+    benchmark = read(yaml_files.parse(example, "the example"), ("prepare.py", "read.py"), "smoke")
+    assert benchmark.phase("measure").measured == 5
 
 
 def test_an_editor_finds_the_schema() -> None:

@@ -20,8 +20,8 @@ def servers_of(count: int, zones: int = 3) -> list[Any]:
     """Servers of a roster as Troop makes it, and a driver among them."""
     nodes = [Node(f"i-{n:04}", "servers", ZONES[n % zones], f"10.0.0.{n}", "i4i.xlarge") for n in range(count)]
     roster = to_document(make_roster([Node("i-d", "drivers", ZONES[0], "10.0.9.9", "c6i.large"), *nodes]))
-    found: list[Any] = cluster.servers(roster)
-    return found
+    servers: list[Any] = cluster.servers(roster)
+    return servers
 
 
 @given(st.integers(1, 300))
@@ -51,15 +51,15 @@ def test_drivers_are_no_servers_and_seeds_are_one_of_each_zone() -> None:
 
 def test_a_server_is_configured_by_its_place() -> None:
     servers = servers_of(6)
-    made = [cluster.configuration(one, servers, ["/a", "/b"], 2000) for one in servers]
-    assert len({one["initial_token"] for one in made}) == 6
-    assert {one["num_tokens"] for one in made} == {1}
-    assert [one["listen_address"] for one in made] == [one.address for one in servers]
-    (seeds,) = {one["seed_provider"][0]["parameters"][0]["seeds"] for one in made}
+    configurations = [cluster.configuration(one, servers, ["/a", "/b"], 2000) for one in servers]
+    assert len({one["initial_token"] for one in configurations}) == 6
+    assert {one["num_tokens"] for one in configurations} == {1}
+    assert [one["listen_address"] for one in configurations] == [one.address for one in servers]
+    (seeds,) = {one["seed_provider"][0]["parameters"][0]["seeds"] for one in configurations}
     assert seeds.split(",") == cluster.seeds(servers)
-    assert made[0]["write_request_timeout"] == "2000ms"
-    assert made[0]["data_file_directories"] == ["/a/data", "/b/data"]
-    assert made[0]["commitlog_directory"] == "/a/commitlog"
+    assert configurations[0]["write_request_timeout"] == "2000ms"
+    assert configurations[0]["data_file_directories"] == ["/a/data", "/b/data"]
+    assert configurations[0]["commitlog_directory"] == "/a/commitlog"
     assert f"rack={servers[4].zone}\n" in cluster.rack(servers[4])
 
 
@@ -71,7 +71,7 @@ def test_no_key_is_two_drivers(keys: int, drivers: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("memory", "asked", "heap"), [(32_000, 0, 8000), (32_000, 512, 512), (500, 0, 256), (1 << 20, 0, 31 * 1024)]
+    ("memory", "setting", "heap"), [(32_000, 0, 8000), (32_000, 512, 512), (500, 0, 256), (1 << 20, 0, 31 * 1024)]
 )
-def test_the_heap_is_as_asked_or_a_part_of_the_memory(memory: int, asked: int, heap: int) -> None:
-    assert cluster.heap_mib(memory, asked) == heap
+def test_the_heap_is_as_asked_or_a_part_of_the_memory(memory: int, setting: int, heap: int) -> None:
+    assert cluster.heap_mib(memory, setting) == heap

@@ -49,10 +49,10 @@ def phase(tmp_path: Path, parameters: dict[str, Any], rank: int = 1, measured: f
 
 def test_buckets_are_as_wide_as_cassandras() -> None:
     """Those that nodetool's percentiles come from."""
-    found = watch.offsets(128)
-    assert len(found) == 128
-    assert found[:14] == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24]
-    assert {60, 1331, 3973, 4768, 6866, 35425, 42510, 454826} <= set(found)
+    offsets = watch.offsets(128)
+    assert len(offsets) == 128
+    assert offsets[:14] == [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24]
+    assert {60, 1331, 3973, 4768, 6866, 35425, 42510, 454826} <= set(offsets)
 
 
 def test_what_grew_in_the_measured_time_is_an_operation() -> None:
@@ -61,25 +61,25 @@ def test_what_grew_in_the_measured_time_is_an_operation() -> None:
     readings = [watch.Reading(AT + n + 0.01, one) for n, one in enumerate(totals)]
     before, after = [0] * 128, [0] * 128
     before[8], after[8], after[9], after[127] = 5, 45, 40, 10
-    found = watch.operation("coordinate", readings, before, after, (AT, AT + 3))
-    assert (found.times.count, found.times.min, found.times.percentile(50)) == (90, 10, 12)
-    assert found.per_second.document() == {"from": AT, "count": [10, 30, 50], "errors": [2, 2, 2]}
-    assert found.errors == {"timeouts": 6}
-    assert operations.parse({"coordinate": found.document()}, "it")["coordinate"].times == found.times
+    operation = watch.operation("coordinate", readings, before, after, (AT, AT + 3))
+    assert (operation.times.count, operation.times.min, operation.times.percentile(50)) == (90, 10, 12)
+    assert operation.per_second.document() == {"from": AT, "count": [10, 30, 50], "errors": [2, 2, 2]}
+    assert operation.errors == {"timeouts": 6}
+    assert operations.parse({"coordinate": operation.document()}, "it")["coordinate"].times == operation.times
 
 
 def test_a_silent_second_counts_with_the_next() -> None:
     readings = [watch.Reading(AT + n, dict.fromkeys(server.TOTALS, 100 * n)) for n in (0, 1, 3)]
-    found = watch.operation("apply", readings, [], [], (AT, AT + 3))
-    assert sum(found.per_second.count) == 300
-    assert found.errors == {"dropped": 300}
+    operation = watch.operation("apply", readings, [], [], (AT, AT + 3))
+    assert sum(operation.per_second.count) == 300
+    assert operation.errors == {"dropped": 300}
 
 
 RING = server.Ring("NORMAL", frozenset(one.address for one in SERVERS), frozenset(), {"one": 3})
 
 
 @pytest.mark.parametrize(
-    ("seen", "said"),
+    ("seen", "message"),
     [
         (RING, None),
         (server.Ring("JOINING", RING.live, frozenset(), {"one": 3}), "it is JOINING"),
@@ -92,9 +92,9 @@ RING = server.Ring("NORMAL", frozenset(one.address for one in SERVERS), frozense
         (server.Ring("NORMAL", RING.live, frozenset(), {"one": 2, "two": 1}), "2 versions of the schema"),
     ],
 )
-def test_the_ring_is_whole_when_all_are_up_and_normal_with_one_schema(seen: Any, said: str | None) -> None:
-    found = seen.missing(SERVERS)
-    assert found is None if said is None else said in found
+def test_the_ring_is_whole_when_all_are_up_and_normal_with_one_schema(seen: Any, message: str | None) -> None:
+    problem = seen.missing(SERVERS)
+    assert problem is None if message is None else message in problem
 
 
 class _Jolokia(BaseHTTPRequestHandler):
@@ -146,10 +146,10 @@ def test_a_process_is_known_by_when_it_began_too() -> None:
 
 def test_latte_writes_the_keys_of_its_driver(tmp_path: Path) -> None:
     line = drive.line(phase(tmp_path, {"rate": 300, "threads": 16}), 61.5, tmp_path / "x.hlog")
-    told = dict(itertools.pairwise(line))
-    assert (told["--start-cycle"], told["--end-cycle"]) == ("1000", "2000")
-    assert (told["--duration"], told["--warmup"], told["--rate"]) == ("61500ms", "0", "300")
-    assert (told["--consistency"], told["--request-timeout"]) == ("ONE", "5000ms")
+    options = dict(itertools.pairwise(line))
+    assert (options["--start-cycle"], options["--end-cycle"]) == ("1000", "2000")
+    assert (options["--duration"], options["--warmup"], options["--rate"]) == ("61500ms", "0", "300")
+    assert (options["--consistency"], options["--request-timeout"]) == ("ONE", "5000ms")
     assert line[-3:] == ["10.0.0.0", "10.0.0.1", "10.0.0.2"]
     assert "--rate" not in drive.line(phase(tmp_path, {}), 1, tmp_path / "x.hlog")
 
@@ -161,8 +161,8 @@ def test_writes_under_way_are_shared_by_threads(threads: int, processors: int, s
 
 def test_stress_writes_the_keys_of_its_driver(tmp_path: Path) -> None:
     (tmp_path / "cassandra" / "apache-cassandra-5.0.6" / "lib").mkdir(parents=True)
-    given = phase(tmp_path, {"driver": "cassandra-stress", "rate": 300})
-    line = drive.line(given, 61.5, tmp_path / "x.hlog")
+    measurement = phase(tmp_path, {"driver": "cassandra-stress", "rate": 300})
+    line = drive.line(measurement, 61.5, tmp_path / "x.hlog")
     assert line[0].endswith("apache-cassandra-5.0.6/tools/bin/cassandra-stress")
     assert {"write", "cl=ONE", "no-warmup", "duration=62s", "seq=1001..2000", "threads=200", "throttle=300/s"} <= set(
         line
@@ -178,35 +178,35 @@ def test_failures_count_in_the_second_of_their_interval(tmp_path: Path, monkeypa
     samples = [{"req_error_count": n} for n in range(24)]
     (tmp_path / "measure.json").write_text(json.dumps({"result": {"log": samples}}))
     failures = drive.failed(phase(tmp_path, {}), INTERVALS, "")
-    found = Operation(per_second=PerSecond(AT, [0] * 10, [0] * 10))
-    drive.add_failures(found, INTERVALS, failures, AT, AT + 10)
-    assert found.errors == {"failed": sum(range(2, 22))}
-    assert found.per_second.errors == [2 * n + 1 for n in range(2, 22, 2)]
+    operation = Operation(per_second=PerSecond(AT, [0] * 10, [0] * 10))
+    drive.add_failures(operation, INTERVALS, failures, AT, AT + 10)
+    assert operation.errors == {"failed": sum(range(2, 22))}
+    assert operation.per_second.errors == [2 * n + 1 for n in range(2, 22, 2)]
 
 
 def test_the_load_before_the_measured_time_shows_over_time_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TROOP_RESULTS", str(tmp_path))
-    given = dataclasses.replace(phase(tmp_path, {}), measured_from=AT + 2, measured_seconds=8, warm_up_seconds=2)
-    drive.record(given, INTERVALS, [1] * len(INTERVALS))
+    measurement = dataclasses.replace(phase(tmp_path, {}), measured_from=AT + 2, measured_seconds=8, warm_up_seconds=2)
+    drive.record(measurement, INTERVALS, [1] * len(INTERVALS))
     (written,) = tmp_path.glob("operations-*.json")
-    found = operations.parse(json.loads(written.read_text())["operations"])["write"]
-    assert (found.times.count, found.errors) == (160, {"failed": 16})
-    assert found.per_second.document() == {"from": AT, "count": [20] * 10, "errors": [2] * 10}
-    assert found.over_time is not None
-    assert [found.over_time.count(step) for step in range(10)] == [20] * 10
+    operation = operations.parse(json.loads(written.read_text())["operations"])["write"]
+    assert (operation.times.count, operation.errors) == (160, {"failed": 16})
+    assert operation.per_second.document() == {"from": AT, "count": [20] * 10, "errors": [2] * 10}
+    assert operation.over_time is not None
+    assert [operation.over_time.count(step) for step in range(10)] == [20] * 10
 
 
 def test_failures_of_stress_are_one_number(tmp_path: Path) -> None:
-    given = phase(tmp_path, {"driver": "cassandra-stress"})
-    told = "Total partitions          :    100 [WRITE: 100]\nTotal errors              :      1,234 [WRITE: 1,234]\n"
-    failures = drive.failed(given, INTERVALS, told)
+    measurement = phase(tmp_path, {"driver": "cassandra-stress"})
+    output = "Total partitions          :    100 [WRITE: 100]\nTotal errors              :      1,234 [WRITE: 1,234]\n"
+    failures = drive.failed(measurement, INTERVALS, output)
     assert sum(failures) == 1234
-    found = Operation(per_second=PerSecond(AT, [0] * 10, [0] * 10))
-    drive.add_failures(found, INTERVALS, failures, AT, AT + 10)
-    assert found.per_second.errors == [0] * 9 + [1234]
-    assert sum(drive.failed(given, INTERVALS, "")) == 0
+    operation = Operation(per_second=PerSecond(AT, [0] * 10, [0] * 10))
+    drive.add_failures(operation, INTERVALS, failures, AT, AT + 10)
+    assert operation.per_second.errors == [0] * 9 + [1234]
+    assert sum(drive.failed(measurement, INTERVALS, "")) == 0
 
 
 LATTE_LOG = ROOT / "tests" / "unit" / "measure" / "logs" / "latte-0.29.0.hlog"
@@ -244,27 +244,27 @@ def test_load_that_was_not_there_all_the_time_is_told() -> None:
 
 
 def test_totals_are_those_of_all_phases(tmp_path: Path) -> None:
-    given = phase(tmp_path, {})
-    drive.keep_totals(given, 100, 1)
-    drive.keep_totals(given, 50, 0)
-    assert given.read("writes.json") == {"writes": 150, "failed": 1}
+    measurement = phase(tmp_path, {})
+    drive.keep_totals(measurement, 100, 1)
+    drive.keep_totals(measurement, 50, 0)
+    assert measurement.read("writes.json") == {"writes": 150, "failed": 1}
 
 
 # Both
 
 
 @pytest.mark.parametrize(
-    ("coordinated", "applied", "said"),
+    ("coordinated", "applied", "expected"),
     [
         (150, 450, []),
         (149, 450, ["the drivers have written 150 rows, the servers coordinated 149"]),
         (150, 449, ["the servers have applied 449 writes, not 3 times 150: 7 were dropped"]),
     ],
 )
-def test_servers_are_held_against_drivers(coordinated: int, applied: int, said: list[str]) -> None:
+def test_servers_are_held_against_drivers(coordinated: int, applied: int, expected: list[str]) -> None:
     drivers = count.added([{"writes": 100, "failed": 0}, {"writes": 50, "failed": 0}])
     seen = {"coordinated": coordinated, "applied": applied, "dropped": 7}
-    assert count.differences(drivers, seen, 3) == said
+    assert count.differences(drivers, seen, 3) == expected
 
 
 @pytest.mark.skipif(python39() is None, reason="there is no Python 3.9")

@@ -54,12 +54,12 @@ def test_what_could_not_be_got_is_named(monkeypatch: pytest.MonkeyPatch, command
 
 def test_of_instances_that_are_gone_only_logs_stay(tmp_path: Path) -> None:
     """What a ring has had on its disks would fill the machine's."""
-    kept = ["account.log", "instances/i-1/console.log", "instances/i-1/shared/logs/system.log"]
+    logs = ["account.log", "instances/i-1/console.log", "instances/i-1/shared/logs/system.log"]
     gone = ["tmp/x", "instances/i-1/artifacts/cassandra", "instances/i-1/shared/data/data/t-1/nb-1-big-Data.db"]
-    for name in (*kept, *gone):
+    for name in (*logs, *gone):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     (tmp_path / "instances/i-1/shared/link").symlink_to(tmp_path / "instances")
     keep_logs_only(tmp_path)
-    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()) == kept
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()) == logs
     assert not (tmp_path / "instances/i-1/shared/data").exists()

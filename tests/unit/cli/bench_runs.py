@@ -68,7 +68,7 @@ ROW = {
 }  # fmt: skip
 
 
-def told(*steps: str, results: Any = None, gone: bool = True, **run: Any) -> dict[str, Any]:
+def run_document(*steps: str, results: Any = None, gone: bool = True, **run: Any) -> dict[str, Any]:
     """What GET /benchmarks/{run} says: a step a minute."""
     at = [{"phase": step, "at": f"2026-11-20T15:{n:02d}:00.000Z"} for n, step in enumerate(steps)]
     cell = {"cell": "c001", "status": "RUNNING", "phase": "", "steps": at, "reason": None, "results": results}

@@ -38,7 +38,7 @@ def nested() -> str:
     return "a: " + "[" * 100_000 + "\n"
 
 
-SAID = {
+MESSAGES = {
     aliases(): "aliases stand for more than 100,000 keys, values and characters",
     merges(): "aliases stand for more than 100,000 keys, values and characters",
     long_texts(): "aliases stand for more than 100,000 keys, values and characters",

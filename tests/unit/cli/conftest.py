@@ -128,16 +128,16 @@ class FakeApi:
         if kind == "events":
             return self._page("events", [e for e in self.events if _matches(e, query or {})], query or {})
         if kind == "decisions":
-            wanted = {key: value for key, value in (query or {}).items() if key in ("unit", "day")}
-            found = [d for d in self.decisions if all(d[key] == value for key, value in wanted.items())]
-            return self._page("decisions", found, query or {})
+            filters = {key: value for key, value in (query or {}).items() if key in ("unit", "day")}
+            matches = [d for d in self.decisions if all(d[key] == value for key, value in filters.items())]
+            return self._page("decisions", matches, query or {})
         if kind == "groups" and not rest:
-            rows = [self._row(unit, n) for unit, told in self.units.items() for n in range(1, told["groups"] + 1)]
+            rows = [self._row(unit, n) for unit, state in self.units.items() for n in range(1, state["groups"] + 1)]
             return self._page("groups", rows, query or {})
         if kind == "groups":
             return self._unit(method, name, dict(body or {}))
         if kind == "policies":
-            items = {unit: told["item"] for unit, told in self.units.items() if told["item"]}
+            items = {unit: state["item"] for unit, state in self.units.items() if state["item"]}
             listed = [
                 {"unit": unit, "id": unit_to_url(unit) if is_unit(unit) else None, "item": {"unit": unit, **item}}
                 for unit, item in items.items()
@@ -172,29 +172,29 @@ class FakeApi:
             stored["version"] += 1
         if name not in self.units:
             return Answer(404, {"statusCode": 404, "message": f"nothing is known of {name}"})
-        told = self.units[name]
-        item = told["item"]
+        state = self.units[name]
+        item = state["item"]
         values: dict[str, Any] = {"takes_part": not item.get("opt_out"), "until": None, "probability": 0.2}
         values |= {key: item[key] for key in SOURCES if key in item}
         policy = {k: {"value": v, "source": "item" if k in item else "settings"} for k, v in values.items()}
-        if tag := told["protected"]:
+        if tag := state["protected"]:
             policy["takes_part"] = {"value": False, "source": f"tag {tag}"}
-        elif told["problems"]:
+        elif state["problems"]:
             policy["takes_part"] = {"value": False, "source": "malformed"}
-        members = [f"{name}-v{n}" for n in range(1, told["groups"] + 1)]
+        members = [f"{name}-v{n}" for n in range(1, state["groups"] + 1)]
         return Answer(
             200,
             {
                 "unit": name,
                 "id": name,
-                "known": bool(told["groups"]),
-                "groups": [{"group": g, "desired": 3, "protected": told["protected"]} for g in members],
+                "known": bool(state["groups"]),
+                "groups": [{"group": g, "desired": 3, "protected": state["protected"]} for g in members],
                 "policy": policy,
-                "problems": told["problems"],
+                "problems": state["problems"],
                 "missing_alarms": [a for a in item.get("stop_alarms") or () if a.startswith("no")],
-                "version": told["version"],
+                "version": state["version"],
                 "item": {"unit": name, "schema": 1, **item} if item else {},
-                "unrecovered": told["unrecovered"],
+                "unrecovered": state["unrecovered"],
                 "last_day": None,
                 "next_possible": "2026-11-23T14:00:00.000Z",
                 "decision": {"tick": "2026-11-20T10:00:00.000Z", "reason": "not-rolled", "detail": "0.9 >= 0.2"},
@@ -210,32 +210,32 @@ class FakeApi:
         )
 
     def _row(self, unit: str, number: int) -> dict[str, Any]:
-        told = self.units[unit]
-        problems = told["problems"] if number == 1 else []  # of the tags of its first group
+        state = self.units[unit]
+        problems = state["problems"] if number == 1 else []  # of the tags of its first group
         return {
             "group": f"{unit}-v{number}",
             "unit": unit,
-            "takes_part": not told["item"].get("opt_out") and not told["protected"] and not problems,
-            "protected": told["protected"],
+            "takes_part": not state["item"].get("opt_out") and not state["protected"] and not problems,
+            "protected": state["protected"],
             "probability": 0.2,
             "min_healthy": 2,
             "calendar": "default",
             "method": "crash",
-            "owner": told["item"].get("owner", ""),
-            "reason": told["item"].get("reason", ""),
-            "until": told["item"].get("until"),
+            "owner": state["item"].get("owner", ""),
+            "reason": state["item"].get("reason", ""),
+            "until": state["item"].get("until"),
             "sources": {},
             "problems": problems,
             "desired": 3,
             "in_service": 3,
-            "unrecovered": told["unrecovered"],
+            "unrecovered": state["unrecovered"],
             "last_day": None,
         }
 
 
 def _matches(event: Mapping[str, Any], query: Mapping[str, str]) -> bool:
-    wanted = {key: value for key, value in query.items() if key in ("unit", "group", "status")}
-    return all(event[key] == value for key, value in wanted.items()) and event["at"] >= query.get("since", "")
+    filters = {key: value for key, value in query.items() if key in ("unit", "group", "status")}
+    return all(event[key] == value for key, value in filters.items()) and event["at"] >= query.get("since", "")
 
 
 @pytest.fixture(autouse=True)

@@ -96,10 +96,10 @@ def cell(number: int, label: str, status: str = "SUCCEEDED", **more: Any) -> dic
     } | more
 
 
-def found_report(etag: str, made_at: str = "2026-11-21T15:21:40.000Z") -> Answer:
+def report_answer(etag: str, moment: str = "2026-11-21T15:21:40.000Z") -> Answer:
     """What GET /benchmarks/{run}/report leads to."""
-    told = {"run": RUN, "format": "html", "made_at": made_at, "etag": etag, "size": 4_096}
-    return Answer(302, told, headers={"Location": "https://bucket.example/r"})
+    document = {"run": RUN, "format": "html", "made_at": moment, "etag": etag, "size": 4_096}
+    return Answer(302, document, headers={"Location": "https://bucket.example/r"})
 
 
 @dataclass
@@ -108,7 +108,7 @@ class World(FakeApi):
 
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)
     fleets: list[dict[str, Any]] = field(default_factory=list)
-    report: Answer = field(default_factory=lambda: found_report("1"))
+    report: Answer = field(default_factory=lambda: report_answer("1"))
 
     def request(
         self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
@@ -116,8 +116,8 @@ class World(FakeApi):
         kind, _, rest = path.partition("/")
         if kind == "events" and rest and (method, path) not in self.refusals:
             self.calls.append((method, path, dict(query or {})))
-            found = [event for event in self.events if event["id"] == rest]
-            return Answer(200, found[0]) if found else Answer(404, {"statusCode": 404, "message": "no such event"})
+            matches = [event for event in self.events if event["id"] == rest]
+            return Answer(200, matches[0]) if matches else Answer(404, {"statusCode": 404, "message": "no such event"})
         if (kind, rest) == ("fleets", "") and (method, path) not in self.refusals:
             self.calls.append((method, path, dict(query or {})))
             return self._page("fleets", self.fleets, query or {})
@@ -125,10 +125,10 @@ class World(FakeApi):
             return super().request(method, path, query, body)
         self.calls.append((method, path, dict(body or query or {})))
         if not rest:
-            return self._page("runs", [told["run"] for told in self.runs.values()], query or {})
+            return self._page("runs", [document["run"] for document in self.runs.values()], query or {})
         if rest.endswith("/report"):
-            asked = {"run": RUN, "asked_at": "2026-11-22T09:00:00.000Z"}
-            return self.report if method == "GET" else Answer(202, asked)
+            receipt = {"run": RUN, "asked_at": "2026-11-22T09:00:00.000Z"}
+            return self.report if method == "GET" else Answer(202, receipt)
         if rest not in self.runs:
             return Answer(404, {"statusCode": 404, "message": f"there is no run {rest}"})
         if method == "DELETE":

@@ -15,8 +15,8 @@ PRICES = {"servers": 0.2, "drivers": 0.1}
 
 def operation(per_second: float | None, name: str = "read", **more: Any) -> Operation:
     count = round((per_second or 0) * 60)
-    told = {"p50_ms": 1.0, "p99_ms": 8.0, **more}
-    return Operation(role="drivers", operation=name, **{"count": count, "per_second": per_second, **told})
+    fields = {"p50_ms": 1.0, "p99_ms": 8.0, **more}
+    return Operation(role="drivers", operation=name, **{"count": count, "per_second": per_second, **fields})
 
 
 def cell(

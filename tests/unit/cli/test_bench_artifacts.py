@@ -35,10 +35,10 @@ class Bucket:
     puts: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
     statuses: list[int] = field(default_factory=list)
     staged: set[str] = field(default_factory=set)
-    asked: list[int | None] = field(default_factory=list)
+    sizes: list[int | None] = field(default_factory=list)
 
     def stage(self, sha256: str, size: int | None = None) -> dict[str, Any]:
-        self.asked.append(size)
+        self.sizes.append(size)
         if sha256 in self.staged:
             return {"staged": True, "upload_url": None, "headers": {}}
         headers = {"content-length": str(size), "x-amz-checksum-sha256": "signed"}
@@ -55,8 +55,8 @@ def bucket() -> Iterator[Bucket]:
         def do_PUT(self) -> None:
             assert self.path == f"/artifacts/{SHA256}?X-Amz-Signature=s%2B"
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            found.puts.append(({name.lower(): value for name, value in self.headers.items()}, body))
-            self._answer(found.statuses.pop(0) if found.statuses else 200)
+            fake.puts.append(({name.lower(): value for name, value in self.headers.items()}, body))
+            self._answer(fake.statuses.pop(0) if fake.statuses else 200)
 
         def do_GET(self) -> None:
             self._answer(200 if self.path == "/data" else 404, CONTENT)
@@ -71,17 +71,17 @@ def bucket() -> Iterator[Bucket]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    found = Bucket(f"http://127.0.0.1:{server.server_address[1]}")
+    fake = Bucket(f"http://127.0.0.1:{server.server_address[1]}")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    yield found
+    yield fake
     server.shutdown()
     server.server_close()
     thread.join()
 
 
-def staging(bucket: Bucket, folder: Path, said: list[str] | None = None) -> Staging:
-    tell = (said if said is not None else []).append
+def staging(bucket: Bucket, folder: Path, messages: list[str] | None = None) -> Staging:
+    tell = (messages if messages is not None else []).append
     return Staging(bucket, folder, boto3.Session, tell, sleep=lambda seconds: None)
 
 
@@ -96,14 +96,14 @@ def test_a_file_is_uploaded_as_the_address_wants_it(bucket: Bucket, tmp_path: Pa
     assert body == CONTENT
     assert (headers["content-length"], headers["x-amz-checksum-sha256"]) == (str(len(CONTENT)), "signed")
     assert not [name for name in headers if name in ("authorization", "transfer-encoding", "content-type")]
-    assert bucket.asked == [None, len(CONTENT)]
+    assert bucket.sizes == [None, len(CONTENT)]
 
 
 def test_what_is_there_is_neither_fetched_nor_read(bucket: Bucket, tmp_path: Path) -> None:
     bucket.staged.add(SHA256)
-    said: list[str] = []
-    staging(bucket, tmp_path, said).stage(artifact("https://nowhere.invalid/data"))
-    assert said == ["d: staged already"]
+    messages: list[str] = []
+    staging(bucket, tmp_path, messages).stage(artifact("https://nowhere.invalid/data"))
+    assert messages == ["d: staged already"]
     assert bucket.puts == []
 
 
@@ -130,11 +130,11 @@ def test_a_source_in_a_bucket(bucket: Bucket, tmp_path: Path) -> None:
         s3 = boto3.client("s3", region_name="us-east-1")
         s3.create_bucket(Bucket="my-data")
         s3.put_object(Bucket="my-data", Key="a/key", Body=CONTENT)
-        made = staging(bucket, tmp_path)
-        with made._opened(artifact("s3://my-data/a/key")) as file:
+        stager = staging(bucket, tmp_path)
+        with stager._opened(artifact("s3://my-data/a/key")) as file:
             file.seek(0)
             assert file.read() == CONTENT
-        with pytest.raises(CliError) as refused, made._opened(artifact("s3://my-data/other")):
+        with pytest.raises(CliError) as refused, stager._opened(artifact("s3://my-data/other")):
             pass
     assert "s3:" in str(refused.value)
 

@@ -40,19 +40,19 @@ def file(tmp_path: Path) -> Path:
 def cell(name: str, *steps: str, status: str = "RUNNING", start: int = 0, **more: Any) -> dict[str, Any]:
     """A cell that begins a step a minute; the first one ``start`` minutes into the run."""
     at = [{"phase": step, "at": f"2026-11-20T15:{n:02d}:00.000Z"} for n, step in enumerate(steps, start)]
-    told = {"cell": name, "label": LABELS.get(name.partition("-")[0], ""), "status": status, "steps": at}
+    fields = {"cell": name, "label": LABELS.get(name.partition("-")[0], ""), "status": status, "steps": at}
     phase = steps[-1] if steps else "launch"
-    return {**told, "attempt": 1, "phase": phase, "reason": None, "results": None} | more
+    return {**fields, "attempt": 1, "phase": phase, "reason": None, "results": None} | more
 
 
-def told(*cells: dict[str, Any], **run: Any) -> dict[str, Any]:
+def run_document(*cells: dict[str, Any], **run: Any) -> dict[str, Any]:
     return {"run": run_out(cells=len(cells), **run), "cells": list(cells), "resources": [], "resources_created": 7} | {
         "resources_left": 0
     }
 
 
 DONE = ("launch", "boot", "measure", "collect", "teardown", "over")
-LAST = told(
+LAST = run_document(
     cell("c001", *DONE, status="SUCCEEDED", results=[ROW]),
     cell("c002", *DONE, status="FAILED", reason="i-1 went wrong\nlast lines of i-1:\nboom"),
     cell("c003", *DONE, status="INVALID", start=10, reason="i-9 was lost"),
@@ -83,8 +83,8 @@ def test_what_is_wrong_with_a_cell_is_told_with_its_line(run: Run, file: Path) -
 def test_each_change_of_a_cell_is_a_line_and_the_results_stand_side_by_side(run: Run, api: FakeApi, file: Path) -> None:
     going(
         api,
-        told(cell("c001", "launch"), cell("c002"), cell("c003")),
-        told(cell("c001", "launch", "boot"), cell("c002", "launch"), cell("c003")),
+        run_document(cell("c001", "launch"), cell("c002"), cell("c003")),
+        run_document(cell("c001", "launch", "boot"), cell("c002", "launch"), cell("c003")),
         LAST,
     )
     result = run("bench", "run", str(file))
@@ -111,11 +111,13 @@ def test_each_change_of_a_cell_is_a_line_and_the_results_stand_side_by_side(run:
 
 
 def test_cells_that_were_never_launched_are_not_taken_down_either() -> None:
-    stopped = told(cell("c001", "teardown", "over", status="STOPPED", reason="by hand"), cell("c002", *DONE), **ENDED)
-    said: set[tuple[str, str]] = set()
-    found = [change.text for change in bench_cells.changes(stopped, said)]
-    assert [text for text in found if "c001" in text] == ["c001 n1, threads=50: STOPPED: by hand"]
-    assert bench_cells.changes(stopped, said) == []
+    stopped = run_document(
+        cell("c001", "teardown", "over", status="STOPPED", reason="by hand"), cell("c002", *DONE), **ENDED
+    )
+    history: set[tuple[str, str]] = set()
+    lines = [change.text for change in bench_cells.changes(stopped, history)]
+    assert [text for text in lines if "c001" in text] == ["c001 n1, threads=50: STOPPED: by hand"]
+    assert bench_cells.changes(stopped, history) == []
 
 
 def test_a_terminal_sees_what_is_under_way_and_how_much_is_over() -> None:
@@ -127,7 +129,7 @@ def test_a_terminal_sees_what_is_under_way_and_how_much_is_over() -> None:
         cell("c153", status="PENDING"),
     ]
     console = Console(width=100, record=True)
-    console.print(bench_cells.progress(told(*cells), now))
+    console.print(bench_cells.progress(run_document(*cells), now))
     shown = console.export_text().splitlines()
     assert shown[0].strip() == "151 of 153 cells over: 1 FAILED, 150 SUCCEEDED; 1 under way"
     assert len(shown) == 1 + 5 + 1
@@ -143,16 +145,16 @@ def test_status_tells_how_all_cells_do(run: Run, api: FakeApi) -> None:
 
 
 def test_results_that_an_answer_had_no_room_for_are_fetched(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:
-    short = told(
+    short = run_document(
         cell("c001", *DONE, status="SUCCEEDED", results=[ROW], results_left_out=False),
         cell("c002", *DONE, status="SUCCEEDED", results_left_out=True),
         **ENDED,
     )
-    whole = told(cell("c002", *DONE, status="SUCCEEDED", results=[ROW | {"count": 5}], results_left_out=False))
+    whole = run_document(cell("c002", *DONE, status="SUCCEEDED", results=[ROW | {"count": 5}], results_left_out=False))
     api.refusals[ONE] = [Answer(200, short), Answer(200, whole)]
-    found = ok("bench", "results", ID)
-    assert [c["results"][0]["count"] for c in found["cells"]] == [120_000, 5]
-    assert found["cells"][1]["label"] == "n1, threads=200"
+    document = ok("bench", "results", ID)
+    assert [c["results"][0]["count"] for c in document["cells"]] == [120_000, 5]
+    assert document["cells"][1]["label"] == "n1, threads=200"
     assert api.calls[-1] == (*ONE, {"resources": "false", "cell": "c002"})
 
 

@@ -64,12 +64,12 @@ def test_money_that_follows_from_one_repetition_is_told_as_what_it_is(run: Run) 
 
 def test_programs_get_one_document(run: Run) -> None:
     result = run("bench", "compare", "old", "new", "--json", "--confidence", "0.9")
-    found = Comparison.model_validate(json.loads(result.stdout))
-    assert (found.confidence, found.a.name, found.rows[0].exceeds_noise) == (0.9, "old", True)
+    comparison = Comparison.model_validate(json.loads(result.stdout))
+    assert (comparison.confidence, comparison.a.name, comparison.rows[0].exceeds_noise) == (0.9, "old", True)
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (["old", "new"], Exit.OK, ""),
         (["old", "new", "--fail-below", "0.7"], Exit.OK, ""),
@@ -93,10 +93,10 @@ def test_programs_get_one_document(run: Run) -> None:
         (["old", "steps"], Exit.USAGE, "only B has n3"),
     ],
 )
-def test_its_exit_code_is_for_a_ci(run: Run, words: list[str], code: Exit, said: str) -> None:
+def test_its_exit_code_is_for_a_ci(run: Run, words: list[str], code: Exit, message: str) -> None:
     result = run("bench", "compare", *words)
     assert result.exit_code == code, result.output
-    assert said in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
 
 
 def test_a_file_whose_name_has_a_colon_is_that_file(tmp_path: Path) -> None:

@@ -30,8 +30,8 @@ def test_a_file_in_order(run: Run, file: Path) -> None:
 def test_what_this_checkouts_settings_would_refuse_is_told_without_aws(run: Run, file: Path) -> None:
     result = run("bench", "validate", str(file), "--set", "fleets.drivers.count=600")
     assert result.exit_code == 0, result.output
-    said = result.stderr.replace("\n", " ")
-    assert "this checkout's cdk.json would refuse it: fleets have 600 nodes: must be at most 400 in all" in said
+    output = result.stderr.replace("\n", " ")
+    assert "this checkout's cdk.json would refuse it: fleets have 600 nodes: must be at most 400 in all" in output
     as_json = run("bench", "validate", str(file), "--set", "fleets.drivers.count=600", "--json")
     (warning,) = json.loads(as_json.stdout)["warnings"]
     assert "troop:max_nodes is 400" in warning
@@ -52,22 +52,22 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("before", "after", "line", "said"), WRONG)
+@pytest.mark.parametrize(("before", "after", "line", "message"), WRONG)
 def test_what_is_wrong_is_named_by_file_line_key_and_what_is_allowed(
-    run: Run, file: Path, before: str, after: str, line: int, said: str
+    run: Run, file: Path, before: str, after: str, line: int, message: str
 ) -> None:
     assert before in TEXT
     file.write_text(TEXT.replace(before, after, 1))
     result = run("bench", "validate", str(file))
     assert result.exit_code == Exit.USAGE
-    assert f"{file}:{line}: {said}" in result.stderr.replace("\n", " ").replace("  ", " ")
+    assert f"{file}:{line}: {message}" in result.stderr.replace("\n", " ").replace("  ", " ")
     as_json = run("bench", "validate", str(file), "--json")
     assert as_json.exit_code == Exit.USAGE
     assert line in [problem["line"] for problem in json.loads(as_json.stdout)["problems"]]
 
 
 @pytest.mark.parametrize(
-    ("after", "said"),
+    ("after", "message"),
     [
         ("!!binary Mg==", "the tag !!binary is not known here"),
         ("!!timestamp 2026-01-01", "the tag !!timestamp is not known here"),
@@ -78,11 +78,11 @@ def test_what_is_wrong_is_named_by_file_line_key_and_what_is_allowed(
         ("!!float 1_0", "'1_0' is no float"),
     ],
 )
-def test_tags_of_what_no_file_can_have_are_named_by_line(run: Run, file: Path, after: str, said: str) -> None:
+def test_tags_of_what_no_file_can_have_are_named_by_line(run: Run, file: Path, after: str, message: str) -> None:
     file.write_text(f"{TEXT}scale:\n  n1: {{fleets.drivers.count: {after}}}\n")
     result = run("bench", "validate", str(file))
     assert result.exit_code == Exit.USAGE
-    assert f"{file} is no YAML: {said}" in result.stderr
+    assert f"{file} is no YAML: {message}" in result.stderr
     line = len(TEXT.splitlines()) + 2
     assert f"line {line}, column" in result.stderr
     result = run("bench", "validate", str(file), "--json")
@@ -90,7 +90,7 @@ def test_tags_of_what_no_file_can_have_are_named_by_line(run: Run, file: Path, a
     document = json.loads(result.stdout)
     (problem,) = document["problems"]
     assert (document["valid"], problem["line"], problem["where"], problem["allowed"]) == (False, line, "", "")
-    assert f"is no YAML: {said}" in problem["message"]
+    assert f"is no YAML: {message}" in problem["message"]
 
 
 @pytest.mark.parametrize("command", ["validate", "estimate"])
@@ -128,7 +128,7 @@ def test_tags_of_what_a_file_can_have_are_taken(run: Run, file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--size", "huge"], "--size is 'huge': must be one of smoke"),
         (["--set", "parameters.treads=3"], "--set parameters.treads leads nowhere"),
@@ -137,10 +137,10 @@ def test_tags_of_what_a_file_can_have_are_taken(run: Run, file: Path) -> None:
         (["--set", "a=1", "--set", "a=2"], "a is given twice"),
     ],
 )
-def test_what_is_wrong_with_the_options(run: Run, file: Path, words: list[str], said: str) -> None:
+def test_what_is_wrong_with_the_options(run: Run, file: Path, words: list[str], message: str) -> None:
     result = run("bench", "validate", str(file), *words)
     assert result.exit_code == Exit.USAGE
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 def test_the_catalogue_is_listed_as_it_can_be_typed(
@@ -158,17 +158,17 @@ def test_the_catalogue_is_listed_as_it_can_be_typed(
 
 
 @pytest.mark.parametrize(
-    ("command", "name", "said"),
+    ("command", "name", "message"),
     [
         ("bench", "fleet.yaml", "is a standing fleet: `troop fleet --help`"),
         ("fleet", "benchmark.yaml", "is a benchmark: `troop bench --help`"),
     ],
 )
-def test_a_file_of_the_other_kind(run: Run, tmp_path: Path, command: str, name: str, said: str) -> None:
+def test_a_file_of_the_other_kind(run: Run, tmp_path: Path, command: str, name: str, message: str) -> None:
     (tmp_path / name).write_text("name: x\n")
     for path in (tmp_path, tmp_path / name):
         result = run(command, "validate" if command == "bench" else "up", str(path))
-        assert (result.exit_code, f"{path} {said}" in result.stderr) == (Exit.USAGE, True)
+        assert (result.exit_code, f"{path} {message}" in result.stderr) == (Exit.USAGE, True)
 
 
 def test_artifacts_of_this_machine_are_looked_for(run: Run, file: Path) -> None:
@@ -213,10 +213,12 @@ def test_the_benchmarks_of_this_checkout_are_listed_with_what_is_wrong_with_them
 ) -> None:
     monkeypatch.setattr(bench_files, "CATALOGUE", file.parents[1])
     api.refusals["GET", "benchmarks"] = [Answer(200, {"runs": [run_out()], "cursor": None})]
-    found = ok("bench", "list")
-    (entry,) = [entry for entry in found["benchmarks"] if entry["file"].endswith(f"{file.parent.name}/benchmark.yaml")]
+    listing = ok("bench", "list")
+    (entry,) = [
+        entry for entry in listing["benchmarks"] if entry["file"].endswith(f"{file.parent.name}/benchmark.yaml")
+    ]
     assert (entry["name"], entry["nodes"], entry["sizes"]) == ("reads", 2, ["smoke"])
-    assert [r["run"] for r in found["runs"]] == [ID]
+    assert [r["run"] for r in listing["runs"]] == [ID]
     file.write_text("name: 3")
     assert "name is 3" in run("bench", "list", "--catalogue").stdout
     assert ok("bench", "list", "--catalogue")["runs"] == []

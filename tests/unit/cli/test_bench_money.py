@@ -10,7 +10,7 @@ import pytest
 
 from cli.api import Answer
 from cli.errors import Exit
-from tests.unit.cli.bench_runs import ENDED, ESTIMATE, ID, ONE, ROW, TEXT, told
+from tests.unit.cli.bench_runs import ENDED, ESTIMATE, ID, ONE, ROW, TEXT, run_document
 from tests.unit.cli.conftest import FakeApi, Run
 
 BUDGET = {
@@ -84,7 +84,7 @@ def test_unknown_prices_are_accepted_by_an_option(run: Run, api: FakeApi, file: 
 
 @pytest.mark.parametrize("command", ["status", "results"])
 def test_what_a_run_has_cost(run: Run, api: FakeApi, command: str) -> None:
-    ended = told("launch", "over", results=[ROW], **ENDED, cost=COST)
+    ended = run_document("launch", "over", results=[ROW], **ENDED, cost=COST)
     ended["cells"][0]["cost"] = COST
     again = {**ended["cells"][0], "cell": "c001-2", "cost": {**COST, "amount": 7.0}}
     ended["cells"].append(again)
@@ -98,21 +98,21 @@ def test_what_a_run_has_cost(run: Run, api: FakeApi, command: str) -> None:
 
 
 def test_what_a_run_that_goes_on_has_cost_so_far(run: Run, api: FakeApi) -> None:
-    api.refusals[ONE] = [Answer(200, {**told("launch", cost=None), "cost_so_far": COST})]
+    api.refusals[ONE] = [Answer(200, {**run_document("launch", cost=None), "cost_so_far": COST})]
     result = run("bench", "status", ID)
     assert result.exit_code == 0, result.output
     assert "so far it has cost $0.03, and what has no price: drivers, storage gp3" in result.stdout.replace("\n", " ")
 
 
 def test_what_a_run_has_cost_by_its_files_own_prices(run: Run, api: FakeApi) -> None:
-    ended = told("launch", "over", **ENDED, cost=COST, cost_of_file={**COST, "amount": 0.0, "unknown": []})
+    ended = run_document("launch", "over", **ENDED, cost=COST, cost_of_file={**COST, "amount": 0.0, "unknown": []})
     api.refusals[ONE] = [Answer(200, ended)]
     result = run("bench", "status", ID)
     assert "storage gp3; by the file's own prices $0.00" in result.stdout.replace("\n", " ")
 
 
 def test_of_a_run_that_goes_on_no_cost_is_told(run: Run, api: FakeApi) -> None:
-    api.refusals[ONE] = [Answer(200, told("launch", cost=None))]
+    api.refusals[ONE] = [Answer(200, run_document("launch", cost=None))]
     result = run("bench", "status", ID)
     assert result.exit_code == 0, result.output
     assert "cost" not in result.stdout

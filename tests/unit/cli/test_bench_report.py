@@ -22,7 +22,7 @@ from cli.api import Answer
 from cli.client import TroopClient
 from cli.context import Options
 from cli.errors import CliError, Exit
-from cli.kept_folder import KeptFolder
+from cli.kept_folder import FolderArchive
 from tests.unit.cli.conftest import FakeApi, Run
 from troop.report import kept as kept_files
 from troop.report.document import Report
@@ -45,8 +45,8 @@ DOCUMENT: dict[str, Any] = {
 Fetched = list[str]
 
 
-def found(etag: str = "1", made_at: str = "2026-11-20T15:10:05.000Z") -> Answer:
-    return Answer(302, {"run": ID, "etag": etag, "made_at": made_at}, "", {"Location": ADDRESS})
+def report_answer(etag: str = "1", moment: str = "2026-11-20T15:10:05.000Z") -> Answer:
+    return Answer(302, {"run": ID, "etag": etag, "made_at": moment}, "", {"Location": ADDRESS})
 
 
 def missing(*, soon: bool) -> Answer:
@@ -76,18 +76,18 @@ def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Fetched:
     """Addresses that were fetched: each gives the page, or the document where that was asked for."""
-    asked: Fetched = []
+    addresses: Fetched = []
 
     def download(address: str) -> bytes:
-        asked.append(address)
+        addresses.append(address)
         return PAGE if "html" in address else json.dumps(DOCUMENT).encode()
 
     monkeypatch.setattr(report_source, "download", download)
-    return asked
+    return addresses
 
 
 def test_it_is_fetched_into_a_file_that_is_told(run: Run, api: FakeApi, store: Fetched, here: Path) -> None:
-    api.refusals["GET", WHERE] = [found()]
+    api.refusals["GET", WHERE] = [report_answer()]
     result = run("bench", "report", ID)
     assert result.exit_code == 0, result.output
     path = here / f"troop-report-{ID}.html"
@@ -98,7 +98,7 @@ def test_it_is_fetched_into_a_file_that_is_told(run: Run, api: FakeApi, store: F
 
 
 def test_it_goes_where_it_is_to_go(run: Run, api: FakeApi, store: Fetched, here: Path) -> None:
-    api.refusals["GET", WHERE] = [found()]
+    api.refusals["GET", WHERE] = [report_answer()]
     assert run("bench", "report", ID, "-o", "some.html").exit_code == 0
     assert (here / "some.html").read_bytes() == PAGE
     assert run("bench", "report", ID, "-o", "-").stdout_bytes == PAGE
@@ -107,7 +107,7 @@ def test_it_goes_where_it_is_to_go(run: Run, api: FakeApi, store: Fetched, here:
 
 
 def test_programs_get_the_document(run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch, here: Path) -> None:
-    api.refusals["GET", WHERE] = [found()]
+    api.refusals["GET", WHERE] = [report_answer()]
     monkeypatch.setattr(report_source, "download", lambda _: json.dumps(DOCUMENT).encode())
     assert json.loads(run("bench", "report", ID, "--json").stdout) == DOCUMENT
     assert api.calls == [("GET", WHERE, {"format": "json"})]
@@ -127,7 +127,7 @@ def test_it_is_shown_in_a_browser_or_told_how(
         return opens
 
     monkeypatch.setattr(webbrowser, "open", browse)
-    api.refusals["GET", WHERE] = [found()]
+    api.refusals["GET", WHERE] = [report_answer()]
     result = run("bench", "report", ID, "--open")
     assert result.exit_code == 0
     assert shown == [(here / f"troop-report-{ID}.html").as_uri()]
@@ -143,7 +143,7 @@ def test_what_has_no_page_in_a_file_is_not_opened(run: Run, api: FakeApi, words:
 def test_of_a_run_that_has_just_ended_it_is_waited_for(
     run: Run, api: FakeApi, store: Fetched, waited: list[float]
 ) -> None:
-    api.refusals["GET", WHERE] = [missing(soon=True), missing(soon=True), found()]
+    api.refusals["GET", WHERE] = [missing(soon=True), missing(soon=True), report_answer()]
     assert run("bench", "report", ID).exit_code == 0
     assert len(waited) == 2
 
@@ -164,11 +164,11 @@ def test_of_another_it_is_not(run: Run, api: FakeApi, waited: list[float]) -> No
     assert waited == []
 
 
-@pytest.mark.parametrize("before", [found("1"), missing(soon=False)])
+@pytest.mark.parametrize("before", [report_answer("1"), missing(soon=False)])
 def test_one_that_is_made_again_is_waited_for(
     run: Run, api: FakeApi, store: Fetched, waited: list[float], before: Answer
 ) -> None:
-    api.refusals["GET", WHERE] = [before, before, before, found("2")]
+    api.refusals["GET", WHERE] = [before, before, before, report_answer("2")]
     api.refusals["POST", WHERE] = [Answer(202, {"run": ID})]
     assert run("bench", "report", ID, "--again").exit_code == 0
     assert [method for method, _, _ in api.calls] == ["GET", "POST", "GET", "GET", "GET"]
@@ -177,14 +177,14 @@ def test_one_that_is_made_again_is_waited_for(
 
 def test_what_somebody_else_asked_for_just_before_can_be_there(run: Run, api: FakeApi, store: Fetched) -> None:
     """Within a minute one is made once: its etag is the one of before."""
-    api.refusals["GET", WHERE] = [found("1", "2026-11-20T15:10:05.000Z")]
+    api.refusals["GET", WHERE] = [report_answer("1", "2026-11-20T15:10:05.000Z")]
     api.refusals["POST", WHERE] = [Answer(202, {"run": ID, "asked_at": "2026-11-20T15:09:59.123Z"})]
     assert run("bench", "report", ID, "--again").exit_code == 0
     assert store == [ADDRESS]
 
 
 def test_the_old_one_is_not_taken_for_one_that_is_made_again(run: Run, api: FakeApi, store: Fetched) -> None:
-    api.refusals["GET", WHERE] = [found("1")]
+    api.refusals["GET", WHERE] = [report_answer("1")]
     api.refusals["POST", WHERE] = [Answer(202, {"run": ID, "asked_at": "2026-11-20T15:10:05.001Z"})]
     result = run("bench", "report", ID, "--again")
     assert (result.exit_code, "not made anew yet" in result.stderr) == (Exit.FAILED, True)
@@ -208,23 +208,23 @@ class Answered(io.BytesIO):
 
 def opened(monkeypatch: pytest.MonkeyPatch, answer: Answered | Exception) -> list[tuple[Any, Any]]:
     """What urllib is asked for, which answers this."""
-    asked: list[tuple[Any, Any]] = []
+    requests: list[tuple[Any, Any]] = []
 
     def https_open(self: Any, request: Any) -> Any:
         assert 0 < request.timeout <= 120
-        asked.append((request, self._context))
+        requests.append((request, self._context))
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     monkeypatch.setattr(urllib.request.HTTPSHandler, "https_open", https_open)
-    return asked
+    return requests
 
 
 def test_nothing_of_the_credentials_goes_there_and_tls_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = opened(monkeypatch, Answered(PAGE))
+    requests = opened(monkeypatch, Answered(PAGE))
     assert report_source.download(ADDRESS) == PAGE
-    ((request, tls),) = asked
+    ((request, tls),) = requests
     assert {name for name, _ in request.header_items()} == {"Host", "User-agent"}
     assert (tls.verify_mode, tls.check_hostname) == (ssl.CERT_REQUIRED, True)
 
@@ -240,10 +240,10 @@ def test_nothing_of_the_credentials_goes_there_and_tls_is_verified(monkeypatch: 
 )
 def test_what_goes_wrong_is_told_without_the_address(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     opened(monkeypatch, error)
-    with pytest.raises(CliError) as told:
+    with pytest.raises(CliError) as refusal:
         report_source.download(ADDRESS)
-    assert "5ec2e7" not in str(told.value)
-    assert told.value.__suppress_context__
+    assert "5ec2e7" not in str(refusal.value)
+    assert refusal.value.__suppress_context__
 
 
 def test_it_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,10 +273,10 @@ def test_nor_where_a_redirect_leads_to(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("address", ["http://results.example/report", "file:///etc/passwd"])
 def test_nothing_is_fetched_but_over_tls(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
-    asked = opened(monkeypatch, Answered(PAGE))
+    requests = opened(monkeypatch, Answered(PAGE))
     with pytest.raises(CliError, match="not fetched over TLS"):
         report_source.download(address)
-    assert asked == []
+    assert requests == []
 
 
 # Loading
@@ -295,16 +295,16 @@ def test_a_report_is_loaded_from_its_file_a_folder_or_the_api(
     assert report_source.load(ctx, "some.json") == expected
     monkeypatch.setattr(report_source, "download", lambda _: json.dumps(DOCUMENT).encode())
     monkeypatch.setattr(report_source, "connection", lambda ctx: context.connect(ctx.obj))
-    api.refusals["GET", WHERE] = [found()]
+    api.refusals["GET", WHERE] = [report_answer()]
     (here / ID).mkdir()
     assert report_source.load(ctx, ID) == expected, "an id is an id, whatever lies here"
-    monkeypatch.setattr(report_source, "build", lambda kept, now, *rest: (kept, *rest))
+    monkeypatch.setattr(report_source, "build", lambda archive, now, *rest: (archive, *rest))
     folder = report_source.load(ctx, f"./{ID}")
-    assert folder == (KeptFolder(Path(ID)), VERSION, ID)
+    assert folder == (FolderArchive(Path(ID)), VERSION, ID)
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("[]", "is no report: its format must be troop.report/1"),
         ('{"format": "troop.record/1"}', "is no report"),
@@ -315,9 +315,9 @@ def test_a_report_is_loaded_from_its_file_a_folder_or_the_api(
         (json.dumps(DOCUMENT)[:-1] + ', "hourly": ' + "9" * 5000 + "}", "no JSON document"),
     ],
 )
-def test_what_is_no_report_is_refused(ctx: Any, here: Path, content: str, said: str) -> None:
+def test_what_is_no_report_is_refused(ctx: Any, here: Path, content: str, message: str) -> None:
     (here / "some.json").write_text(content)
-    with pytest.raises(CliError, match=said):
+    with pytest.raises(CliError, match=message):
         report_source.load(ctx, "some.json")
 
 
@@ -335,17 +335,17 @@ def test_of_a_folder_it_is_made_anew_without_aws(
     run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch, here: Path
 ) -> None:
     (here / "kept").mkdir()
-    made = Report.model_validate(DOCUMENT)
-    monkeypatch.setattr(report_source, "build", lambda kept, now, version, run: made)
-    monkeypatch.setattr(bench_report, "page", lambda report: PAGE if report == made else b"")
+    expected = Report.model_validate(DOCUMENT)
+    monkeypatch.setattr(report_source, "build", lambda archive, now, version, run: expected)
+    monkeypatch.setattr(bench_report, "page", lambda report: PAGE if report == expected else b"")
     monkeypatch.setattr(context, "connect", lambda options: pytest.fail("AWS was asked"))
     assert "kept/report.html" in run("bench", "report", "kept").stdout
     assert (here / "kept" / "report.html").read_bytes() == PAGE
-    assert Report.model_validate_json((here / "kept" / "report.json").read_bytes()) == made
+    assert Report.model_validate_json((here / "kept" / "report.json").read_bytes()) == expected
     (here / "kept" / "report.json").unlink()
     run("bench", "report", "kept", "-o", "some.html")
     assert [path.name for path in here.iterdir() if path.is_file()] == ["some.html"]
-    assert Report.model_validate_json(run("bench", "report", "kept", "--json").stdout) == made
+    assert Report.model_validate_json(run("bench", "report", "kept", "--json").stdout) == expected
     assert not (here / "kept" / "report.json").exists()
 
 
@@ -374,17 +374,17 @@ def test_a_folder_has_the_names_that_the_bucket_has(here: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(name)
     (here / "secret.json").write_text("{}")
-    kept = KeptFolder(here / "run")
-    assert (kept.read("c001/results.json"), kept.read("c002/results.json")) == (b"c001/results.json", None)
-    assert kept.names("c001/nodes/") == ["c001/nodes/i-1.json", "c001/nodes/i-2.json"]
-    assert kept.names("c001") == sorted(
+    folder = FolderArchive(here / "run")
+    assert (folder.read("c001/results.json"), folder.read("c002/results.json")) == (b"c001/results.json", None)
+    assert folder.names("c001/nodes/") == ["c001/nodes/i-1.json", "c001/nodes/i-2.json"]
+    assert folder.names("c001") == sorted(
         ["c001-2/x.json", "c001/nodes/i-1.json", "c001/nodes/i-2.json", "c001/results.json"]
     )
-    assert kept.names("c009/nodes/") == []
-    assert len(kept.names("")) == 5
+    assert folder.names("c009/nodes/") == []
+    assert len(folder.names("")) == 5
     for name in ("../secret.json", "c001/../../secret.json", str(here / "secret.json"), "c001"):
-        assert kept.read(name) is None
-    assert kept.names("../") == []
+        assert folder.read(name) is None
+    assert folder.names("../") == []
 
 
 def test_what_a_node_wrote_is_not_read_from_a_folder_either_when_it_is_too_large(
@@ -394,9 +394,9 @@ def test_what_a_node_wrote_is_not_read_from_a_folder_either_when_it_is_too_large
     for name in ("c001/results.json", "c001/nodes/i-1.json"):
         (here / name).parent.mkdir(parents=True, exist_ok=True)
         (here / name).write_text("{}")
-    assert KeptFolder(here).read("c001/results.json") == b"{}"
+    assert FolderArchive(here).read("c001/results.json") == b"{}"
     with pytest.raises(DamagedError, match=r"nodes/i-1\.json has 2 bytes"):
-        KeptFolder(here).read("c001/nodes/i-1.json")
+        FolderArchive(here).read("c001/nodes/i-1.json")
 
 
 def test_the_page_is_the_reports_own(here: Path) -> None:

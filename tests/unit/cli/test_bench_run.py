@@ -14,22 +14,27 @@ import yaml
 from cli import show, watching
 from cli.api import Answer
 from cli.errors import Exit
-from tests.unit.cli.bench_runs import ENDED, ESTIMATE, ID, ONE, ROW, START, TEXT, going, run_out, told
+from tests.unit.cli.bench_runs import ENDED, ESTIMATE, ID, ONE, ROW, START, TEXT, going, run_document, run_out
 from tests.unit.cli.conftest import FakeApi, Run
 
 
 def test_from_the_file_to_the_table_of_results(run: Run, api: FakeApi, file: Path) -> None:
     before = ("launch", "boot", "measure")
-    going(api, told("launch"), told(*before), told(*before, "collect", "teardown", "over", results=[ROW], **ENDED))
+    going(
+        api,
+        run_document("launch"),
+        run_document(*before),
+        run_document(*before, "collect", "teardown", "over", results=[ROW], **ENDED),
+    )
     result = run("bench", "run", str(file), "--size", "smoke", "--set", "parameters.threads=8", "--key", "k1")
     assert result.exit_code == 0, result.output
-    asked = {
+    body = {
         "definition": yaml.safe_load(TEXT),
         "size": "smoke",
         "set": {"parameters.threads": 8},
         "files": {"read.py": base64.b64encode(b"print()\n").decode()},
     }
-    assert api.calls[:2] == [(*ESTIMATE, asked), (*START, {**asked, "key": "k1"})]
+    assert api.calls[:2] == [(*ESTIMATE, body), (*START, {**body, "key": "k1"})]
     copied, first, *lines = result.stdout.splitlines()
     assert copied == "copied to nodes, 8 bytes in all: read.py (8 bytes)"
     assert first == "expected to cost $0.13, at most $1.50"
@@ -47,7 +52,12 @@ def test_a_terminal_sees_all_steps_those_to_come_too(
 ) -> None:
     monkeypatch.setattr(show, "is_terminal", lambda: True)
     before = ("launch", "boot", "measure")
-    going(api, told("launch"), told(*before), told(*before, "collect", "teardown", "over", results=[ROW], **ENDED))
+    going(
+        api,
+        run_document("launch"),
+        run_document(*before),
+        run_document(*before, "collect", "teardown", "over", results=[ROW], **ENDED),
+    )
     result = run("bench", "run", str(file))
     assert result.exit_code == 0, result.output
     shown = [line.split()[1:3] for line in result.stdout.splitlines() if line.startswith("✓")]
@@ -56,7 +66,7 @@ def test_a_terminal_sees_all_steps_those_to_come_too(
 
 @pytest.mark.parametrize("status", ["FAILED", "STOPPED", "PARTIAL"])
 def test_only_success_succeeds(run: Run, api: FakeApi, file: Path, status: str) -> None:
-    going(api, told("launch", **ENDED | {"status": status}, reason="i-1 never booted"))
+    going(api, run_document("launch", **ENDED | {"status": status}, reason="i-1 never booted"))
     result = run("bench", "run", str(file))
     assert result.exit_code == Exit.FAILED
     assert f"{ID} {status}: i-1 never booted" in result.stderr
@@ -64,12 +74,12 @@ def test_only_success_succeeds(run: Run, api: FakeApi, file: Path, status: str) 
 
 
 def test_what_is_not_known_to_be_gone_is_said(run: Run, api: FakeApi, file: Path) -> None:
-    going(api, told("launch", gone=False, **ENDED))
+    going(api, run_document("launch", gone=False, **ENDED))
     assert "1 of 1 resources are not known to be gone" in run("bench", "run", str(file)).stdout
 
 
 def test_without_waiting_it_ends_with_the_start(run: Run, api: FakeApi, file: Path) -> None:
-    going(api, told("launch"))
+    going(api, run_document("launch"))
     result = run("bench", "run", str(file), "--no-wait")
     assert result.exit_code == 0
     assert f"troop bench status {ID}" in result.stdout
@@ -77,13 +87,13 @@ def test_without_waiting_it_ends_with_the_start(run: Run, api: FakeApi, file: Pa
 
 
 def test_programs_get_one_document(api: FakeApi, ok: Callable[..., Any], file: Path) -> None:
-    last = told("launch", results=[ROW], **ENDED)
-    going(api, told("launch"), last)
+    last = run_document("launch", results=[ROW], **ENDED)
+    going(api, run_document("launch"), last)
     assert ok("bench", "run", str(file)) == last
 
 
 def test_a_request_that_fails_is_made_again_with_its_key(run: Run, api: FakeApi, file: Path) -> None:
-    going(api, told("launch", **ENDED))
+    going(api, run_document("launch", **ENDED))
     api.refusals[START] = [Answer(503, None), Answer(500, None), Answer(200, run_out())]
     assert run("bench", "run", str(file)).exit_code == 0
     keys = {call[2]["key"] for call in api.calls if call[:2] == START}
@@ -91,7 +101,7 @@ def test_a_request_that_fails_is_made_again_with_its_key(run: Run, api: FakeApi,
 
 
 def test_with_a_key_what_cannot_be_estimated_may_be_on_record(run: Run, api: FakeApi, file: Path) -> None:
-    going(api, told("launch", **ENDED))
+    going(api, run_document("launch", **ENDED))
     api.refusals["POST", "benchmarks/estimate"] = [Answer(403, {"message": "not allowed"})]
     api.refusals[START] = [Answer(200, run_out())]
     assert run("bench", "run", str(file), "--no-wait").exit_code == Exit.FORBIDDEN
@@ -112,8 +122,8 @@ def test_what_the_deployment_refuses_is_named_by_its_line(run: Run, api: FakeApi
     api.refusals[START] = [Answer(400, {"statusCode": 400, "message": "m", "problems": [problem]})]
     result = run("bench", "run", str(file))
     assert result.exit_code == Exit.REFUSED
-    said = f"{file}:6: fleets.drivers.instance_type is 'c7g.large': must be an instance type that this region has"
-    assert said in result.stderr
+    message = f"{file}:6: fleets.drivers.instance_type is 'c7g.large': must be an instance type that this region has"
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize("status", [403, 409])
@@ -138,7 +148,7 @@ def test_a_wrong_file_asks_for_nothing(run: Run, api: FakeApi, file: Path) -> No
 
 
 def test_ctrl_c_says_how_to_stop_it(run: Run, api: FakeApi, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    going(api, told("launch"))
+    going(api, run_document("launch"))
 
     def interrupted(seconds: float) -> None:
         raise KeyboardInterrupt
@@ -152,7 +162,12 @@ def test_ctrl_c_says_how_to_stop_it(run: Run, api: FakeApi, file: Path, monkeypa
 
 def test_a_look_that_fails_is_not_the_end(run: Run, api: FakeApi, file: Path) -> None:
     going(api)
-    api.refusals[ONE] = [Answer(500, None), Answer(200, told("launch")), Answer(500, None), Answer(200, told(**ENDED))]
+    api.refusals[ONE] = [
+        Answer(500, None),
+        Answer(200, run_document("launch")),
+        Answer(500, None),
+        Answer(200, run_document(**ENDED)),
+    ]
     assert run("bench", "run", str(file)).exit_code == 0
 
 

@@ -11,12 +11,12 @@ import pytest
 from cli import bench_show
 from cli.api import Answer
 from cli.errors import Exit
-from tests.unit.cli.bench_runs import ENDED, ID, ONE, ROW, run_out, told
+from tests.unit.cli.bench_runs import ENDED, ID, ONE, ROW, run_document, run_out
 from tests.unit.cli.conftest import FakeApi, Run
 
 
 def test_status_tells_steps_and_resources(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:
-    now = told("launch", "boot", gone=False, status="RUNNING")
+    now = run_document("launch", "boot", gone=False, status="RUNNING")
     api.refusals[ONE] = [Answer(200, now)]
     result = run("bench", "status", ID)
     assert result.exit_code == 0, result.output
@@ -29,7 +29,10 @@ def test_status_tells_steps_and_resources(run: Run, api: FakeApi, ok: Callable[.
 
 
 def test_status_follows_to_the_end(run: Run, api: FakeApi) -> None:
-    api.refusals[ONE] = [Answer(200, told("launch")), Answer(200, told("launch", results=[ROW], **ENDED))]
+    api.refusals[ONE] = [
+        Answer(200, run_document("launch")),
+        Answer(200, run_document("launch", results=[ROW], **ENDED)),
+    ]
     result = run("bench", "status", ID, "--follow")
     assert (result.exit_code, "120,000" in result.stdout) == (0, True)
 
@@ -44,10 +47,10 @@ def test_stop_says_what_becomes_of_it(run: Run, api: FakeApi) -> None:
 
 
 def test_results_are_those_of_the_record(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:
-    api.refusals[ONE] = [Answer(200, told("launch", results=[ROW], **ENDED))]
+    api.refusals[ONE] = [Answer(200, run_document("launch", results=[ROW], **ENDED))]
     assert "p99" in run("bench", "results", ID).stdout
     assert ok("bench", "results", ID)["cells"][0]["results"] == [ROW]
-    api.refusals[ONE] = [Answer(200, told("launch", **ENDED))]
+    api.refusals[ONE] = [Answer(200, run_document("launch", **ENDED))]
     result = run("bench", "results", ID)
     assert (result.exit_code, "it has no results" in result.stderr) == (Exit.FAILED, True)
 
@@ -58,7 +61,7 @@ SCRIPT = "measure failed on i-1: its script ended with 3\nlast lines of i-1:\nre
 def test_what_a_script_printed_stands_below_what_has_happened(run: Run, api: FakeApi) -> None:
     """Hidden behind many lines of output, nobody found what had become of the run."""
     failed = {**ENDED, "status": "FAILED", "reason": SCRIPT}
-    api.refusals[ONE] = [Answer(200, told("launch", **failed))]
+    api.refusals[ONE] = [Answer(200, run_document("launch", **failed))]
     first, _, output = SCRIPT.partition("\n")
     result = run("bench", "results", ID)
     sentence = f"{ID} FAILED: {first} (nothing is left of 1 resources)\n{output}\n"
@@ -106,7 +109,7 @@ def test_an_id_that_there_is_not(run: Run, api: FakeApi, words: str, kind: str, 
 
 def test_other_peoples_words_do_not_steer_the_terminal(run: Run, api: FakeApi) -> None:
     row = copy.deepcopy(ROW) | {"operation": "read\x1b[2J", "errors": {"\x1b]0;x": 1}}
-    api.refusals[ONE] = [Answer(200, told("launch", results=[row], **ENDED))]
+    api.refusals[ONE] = [Answer(200, run_document("launch", results=[row], **ENDED))]
     assert "\x1b" not in run("bench", "results", ID).stdout
 
 
@@ -117,8 +120,8 @@ def test_steps_of_a_run_that_goes_on() -> None:
     from datetime import UTC, datetime
 
     now = datetime(2026, 11, 20, 15, 3, 30, tzinfo=UTC)
-    found = bench_show.steps(told("launch", "boot", "prepare"), ["prepare", "measure"], now)
-    assert [(step.name, step.seconds, step.over) for step in found] == [
+    steps = bench_show.steps(run_document("launch", "boot", "prepare"), ["prepare", "measure"], now)
+    assert [(step.name, step.seconds, step.over) for step in steps] == [
         ("launch", 60, True),
         ("boot", 60, True),
         ("prepare", 90, False),
@@ -128,17 +131,17 @@ def test_steps_of_a_run_that_goes_on() -> None:
     ]
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(None, ""), (0, "0s"), (65.9, "1m 05s"), (7325, "2h 02m 05s")])
-def test_durations(seconds: float | None, said: str) -> None:
-    assert bench_show.duration(seconds) == said
+@pytest.mark.parametrize(("seconds", "text"), [(None, ""), (0, "0s"), (65.9, "1m 05s"), (7325, "2h 02m 05s")])
+def test_durations(seconds: float | None, text: str) -> None:
+    assert bench_show.duration(seconds) == text
 
 
 def test_status_names_what_troop_does_not_remove(run: Run, api: FakeApi) -> None:
     left = [{"kind": "instance", "name": f"i-{n}", "reason": "carries troop:protected"} for n in range(5)]
-    api.refusals[ONE] = [Answer(200, told("launch", gone=False, **ENDED, left_behind=left))]
-    said = run("bench", "status", ID).stdout
-    assert "Troop does not remove: instance i-0 (carries troop:protected), instance i-1" in said
-    assert "and 2 more" in said
-    assert "nothing is left" not in said
-    api.refusals[ONE] = [Answer(200, told("launch", gone=False, left_behind=left[:1]))]
+    api.refusals[ONE] = [Answer(200, run_document("launch", gone=False, **ENDED, left_behind=left))]
+    output = run("bench", "status", ID).stdout
+    assert "Troop does not remove: instance i-0 (carries troop:protected), instance i-1" in output
+    assert "and 2 more" in output
+    assert "nothing is left" not in output
+    api.refusals[ONE] = [Answer(200, run_document("launch", gone=False, left_behind=left[:1]))]
     assert "Troop does not remove: instance i-0" in run("bench", "status", ID).stdout

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from cli.calendar_ahead import Basis, document
-from cli.ui import LookAhead
+from cli.ui import CachedForecast
 from tests.unit.cli.page_world import NOW, Ahead, World
 from troop.chaos.facts import Switch
 
@@ -25,8 +25,8 @@ def basis(ahead: Ahead, switch: str = "unleashed") -> Basis:
 
 
 def test_days_say_why_they_are_closed(ahead: Ahead) -> None:
-    told = document(basis(ahead), NOW, 4)
-    days = {day["day"]: day for day in told["calendars"][0]["days"]}
+    forecast = document(basis(ahead), NOW, 4)
+    days = {day["day"]: day for day in forecast["calendars"][0]["days"]}
     assert (min(days), max(days), len(days)) == ("2026-11-23", "2026-12-20", 28)
     closed = {day: one["closed"] and (one["closed"]["reason"], one["closed"]["detail"]) for day, one in days.items()}
     assert closed["2026-11-27"] == ("holiday", "Company outing")
@@ -59,11 +59,11 @@ def test_each_calendar_has_its_own_weeks(ahead: Ahead, elsewhere: str, now: str,
     chosen = ahead.settings.chaos
     night = replace(chosen.calendars["night"], time_zone=elsewhere)
     settings = replace(ahead.settings, chaos=replace(chosen, calendars={**chosen.calendars, "night": night}))
-    told = document(replace(basis(ahead), settings=settings), datetime.fromisoformat(now).replace(tzinfo=UTC), 1)
-    days = {one["calendar"]: one["days"][-1]["day"] for one in told["calendars"]}
+    forecast = document(replace(basis(ahead), settings=settings), datetime.fromisoformat(now).replace(tzinfo=UTC), 1)
+    days = {one["calendar"]: one["days"][-1]["day"] for one in forecast["calendars"]}
     assert (days["default"], days["night"] == last) == (last, False)
-    assert all(hit["day"] <= last for hit in told["expected"])
-    assert bool(told["expected"]) == (last == "2026-11-29")  # after a Sunday nothing is left of its week
+    assert all(hit["day"] <= last for hit in forecast["expected"])
+    assert bool(forecast["expected"]) == (last == "2026-11-29")  # after a Sunday nothing is left of its week
 
 
 def test_a_leash_and_a_halt_are_told_and_can_be_thought_away(ahead: Ahead) -> None:
@@ -77,9 +77,9 @@ def test_a_leash_and_a_halt_are_told_and_can_be_thought_away(ahead: Ahead) -> No
 
 
 def test_without_the_salt_days_are_told_and_nothing_is_expected(ahead: Ahead) -> None:
-    told = document(replace(basis(ahead), salt=None, no_salt="you may not"), NOW, 1)
-    assert (told["expected"], told["not_expected"]) == (None, "you may not")
-    assert len(told["calendars"][0]["days"]) == 7
+    forecast = document(replace(basis(ahead), salt=None, no_salt="you may not"), NOW, 1)
+    assert (forecast["expected"], forecast["not_expected"]) == (None, "you may not")
+    assert len(forecast["calendars"][0]["days"]) == 7
 
 
 def test_what_was_read_is_good_for_a_minute_or_until_a_change(ahead: Ahead) -> None:
@@ -90,12 +90,12 @@ def test_what_was_read_is_good_for_a_minute_or_until_a_change(ahead: Ahead) -> N
         reads.append(now[0])
         return basis(ahead)
 
-    look = LookAhead(read, lambda: NOW, lambda: now[0])
+    forecaster = CachedForecast(read, lambda: NOW, lambda: now[0])
     for now[0] in (0.0, 30.0, 61.0):
-        look(1, unleashed=False)
+        forecaster(1, unleashed=False)
     assert reads == [0.0, 61.0]
-    look.forget()
-    look(1, unleashed=False)
+    forecaster.forget()
+    forecaster(1, unleashed=False)
     assert len(reads) == 3
 
 
@@ -106,9 +106,9 @@ def test_what_was_read_while_something_was_changed_is_not_kept(ahead: Ahead) -> 
         nonlocal reads
         reads += 1
         if reads == 1:
-            look.forget()  # a halt, after the switch was read
+            forecaster.forget()  # a halt, after the switch was read
         return basis(ahead, "unleashed" if reads == 1 else "halted")
 
-    look = LookAhead(read, lambda: NOW, lambda: 0.0)
-    assert [look(1, unleashed=False)["halted"] for _ in range(3)] == [False, True, True]
+    forecaster = CachedForecast(read, lambda: NOW, lambda: 0.0)
+    assert [forecaster(1, unleashed=False)["halted"] for _ in range(3)] == [False, True, True]
     assert reads == 2

@@ -26,12 +26,12 @@ def side(*cells: Any, run: str = BEFORE, **more: Any) -> Report:
 
 
 def test_repetitions_are_put_side_by_side() -> None:
-    found = compared(
+    comparison = compared(
         side(repeated([100.0, 104.0, 96.0])),
         side(repeated([80.0, 83.0, 78.0]), run=AFTER),
         fail_below=0.95,
     )
-    (row,) = found.rows
+    (row,) = comparison.rows
     assert (row.label, row.phase, row.role, row.operation) == ("", "measure", "drivers", "read")
     assert (row.a.median, row.a.low, row.a.high, row.a.repetitions) == (100.0, 96.0, 104.0, 3)
     assert row.ratio
@@ -45,9 +45,9 @@ def test_repetitions_are_put_side_by_side() -> None:
     assert row.high is not None
     assert row.low < row.ratio < row.high < 1
     assert (row.exceeds_noise, row.regression) == (True, True)
-    assert found.a.fleets == "3 servers (s.large), 1 drivers (d.large)"
-    assert (found.a.run, found.b.run, found.a.cells) == (BEFORE, AFTER, 3)
-    assert Comparison.model_validate_json(found.model_dump_json()) == found
+    assert comparison.a.fleets == "3 servers (s.large), 1 drivers (d.large)"
+    assert (comparison.a.run, comparison.b.run, comparison.a.cells) == (BEFORE, AFTER, 3)
+    assert Comparison.model_validate_json(comparison.model_dump_json()) == comparison
 
 
 @pytest.mark.parametrize(
@@ -63,17 +63,17 @@ def test_repetitions_are_put_side_by_side() -> None:
     ],
 )
 def test_a_regression_is_below_and_not_chance(rates: list[float], below: float | None, regression: bool | None) -> None:
-    found = compared(side(repeated([100.0, 104.0, 96.0])), side(repeated(rates), run=AFTER), fail_below=below)
-    assert found.rows[0].regression is regression
+    comparison = compared(side(repeated([100.0, 104.0, 96.0])), side(repeated(rates), run=AFTER), fail_below=below)
+    assert comparison.rows[0].regression is regression
 
 
 def test_variants_match_by_step_and_values_whatever_their_order() -> None:
     two = {"parameters.threads": 4, "parameters.size": 1}
     a = side(cell(1, 10.0, "n3", values=two), cell(2, 20.0, "n6", values=two), cell(3, 30.0, "n3", values=EIGHT))
     b = side(cell(7, 44.0, "n6", values=dict(reversed(two.items()))), cell(8, 5.0, "n9", values=two), run=AFTER)
-    found = compared(a, b)
-    assert [(row.label, row.ratio) for row in found.rows] == [("n6, threads=4, size=1", pytest.approx(2.2))]
-    assert found.unmatched == [
+    comparison = compared(a, b)
+    assert [(row.label, row.ratio) for row in comparison.rows] == [("n6, threads=4, size=1", pytest.approx(2.2))]
+    assert comparison.unmatched == [
         "only A has n3, threads=4, size=1",
         "only A has n3, threads=8",
         "only B has n9, threads=4, size=1",
@@ -82,24 +82,24 @@ def test_variants_match_by_step_and_values_whatever_their_order() -> None:
 
 def test_two_variants_alone_match_whatever_they_are_called() -> None:
     run = side(cell(1, 100.0, "small"), cell(2, 180.0, "large"))
-    found = compared(run, run, "small", "large")
-    assert [(row.label, row.ratio) for row in found.rows] == [("", pytest.approx(1.8))]
-    assert found.unmatched == []
+    comparison = compared(run, run, "small", "large")
+    assert [(row.label, row.ratio) for row in comparison.rows] == [("", pytest.approx(1.8))]
+    assert comparison.unmatched == []
 
 
 def test_operations_match_by_phase_role_and_name() -> None:
     a = side(cell(1, [operation(10.0), operation(5.0, "scan")]))
     b = side(cell(1, [operation(20.0), operation(7.0, "write")]), run=AFTER)
-    found = compared(a, b)
-    assert [row.operation for row in found.rows] == ["read"]
-    assert found.unmatched == ["only A has scan of drivers in measure", "only B has write of drivers in measure"]
+    comparison = compared(a, b)
+    assert [row.operation for row in comparison.rows] == ["read"]
+    assert comparison.unmatched == ["only A has scan of drivers in measure", "only B has write of drivers in measure"]
 
 
 def test_only_cells_that_succeeded_count_and_others_are_told() -> None:
     a = side(repeated([100.0, 102.0]), cell(3, 5.0, status="INVALID"))
-    found = compared(a, side(repeated([100.0, 101.0]), run=AFTER))
-    assert found.rows[0].a.repetitions == 2
-    assert found.warnings == ["c003 of A is INVALID, and is left out"]
+    comparison = compared(a, side(repeated([100.0, 101.0]), run=AFTER))
+    assert comparison.rows[0].a.repetitions == 2
+    assert comparison.warnings == ["c003 of A is INVALID, and is left out"]
 
 
 def test_times_are_told_as_they_spread() -> None:
@@ -141,9 +141,9 @@ def test_where_b_does_more_it_is_a_that_needs_more() -> None:
 
 def test_errors_are_of_all_repetitions_and_many_are_told() -> None:
     bad = side(cell(1, [operation(10.0, errors={"timeout": 30})]), cell(2, [operation(10.0)]), run=AFTER)
-    found = compared(side(repeated([10.0, 10.1])), bad)
-    assert (found.rows[0].errors_a, found.rows[0].errors_b) == (0, 30 / 1200)
-    assert found.warnings == [
+    comparison = compared(side(repeated([10.0, 10.1])), bad)
+    assert (comparison.rows[0].errors_a, comparison.rows[0].errors_b) == (0, 30 / 1200)
+    assert comparison.warnings == [
         "read of drivers in measure: on B there are 0.025 errors for each success, and rates are those of successes"
     ]
 
@@ -151,10 +151,10 @@ def test_errors_are_of_all_repetitions_and_many_are_told() -> None:
 def test_what_may_make_two_runs_different_is_told() -> None:
     a = side(cell(1, 10.0))
     b = side(cell(1, 10.0, seconds=600.0), run=AFTER, name="writes", size="smoke")
-    said = "; ".join(compared(a, b).warnings)
-    assert "of the benchmark reads, and B of writes" in said
-    assert "in the size of the file, and B in the size smoke" in said
-    assert "not measured for equally long (60 s and 600 s)" in said
+    text = "; ".join(compared(a, b).warnings)
+    assert "of the benchmark reads, and B of writes" in text
+    assert "in the size of the file, and B in the size smoke" in text
+    assert "not measured for equally long (60 s and 600 s)" in text
 
 
 @pytest.mark.parametrize(
@@ -195,41 +195,43 @@ def test_what_cannot_be_compared_says_why(a: Report, b: Report, labels: tuple[st
 def test_money_of_two_currencies_is_not_set_off() -> None:
     other = side(cell(1, 10.0), run=AFTER)
     other = other.model_copy(update={"money": other.money.model_copy(update={"currency": "CNY"})})
-    found = compared(side(cell(1, 10.0)), other)
-    assert found.rows[0].equal is not None
-    assert found.rows[0].equal.hourly_ratio is None
-    assert "in USD, and what B costs in CNY" in found.warnings[0]
+    comparison = compared(side(cell(1, 10.0)), other)
+    assert comparison.rows[0].equal is not None
+    assert comparison.rows[0].equal.hourly_ratio is None
+    assert "in USD, and what B costs in CNY" in comparison.warnings[0]
 
 
 def test_repetitions_that_measured_nothing_are_told() -> None:
-    found = compared(side(repeated([100.0, 104.0])), side(repeated([80.0]), cell(2, None, repetition=2), run=AFTER))
-    assert "read of drivers in measure: 1 of 2 repetitions of B have measured no rate" in found.warnings
+    comparison = compared(
+        side(repeated([100.0, 104.0])), side(repeated([80.0]), cell(2, None, repetition=2), run=AFTER)
+    )
+    assert "read of drivers in measure: 1 of 2 repetitions of B have measured no rate" in comparison.warnings
 
 
 def test_an_operation_that_b_has_lost_fails() -> None:
     both = [operation(100.0), operation(50.0, "scan"), operation(20.0, "write")]
     less = [operation(100.0), operation(None, "write"), operation(7.0, "new")]
-    found = compared(side(cell(1, both)), side(cell(1, less), run=AFTER), fail_below=0.5)
-    assert found.lost == ["scan of drivers in measure", "write of drivers in measure"]
-    assert not any(row.regression for row in found.rows)
+    comparison = compared(side(cell(1, both)), side(cell(1, less), run=AFTER), fail_below=0.5)
+    assert comparison.lost == ["scan of drivers in measure", "write of drivers in measure"]
+    assert not any(row.regression for row in comparison.rows)
 
 
 def test_within_a_narrow_noise_both_sides_need_what_they_have() -> None:
-    found = compared(side(repeated([100.0, 102.0, 99.0])), side(repeated([99.0, 101.0, 97.0]), run=AFTER))
-    (row,) = found.rows
+    comparison = compared(side(repeated([100.0, 102.0, 99.0])), side(repeated([99.0, 101.0, 97.0]), run=AFTER))
+    (row,) = comparison.rows
     assert row.exceeds_noise is False
     assert row.equal is not None
     assert row.equal.a.nodes == row.equal.b.nodes == {"servers": 3, "drivers": 1}
     assert (row.equal.a.scaled, row.equal.b.scaled, row.equal.hourly_ratio) == ("alike", "alike", 1)
     assert (row.equal.a.per_second, row.equal.b.per_second) == (pytest.approx(100.3, abs=0.1), pytest.approx(99, 0.01))
     assert row.equal.doubt(row) == ""
-    assert not [said for said in found.warnings if "may be chance" in said]
+    assert not [warning for warning in comparison.warnings if "may be chance" in warning]
 
 
 def test_within_a_wide_noise_the_estimate_is_told_as_what_it_is() -> None:
     """A fifth less in the mean: that nothing is known to differ does not make them cost the same."""
-    found = compared(side(repeated([100.0, 130.0, 80.0])), side(repeated([80.0, 100.0, 66.0]), run=AFTER))
-    (row,) = found.rows
+    comparison = compared(side(repeated([100.0, 130.0, 80.0])), side(repeated([80.0, 100.0, 66.0]), run=AFTER))
+    (row,) = comparison.rows
     assert row.exceeds_noise is False
     assert row.equal is not None
     assert row.equal.b.nodes == {"servers": 4, "drivers": 2}
@@ -238,4 +240,8 @@ def test_within_a_wide_noise_the_estimate_is_told_as_what_it_is() -> None:
     assert row.equal.hourly_ratio == pytest.approx(1 / 0.7)
     assert row.low is not None
     assert row.equal.doubt(row) == f"within the noise, {row.low:.3f} to {row.high:.3f}"
-    assert [said for said in found.warnings if "reaches beyond 0.9 to 1.1" in said and "may be chance" in said]
+    assert [
+        warning
+        for warning in comparison.warnings
+        if "reaches beyond 0.9 to 1.1" in warning and "may be chance" in warning
+    ]

@@ -35,17 +35,17 @@ GROWING = steps((3, 1, 300.0), (6, 2, 560.0), (12, 4, 1000.0))
 def test_nodes_follow_what_was_measured(
     own: tuple[int, int], target: float, nodes: dict[str, int], scaled: str
 ) -> None:
-    found = equal.need(GROWING, {"servers": own[0], "drivers": own[1]}, target)
-    assert found is not None
-    assert (found.nodes, found.scaled) == (nodes, scaled)
-    assert found.hourly == pytest.approx(0.2 * nodes["servers"] + 0.1 * nodes["drivers"])
+    need = equal.need(GROWING, {"servers": own[0], "drivers": own[1]}, target)
+    assert need is not None
+    assert (need.nodes, need.scaled) == (nodes, scaled)
+    assert need.hourly == pytest.approx(0.2 * nodes["servers"] + 0.1 * nodes["drivers"])
 
 
 def test_a_single_step_grows_in_proportion_with_all_of_its_fleets() -> None:
     """As in the study of 2012: twelve that do a fifth less than the others must be fifteen."""
-    found = equal.need(steps((12, 2, 800.0)), {"servers": 12, "drivers": 2}, 1000.0)
-    assert found is not None
-    assert (found.nodes, found.scaled) == ({"servers": 15, "drivers": 3}, "extrapolated")
+    need = equal.need(steps((12, 2, 800.0)), {"servers": 12, "drivers": 2}, 1000.0)
+    assert need is not None
+    assert (need.nodes, need.scaled) == ({"servers": 15, "drivers": 3}, "extrapolated")
 
 
 def test_where_more_nodes_do_not_do_more_there_is_no_answer() -> None:
@@ -57,16 +57,16 @@ def test_where_more_nodes_do_not_do_more_there_is_no_answer() -> None:
 
 def test_a_last_step_below_the_line_needs_more_than_it_has() -> None:
     saturating = steps((3, 1, 300.0), (6, 2, 600.0), (12, 4, 700.0))
-    found = equal.need(saturating, {"servers": 12, "drivers": 4}, 710.0)
-    assert found is not None
-    assert found.nodes["servers"] > 12
+    need = equal.need(saturating, {"servers": 12, "drivers": 4}, 710.0)
+    assert need is not None
+    assert need.nodes["servers"] > 12
 
 
 def test_without_all_prices_nothing_is_told_of_money() -> None:
     unpriced = [Measured({"servers": 3, "drivers": 1}, 100.0, {"servers": 0.2, "drivers": None})]
-    found = equal.need(unpriced, {"servers": 3, "drivers": 1}, 100.0)
-    assert found is not None
-    assert found.hourly is None
+    need = equal.need(unpriced, {"servers": 3, "drivers": 1}, 100.0)
+    assert need is not None
+    assert need.hourly is None
 
 
 @given(st.floats(300, 5000), st.floats(300, 5000))
@@ -86,9 +86,9 @@ def test_steps_are_those_of_the_same_combination_repetitions_together() -> None:
         cell(4, 900.0, "n6", values={"parameters.threads": 8}, nodes={"servers": 6, "drivers": 2}),
         cell(5, 900.0, "n12", values=threads, status="FAILED"),
     ]
-    found = equal.measured(cells, cells[0], READ)
-    assert [(one.nodes["servers"], round(one.per_second, 6)) for one in found] == [(3, 200.0), (6, 500.0)]
-    assert found[0].prices == pytest.approx(PRICES)
+    measurements = equal.measured(cells, cells[0], READ)
+    assert [(one.nodes["servers"], round(one.per_second, 6)) for one in measurements] == [(3, 200.0), (6, 500.0)]
+    assert measurements[0].prices == pytest.approx(PRICES)
 
 
 def test_a_matrix_of_counts_makes_steps_too() -> None:
@@ -102,5 +102,5 @@ def test_more_drivers_for_the_same_servers_are_no_step() -> None:
         for n in (3, 6)
         for d in (1, 4)
     ]
-    found = equal.measured(cells, cells[1], READ)
-    assert [one.nodes for one in found] == [{"servers": 3, "drivers": 4}, {"servers": 6, "drivers": 4}]
+    measurements = equal.measured(cells, cells[1], READ)
+    assert [one.nodes for one in measurements] == [{"servers": 3, "drivers": 4}, {"servers": 6, "drivers": 4}]

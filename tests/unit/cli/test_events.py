@@ -30,16 +30,16 @@ def test_a_table_for_people(run: Run, api: FakeApi) -> None:
 
 def test_a_crash_that_was_none_is_marked(run: Run, api: FakeApi) -> None:
     at = "2026-11-20T10:00:01.000Z"
-    told = [event("web", terminated_at=at, os_shutdown=True), event("db", terminated_at=at, os_shutdown=False)]
-    api.events = [*told, event("old", terminated_at=at), event("drained", terminated_at=at, method="drain")]
+    crashes = [event("web", terminated_at=at, os_shutdown=True), event("db", terminated_at=at, os_shutdown=False)]
+    api.events = [*crashes, event("old", terminated_at=at), event("drained", terminated_at=at, method="drain")]
     shown = " ".join(run("events").stdout.split())
     assert shown.count("because AWS rejects a crash without that") == 1
 
 
 def test_one_document_for_programs_over_many_pages(ok: Callable[..., Any], api: FakeApi) -> None:
     api.events = [event(f"u{n}") for n in range(130)]
-    found = ok("events", "--limit", "120")
-    assert [e["unit"] for e in found["events"]] == [f"u{n}" for n in range(120)]
+    document = ok("events", "--limit", "120")
+    assert [e["unit"] for e in document["events"]] == [f"u{n}" for n in range(120)]
     assert [query["limit"] for _, _, query in api.calls] == ["100", "20"]
 
 
@@ -63,7 +63,7 @@ def test_nothing_is_an_empty_document_and_a_sentence(run: Run, ok: Callable[...,
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("--unit wbe", "did you mean web"),
         ("--unit wbe --follow", "did you mean web"),
@@ -72,11 +72,11 @@ def test_nothing_is_an_empty_document_and_a_sentence(run: Run, ok: Callable[...,
         ("--group web", "web is a unit, of the groups web-v1: --unit web"),
     ],
 )
-def test_a_name_that_nothing_has_is_refused(run: Run, api: FakeApi, words: str, said: str) -> None:
+def test_a_name_that_nothing_has_is_refused(run: Run, api: FakeApi, words: str, message: str) -> None:
     api.add("web")
     result = run("events", *words.split())
     assert (result.exit_code, result.stdout) == (Exit.NO_SUCH_UNIT, "")
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 def test_who_may_not_look_names_up_sees_no_events(run: Run, api: FakeApi) -> None:
@@ -132,16 +132,16 @@ def test_following_tells_what_is_new_and_what_changes_and_nothing_twice(client: 
         ]
     )
     followed = changes(client, {}, 25, lambda _: next(looks)())
-    told = [(e["unit"], e["status"]) for e in itertools.islice(followed, 4)]
-    assert told == [("a", "RECOVERED"), ("b", "CLAIMED"), ("b", "RECOVERED"), ("c", "LEASHED")]
+    updates = [(e["unit"], e["status"]) for e in itertools.islice(followed, 4)]
+    assert updates == [("a", "RECOVERED"), ("b", "CLAIMED"), ("b", "RECOVERED"), ("c", "LEASHED")]
     assert api.calls[1][2]["since"] == "2026-11-20T10:00:00.000Z"  # of the earliest that may still change
 
 
 def test_following_looks_back_to_what_may_still_change(client: TroopClient, api: FakeApi) -> None:
     api.events = [event("new", "2026-11-21"), event("slow", "2026-11-20", "TERMINATED"), event("old", "2026-11-19")]
     looks = iter([lambda: api.events.__setitem__(1, event("slow", "2026-11-20", "UNRECOVERED"))])
-    told = list(itertools.islice(changes(client, {}, 25, lambda _: next(looks)()), 4))
-    assert told[-1]["status"] == "UNRECOVERED"
+    updates = list(itertools.islice(changes(client, {}, 25, lambda _: next(looks)()), 4))
+    assert updates[-1]["status"] == "UNRECOVERED"
     assert api.calls[1][2]["since"] == "2026-11-20T10:00:00.000Z"
 
 

@@ -59,7 +59,9 @@ def out(desired: int = 2, in_service: int = 0, ready: int = 0, failed: int = 0, 
     } | more
 
 
-def told(*counts: int, problems: tuple[str, ...] = (), refusals: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
+def fleet_document(
+    *counts: int, problems: tuple[str, ...] = (), refusals: tuple[str, ...] = (), **more: Any
+) -> dict[str, Any]:
     """What GET says."""
     where = {"role": "workers", "zone": "a", "instance_type": "c7g.large", "place": "in-service", "ready": False}
     nodes = [{"id": f"i-{n}", **where, "problem": problem} for n, problem in enumerate(problems)]
@@ -70,7 +72,7 @@ def going(api: FakeApi, *looks: dict[str, Any]) -> None:
     """What the API answers to each look."""
     api.refusals["POST", "fleets"] = [Answer(202, out())]
     api.refusals["PATCH", ONE] = [Answer(200, out())]
-    api.refusals["GET", ONE] = [Answer(200, look) for look in looks]
+    api.refusals["GET", ONE] = [Answer(200, document) for document in looks]
 
 
 ENDED: dict[str, Any] = {"status": "STOPPED", "reason": "enough", "closed_at": "2026-11-20T15:10:00.000Z"}
@@ -78,7 +80,14 @@ ENDED["ended_at"] = "2026-11-20T15:11:00.000Z"
 
 
 def test_up_says_how_many_are_there_until_all_are_ready(run: Run, api: FakeApi, file: Path) -> None:
-    going(api, told(2, 0), told(2, 0), told(2, 1), told(2, 2, 1), told(2, 2, 2))
+    going(
+        api,
+        fleet_document(2, 0),
+        fleet_document(2, 0),
+        fleet_document(2, 1),
+        fleet_document(2, 2, 1),
+        fleet_document(2, 2, 2),
+    )
     result = run("fleet", "up", str(file.parent), "--set", "fleets.workers.count=2", "--key", "k1")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
@@ -91,12 +100,12 @@ def test_up_says_how_many_are_there_until_all_are_ready(run: Run, api: FakeApi, 
         "workers: 2 of 2 in service, 2 ready",
         f"{ID} stands; to remove it: troop fleet down {ID}",
     ]
-    asked = {
+    body = {
         "definition": yaml.safe_load(TEXT),
         "set": {"fleets.workers.count": 2},
         "files": {"setup.sh": base64.b64encode(b"#!/bin/sh\n").decode()},
     }
-    assert api.calls[:2] == [("POST", "fleets/estimate", asked), ("POST", "fleets", {**asked, "key": "k1"})]
+    assert api.calls[:2] == [("POST", "fleets/estimate", body), ("POST", "fleets", {**body, "key": "k1"})]
 
 
 @pytest.mark.parametrize("refusal", [Answer(403, {"message": "not allowed"}), Answer(503, {"message": "no prices"})])
@@ -115,12 +124,12 @@ def test_with_a_key_what_cannot_be_estimated_may_be_on_record(
 
 
 def test_scale_waits_until_there_are_so_many(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:
-    going(api, told(5, 2, 2), told(5, 5, 5))
+    going(api, fleet_document(5, 2, 2), fleet_document(5, 5, 5))
     result = run("fleet", "scale", ID, "--count", "5")
     assert result.exit_code == 0, result.output
     assert "workers: 5 of 5 in service, 5 ready" in result.stdout
     assert api.calls[0] == ("PATCH", ONE, {"count": 5})
-    going(api, told(0, 0, 0))
+    going(api, fleet_document(0, 0, 0))
     assert ok("fleet", "scale", ID, "--count", "0", "--role", "workers")["fleet"]["roles"][0]["desired"] == 0
     assert ("PATCH", ONE, {"count": 0, "role": "workers"}) in api.calls
 
@@ -143,7 +152,7 @@ def test_without_waiting(run: Run, api: FakeApi, file: Path) -> None:
 def test_nodes_that_cannot_set_themselves_up_are_a_failure(run: Run, api: FakeApi, file: Path) -> None:
     """Once nothing more is to come: the others may yet have been on their way."""
     problem = "setup.sh ended with exit code 3"
-    going(api, told(2, 2, 0, 1, problems=(problem,)), told(2, 2, 1, 1, problems=(problem,)))
+    going(api, fleet_document(2, 2, 0, 1, problems=(problem,)), fleet_document(2, 2, 1, 1, problems=(problem,)))
     result = run("fleet", "up", str(file))
     assert result.exit_code == Exit.FAILED
     assert f"i-0: {problem}; the fleet stands; troop fleet status {ID}" in result.stderr
@@ -151,8 +160,8 @@ def test_nodes_that_cannot_set_themselves_up_are_a_failure(run: Run, api: FakeAp
 
 
 def test_what_could_not_be_launched_is_said_once(run: Run, api: FakeApi, file: Path) -> None:
-    short = told(2, 1, refusals=("workers: no capacity",))
-    going(api, short, short, told(2, 2, 2))
+    short = fleet_document(2, 1, refusals=("workers: no capacity",))
+    going(api, short, short, fleet_document(2, 2, 2))
     result = run("fleet", "up", str(file))
     assert result.stdout.count("could not be launched: workers: no capacity") == 1
 
@@ -162,9 +171,9 @@ def test_what_could_not_be_launched_is_said_once(run: Run, api: FakeApi, file: P
     ["more vCPU capacity than your current vCPU limit", "MaxSpotInstanceCountExceeded", "You are not authorized"],
 )
 def test_what_would_be_refused_again_is_not_waited_for(run: Run, api: FakeApi, file: Path, words: str) -> None:
-    refused = told(2, 1, 1, refusals=("workers: no capacity", f"workers: {words}"))
+    refused = fleet_document(2, 1, 1, refusals=("workers: no capacity", f"workers: {words}"))
     for command in (("up", str(file)), ("scale", ID, "--count", "2")):
-        going(api, told(2, 1, 1, refusals=("workers: no capacity",)), refused)
+        going(api, fleet_document(2, 1, 1, refusals=("workers: no capacity",)), refused)
         result = run("fleet", *command)
         assert result.exit_code == Exit.FAILED, result.output
         assert f"workers: 1 of 2 in service, 1 ready; could not be launched: workers: {words}" in result.stderr
@@ -182,14 +191,14 @@ def test_what_would_be_refused_again_is_not_waited_for(run: Run, api: FakeApi, f
     ],
 )
 def test_which_refusals_leave_no_hope(role: str, starting: int, words: str, is_hopeless: bool) -> None:
-    seen = told(2, 1, 1, refusals=(f"{role}: {words}",))
+    seen = fleet_document(2, 1, 1, refusals=(f"{role}: {words}",))
     seen["fleet"]["roles"][0] |= {"role": role, "starting": starting}
     assert (fleet_show.hopeless(seen) is not None) is is_hopeless
 
 
 def test_a_refusal_of_before_is_not_the_end(run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet, "_STALE_SECONDS", 60.0)
-    going(api, told(2, 1, 1, refusals=("workers: You are not authorized",)), told(2, 2, 2))
+    going(api, fleet_document(2, 1, 1, refusals=("workers: You are not authorized",)), fleet_document(2, 2, 2))
     assert run("fleet", "scale", ID, "--count", "2").exit_code == 0
 
 
@@ -200,7 +209,7 @@ def test_nodes_that_never_register_are_waited_for_as_long_as_the_file_allows(
     passed = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: passed[0])
     monkeypatch.setattr(time, "sleep", lambda _: passed.append(passed.pop() + 500))
-    going(api, told(2, 2))
+    going(api, fleet_document(2, 2))
     for method, path in (("POST", "fleets"), ("PATCH", ONE)):
         api.refusals[method, path] = [Answer(200, out(ready_within=within))]
     for command in (("up", str(file)), ("scale", ID, "--count", "2")):
@@ -216,23 +225,27 @@ MONEY = {"expected": 1.25, "most": 1.25, "currency": "USD", "budget": None}
 
 def test_what_it_is_expected_to_cost_and_has_cost(run: Run, api: FakeApi, file: Path) -> None:
     line = "expected to cost $1.25 until it expires at 2026-11-20 23:00:00 UTC"
-    going(api, told(2, 2, 2, estimate=MONEY), told(2, 2, 2, estimate=MONEY, scaled_at="2026-11-20T16:00:00.000Z"))
+    going(
+        api,
+        fleet_document(2, 2, 2, estimate=MONEY),
+        fleet_document(2, 2, 2, estimate=MONEY, scaled_at="2026-11-20T16:00:00.000Z"),
+    )
     assert f"{line}\n" in run("fleet", "status", ID).stdout
     assert f"{line}, with the nodes it began with\n" in run("fleet", "status", ID).stdout
     cost = {"amount": 0.5, "currency": "USD", "items": [], "unknown": ["gp4"]}
     api.refusals["DELETE", ONE] = [Answer(202, out(2, 2, 2, closed_at=ENDED["closed_at"]))]
-    going(api, told(2, **ENDED, cost=cost, estimate=MONEY))
-    said = f"{ID} STOPPED: enough (nothing is left of it; it has cost $0.50, and what has no price: gp4)"
+    going(api, fleet_document(2, **ENDED, cost=cost, estimate=MONEY))
+    sentence = f"{ID} STOPPED: enough (nothing is left of it; it has cost $0.50, and what has no price: gp4)"
     for command in ("down", "status"):
-        assert run("fleet", command, ID).stdout.splitlines()[-1] == said
-    going(api, {**told(2, 2, 2, estimate=MONEY), "cost_so_far": cost})
+        assert run("fleet", command, ID).stdout.splitlines()[-1] == sentence
+    going(api, {**fleet_document(2, 2, 2, estimate=MONEY), "cost_so_far": cost})
     assert "so far it has cost $0.50, and what has no price: gp4\n" in run("fleet", "status", ID).stdout
-    going(api, told(2, 2, 2, estimate={**MONEY, "expected": 0.0}))
+    going(api, fleet_document(2, 2, 2, estimate={**MONEY, "expected": 0.0}))
     assert "nothing of it has a price" in run("fleet", "status", ID).stdout
 
 
 def test_a_fleet_that_ends_meanwhile_is_a_failure(run: Run, api: FakeApi, file: Path) -> None:
-    going(api, told(2, 0, **ENDED | {"status": "FAILED", "reason": "no subnet"}))
+    going(api, fleet_document(2, 0, **ENDED | {"status": "FAILED", "reason": "no subnet"}))
     result = run("fleet", "up", str(file))
     assert (result.exit_code, f"{ID} FAILED: no subnet" in result.stderr) == (Exit.FAILED, True)
 
@@ -240,7 +253,7 @@ def test_a_fleet_that_ends_meanwhile_is_a_failure(run: Run, api: FakeApi, file: 
 def test_down_waits_until_nothing_is_left(run: Run, api: FakeApi) -> None:
     closed: dict[str, Any] = {"closed_at": "2026-11-20T15:10:00.000Z", "status": "STOPPING"}
     api.refusals["DELETE", ONE] = [Answer(202, out(2, 2, 2, **closed)), Answer(200, out(2, **ENDED))]
-    going(api, told(2, 1, 1, **closed), told(2, **ENDED))
+    going(api, fleet_document(2, 1, 1, **closed), fleet_document(2, **ENDED))
     result = run("fleet", "down", ID)
     assert result.stdout.splitlines()[-1] == f"{ID} STOPPED: enough (nothing is left of it)"
     assert run("fleet", "down", ID).exit_code == 0
@@ -273,8 +286,8 @@ def test_what_costs_too_much_is_not_started(run: Run, api: FakeApi, file: Path) 
     assert result.exit_code == Exit.REFUSED
     assert f"{file}:8: budget is 0.1: must be at least $0.13" in result.stderr
     assert "no price of io2" in result.stderr
-    ((_, path, asked),) = api.calls
-    assert (path, asked["set"]) == ("fleets/estimate", {"accept_unknown_prices": True})
+    ((_, path, body),) = api.calls
+    assert (path, body["set"]) == ("fleets/estimate", {"accept_unknown_prices": True})
 
 
 def test_an_estimate_line_by_line(run: Run, ok: Callable[..., Any], api: FakeApi, file: Path) -> None:
@@ -290,9 +303,9 @@ def test_an_estimate_line_by_line(run: Run, ok: Callable[..., Any], api: FakeApi
 
 
 def test_a_file_is_checked_without_asking_anybody(run: Run, ok: Callable[..., Any], api: FakeApi, file: Path) -> None:
-    said = run("fleet", "validate", str(file.parent)).stdout
+    output = run("fleet", "validate", str(file.parent)).stdout
     assert (
-        f"{file}: in order; workers: 2 workers (c7g.large), ready within 25m 00s; it expires after 8h 00m 00s" in said
+        f"{file}: in order; workers: 2 workers (c7g.large), ready within 25m 00s; it expires after 8h 00m 00s" in output
     )
     assert (
         ok("fleet", "validate", str(file), "--set", "fleets.workers.count=5")["fleet"]["fleets"]["workers"]["count"]
@@ -314,7 +327,7 @@ def test_a_wrong_file_asks_for_nothing(run: Run, api: FakeApi, file: Path) -> No
 
 
 def test_ctrl_c_leaves_it_standing(run: Run, api: FakeApi, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    going(api, told(2, 0))
+    going(api, fleet_document(2, 0))
 
     def interrupted(seconds: float) -> None:
         raise KeyboardInterrupt
@@ -328,7 +341,7 @@ def test_ctrl_c_leaves_it_standing(run: Run, api: FakeApi, file: Path, monkeypat
 def test_a_look_that_fails_is_not_the_end(run: Run, api: FakeApi, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "FAILURES", 2)
     going(api)
-    api.refusals["GET", ONE] = [Answer(500, None), Answer(200, told(2, 2, 2))]
+    api.refusals["GET", ONE] = [Answer(500, None), Answer(200, fleet_document(2, 2, 2))]
     assert run("fleet", "up", str(file)).exit_code == 0
     api.refusals["GET", ONE] = [Answer(500, None)]
     result = run("fleet", "up", str(file))
@@ -336,12 +349,12 @@ def test_a_look_that_fails_is_not_the_end(run: Run, api: FakeApi, file: Path, mo
 
 
 def test_what_there_is(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:
-    going(api, told(2, 1, 0, 1, problems=("no bucket",), refusals=("workers: no capacity",)))
+    going(api, fleet_document(2, 1, 0, 1, problems=("no bucket",), refusals=("workers: no capacity",)))
     shown = run("fleet", "status", ID).stdout
     for words in ("1 of 2 in service, 0 ready, 1 failed", "no capacity", "i-0", "no bucket", "23:00:00"):
         assert words in shown
     assert ok("fleet", "status", ID)["nodes"][0]["id"] == "i-0"
-    going(api, {**told(2, 1, 0, 1, problems=("no bucket",)), "nodes_left_out": 1200})
+    going(api, {**fleet_document(2, 1, 0, 1, problems=("no bucket",)), "nodes_left_out": 1200})
     assert "and 1,200 nodes more" in run("fleet", "status", ID).stdout
     api.refusals["GET", "fleets"] = [Answer(200, {"fleets": [out(2, 2, 1), out(**ENDED)], "cursor": None})]
     listed = run("fleet", "list").stdout

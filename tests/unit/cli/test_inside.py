@@ -11,7 +11,7 @@ import pytest
 from cli import bench_files, inside
 from cli.errors import CliError, Exit
 from cli.inside import OutsideError
-from cli.kept_folder import KeptFolder
+from cli.kept_folder import FolderArchive
 from tests.unit.cli.bench_runs import TEXT
 from tests.unit.cli.conftest import FakeApi, Run
 
@@ -83,8 +83,8 @@ def test_what_is_no_file_of_the_folder_is_refused_by_its_name(
     lay(file.parent, secret)
     result = run("bench", command, str(file))
     assert result.exit_code == Exit.USAGE, result.output
-    said = result.stderr.replace("\n", "")
-    assert any(str(file.parent / name) in said for name in ("data.txt", "other.txt", "sub"))
+    output = result.stderr.replace("\n", "")
+    assert any(str(file.parent / name) in output for name in ("data.txt", "other.txt", "sub"))
     assert api.calls == []
 
 
@@ -167,10 +167,10 @@ def test_a_kept_folder_reads_regular_files_of_its_own(tmp_path: Path, secret: Pa
     (root / "plan.json").symlink_to(secret)
     os.mkfifo(root / "definition.json")
     (root / "c001" / "results.json").symlink_to("../record.json")
-    kept = KeptFolder(root)
-    assert (kept.read("record.json"), kept.read("c001/results.json")) == (b"{}", b"{}")
+    folder = FolderArchive(root)
+    assert (folder.read("record.json"), folder.read("c001/results.json")) == (b"{}", b"{}")
     for name in ("plan.json", "definition.json", "none", "../credentials", "c001"):
-        assert kept.read(name) is None
+        assert folder.read(name) is None
 
 
 def test_a_name_out_of_the_folder_is_refused(tmp_path: Path) -> None:

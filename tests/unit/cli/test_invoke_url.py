@@ -8,7 +8,7 @@ from cli.invoke_url import served_at
 
 
 @pytest.mark.parametrize(
-    ("told", "served"),
+    ("address", "served"),
     [
         (
             "https://ab12.execute-api.eu-west-1.amazonaws.com/v1/",
@@ -22,5 +22,5 @@ from cli.invoke_url import served_at
     ],
 )
 @pytest.mark.parametrize("endpoint", ["https://127.0.0.1:4566", "https://127.0.0.1:4566/"])
-def test_only_addresses_of_apis_become_local_ones(told: str, served: str, endpoint: str) -> None:
-    assert served_at(endpoint, told) == served
+def test_only_addresses_of_apis_become_local_ones(address: str, served: str, endpoint: str) -> None:
+    assert served_at(endpoint, address) == served

@@ -111,12 +111,12 @@ def test_no_such_profile() -> None:
 
 @pytest.mark.usefixtures("cloud")
 @pytest.mark.parametrize(
-    ("words", "told"), [((), "no AWS region is set"), (("--region", "frankfurt"), "'frankfurt' is no AWS region")]
+    ("words", "message"), [((), "no AWS region is set"), (("--region", "frankfurt"), "'frankfurt' is no AWS region")]
 )
-def test_no_region(words: tuple[str, ...], told: str) -> None:
+def test_no_region(words: tuple[str, ...], message: str) -> None:
     result = troop(*words)
     assert result.exit_code == Exit.WRONG_REGION
-    assert told in result.stderr
+    assert message in result.stderr
 
 
 def test_a_region_that_the_sdk_does_not_know_is_doubted_and_used(cloud: Cloud) -> None:
@@ -128,7 +128,7 @@ def test_a_region_that_the_sdk_does_not_know_is_doubted_and_used(cloud: Cloud) -
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "told"),
+    ("error", "code", "message"),
     [
         (refused("ExpiredToken", "The security token included in the request is expired"), 4, "have expired"),
         (UnauthorizedSSOTokenError(), 4, "have expired"),
@@ -141,11 +141,11 @@ def test_a_region_that_the_sdk_does_not_know_is_doubted_and_used(cloud: Cloud) -
         (refused("Throttling", "Rate exceeded"), 1, "DescribeStacks failed: Throttling"),
     ],
 )
-def test_what_aws_refuses(cloud: Cloud, error: Exception, code: int, told: str) -> None:
+def test_what_aws_refuses(cloud: Cloud, error: Exception, code: int, message: str) -> None:
     cloud.error = error
     result = troop("--region", "eu-central-1")
     assert result.exit_code == code
-    assert told in result.stderr
+    assert message in result.stderr
     assert result.stderr.count("\n") == 1
 
 
@@ -182,22 +182,22 @@ def test_a_name_that_cannot_be() -> None:
 def test_a_deployment_that_is_there(cloud: Cloud) -> None:
     cloud.add("cn-north-1")
     session = aws.make_session(None, "cn-north-1")
-    found = deployment.find_deployment(session, "Troop")
-    assert found.api_url == URL
-    assert found.api_arn == "arn:aws-cn:execute-api:cn-north-1:111122223333:abc123/v1"
-    assert str(found) == "Troop in account 111122223333, region cn-north-1"
+    target = deployment.find_deployment(session, "Troop")
+    assert target.api_url == URL
+    assert target.api_arn == "arn:aws-cn:execute-api:cn-north-1:111122223333:abc123/v1"
+    assert str(target) == "Troop in account 111122223333, region cn-north-1"
 
 
 def test_aws_on_this_machine_serves_the_api_itself(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
     cloud.add("us-east-1")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "https://127.0.0.1:4566")
     session = aws.make_session(None, "us-east-1")
-    found = deployment.find_deployment(session, "Troop")
-    assert found.api_url == "https://127.0.0.1:4566/restapis/abc123/v1/_user_request_/"
+    target = deployment.find_deployment(session, "Troop")
+    assert target.api_url == "https://127.0.0.1:4566/restapis/abc123/v1/_user_request_/"
 
 
 @pytest.mark.parametrize(
-    ("answer", "code", "told"),
+    ("answer", "code", "message"),
     [
         (Answer(403, {"Message": "User: x is not authorized to perform: execute-api:Invoke"}), 8, "/GET/health, and"),
         (Answer(403, {"message": "Forbidden"}, "AccessDeniedException"), 8, f"execute-api:Invoke on {ARN}/GET/health"),
@@ -219,11 +219,11 @@ def test_aws_on_this_machine_serves_the_api_itself(cloud: Cloud, monkeypatch: py
         (Answer(502, None), 12, "with 502"),
     ],
 )
-def test_what_the_api_refuses(run: Run, api: FakeApi, answer: Answer, code: int, told: str) -> None:
+def test_what_the_api_refuses(run: Run, api: FakeApi, answer: Answer, code: int, message: str) -> None:
     api.refusals["GET", "health"] = [answer]
     result = run("doctor")
     assert result.exit_code == code
-    assert told in result.stderr
+    assert message in result.stderr
 
 
 def test_the_api_is_out_of_reach(monkeypatch: pytest.MonkeyPatch, run: Run, api: FakeApi) -> None:

@@ -11,24 +11,24 @@ from cli import noise
 
 
 def test_the_ratio_is_that_of_the_geometric_means() -> None:
-    found = noise.ratio([100, 400], [800, 200], 0.95)  # 200 and 400
-    assert found.ratio == pytest.approx(2)
+    estimate = noise.ratio([100, 400], [800, 200], 0.95)  # 200 and 400
+    assert estimate.ratio == pytest.approx(2)
 
 
 def test_the_interval_is_welchs() -> None:
     """Of logs 0, 1, 2 and 3, 5, 7 (base e): means 1 and 5, variances 1 and 4, so the difference is 4 with a standard
     error of sqrt(1/3 + 4/3) = 1.29099, and 2.94118 degrees of freedom, at which Student's t is 3.2197 for 95 %.
     """
-    found = noise.ratio([math.exp(n) for n in (0, 1, 2)], [math.exp(n) for n in (3, 5, 7)], 0.95)
-    assert found.low is not None
-    assert found.high is not None
+    estimate = noise.ratio([math.exp(n) for n in (0, 1, 2)], [math.exp(n) for n in (3, 5, 7)], 0.95)
+    assert estimate.low is not None
+    assert estimate.high is not None
     degrees = (1 / 3 + 4 / 3) ** 2 / ((1 / 3) ** 2 / 2 + (4 / 3) ** 2 / 2)
     assert degrees == pytest.approx(2.94118, abs=1e-5)
-    assert math.log(found.ratio) == pytest.approx(4)
-    half = math.log(found.high) - 4
-    assert half == pytest.approx(4 - math.log(found.low))
+    assert math.log(estimate.ratio) == pytest.approx(4)
+    half = math.log(estimate.high) - 4
+    assert half == pytest.approx(4 - math.log(estimate.low))
     assert half == pytest.approx(3.2197 * 1.29099, abs=2e-3)
-    assert found.exceeds_noise is False
+    assert estimate.exceeds_noise is False
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_whether_a_difference_exceeds_the_noise(a: list[float], b: list[float], 
 
 
 def test_without_any_scatter_there_is_no_doubt() -> None:
-    found = noise.ratio([300.0, 300.0], [150.0, 150.0], 0.95)
-    assert (found.ratio, found.low, found.high) == (0.5, 0.5, 0.5)
+    estimate = noise.ratio([300.0, 300.0], [150.0, 150.0], 0.95)
+    assert (estimate.ratio, estimate.low, estimate.high) == (0.5, 0.5, 0.5)
     same = noise.ratio([0.1 + 0.2, 0.3], [0.3, 0.3], 0.95)
     assert (same.ratio, same.exceeds_noise) == (1.0, False)
 
@@ -64,8 +64,8 @@ def test_nothing_at_all_is_less_than_anything() -> None:
 
 
 def test_more_confidence_is_a_wider_interval() -> None:
-    found = [noise.ratio([100, 104, 97], [90, 95, 91], level) for level in (0.8, 0.95, 0.99)]
-    widths = [(one.high or 0) - (one.low or 0) for one in found]
+    estimates = [noise.ratio([100, 104, 97], [90, 95, 91], level) for level in (0.8, 0.95, 0.99)]
+    widths = [(one.high or 0) - (one.low or 0) for one in estimates]
     assert 0 < widths[0] < widths[1] < widths[2]
 
 
@@ -80,9 +80,9 @@ def test_more_confidence_is_a_wider_interval() -> None:
 def test_an_interval_too_wide_for_numbers_is_cut_and_no_confidence_exceeds_what_a_lower_one_does_not(
     a: list[float], b: list[float]
 ) -> None:
-    found = noise.ratio(a, b, 0.9999)
-    assert found.low == pytest.approx(math.exp(-noise.WIDEST))
-    assert found.high == pytest.approx(math.exp(noise.WIDEST))
+    estimate = noise.ratio(a, b, 0.9999)
+    assert estimate.low == pytest.approx(math.exp(-noise.WIDEST))
+    assert estimate.high == pytest.approx(math.exp(noise.WIDEST))
     exceeding = [noise.ratio(a, b, confidence).exceeds_noise for confidence in (0.8, 0.95, 0.99, 0.9999)]
     assert None not in exceeding
     assert exceeding == sorted(exceeding, key=bool, reverse=True)
@@ -94,6 +94,6 @@ def test_the_interval_holds_the_true_ratio_as_often_as_it_says() -> None:
     for _ in range(experiments):
         a = [1000 * math.exp(dice.gauss(0, 0.05)) for _ in range(4)]
         b = [900 * math.exp(dice.gauss(0, 0.1)) for _ in range(5)]
-        found = noise.ratio(a, b, 0.95)
-        held += (found.low or 0) <= 0.9 <= (found.high or 0)
+        estimate = noise.ratio(a, b, 0.95)
+        held += (estimate.low or 0) <= 0.9 <= (estimate.high or 0)
     assert 0.92 <= held / experiments <= 0.98

@@ -62,11 +62,11 @@ def test_files_are_for_every_browser_of_this_machine_and_allow_nothing_else(page
 def test_files_name_nothing_in_line_and_nothing_from_elsewhere(page: Page) -> None:
     for file in page.server.files.values():
         text = file.read_text(encoding="utf-8")
-        found = text.replace("http://www.w3.org/2000/svg", "")
+        content = text.replace("http://www.w3.org/2000/svg", "")
         assert not [
             word
             for word in ("http:", "https://", "//cdn", "innerHTML", "<script>", 'style="', "eval(")
-            if word in found
+            if word in content
         ]
 
 
@@ -141,7 +141,7 @@ DENIED = "User: arn:aws:iam::1:user/x is not authorized to perform: execute-api:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (Answer(403, {"message": EXPIRED}), "credentials have expired"),
         (
@@ -152,11 +152,11 @@ DENIED = "User: arn:aws:iam::1:user/x is not authorized to perform: execute-api:
         (Answer(400, {"statusCode": 400, "message": "limit is 0"}), "limit is 0"),
     ],
 )
-def test_refusals_say_what_to_do(page: Page, answer: Answer, said: str) -> None:
+def test_refusals_say_what_to_do(page: Page, answer: Answer, message: str) -> None:
     page.world.refusals["GET", "groups"] = [answer]
     reply = page.ask(target="/groups")
     assert reply.status == answer.status
-    assert said in reply.body["message"]
+    assert message in reply.body["message"]
 
 
 def test_nobody_there_is_told(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,17 +175,17 @@ def test_why(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     decided: dict[str, Any] = {"unit": "web", "day": "2026-11-20", "time_zone": "Europe/Vienna", "reason": "not-rolled"}
     decided |= {"tick": "2026-11-20T09:00:00+00:00", "detail": "0.9 >= 0.2", "group": None, "instance_id": None}
     page.world.decisions = [decided]
-    told = page.ask(target="/ui/why?unit=web&day=2026-11-20").body
-    said = "web has not been terminated today, Friday 2026-11-20, so far: not rolled: 0.9 >= 0.2."
-    assert told["answer"] == said
-    assert told["stretches"] == [{"time": "10:00-10:00", "ticks": 1, "reason": "not rolled", "detail": "0.9 >= 0.2"}]
+    body = page.ask(target="/ui/why?unit=web&day=2026-11-20").body
+    sentence = "web has not been terminated today, Friday 2026-11-20, so far: not rolled: 0.9 >= 0.2."
+    assert body["answer"] == sentence
+    assert body["stretches"] == [{"time": "10:00-10:00", "ticks": 1, "reason": "not rolled", "detail": "0.9 >= 0.2"}]
     assert page.ask(target="/ui/why?unit=nobodys").status == 404
     assert page.ask(target="/ui/why?unit=web&day=x").status == 400
 
 
 def test_the_calendar(page: Page) -> None:
-    told = page.ask(target="/ui/calendar?weeks=2").body
-    assert [len(calendar["days"]) for calendar in told["calendars"]] == [14, 14]
+    body = page.ask(target="/ui/calendar?weeks=2").body
+    assert [len(calendar["days"]) for calendar in body["calendars"]] == [14, 14]
     assert page.ask(target=f"/ui/calendar?weeks={MOST_WEEKS + 1}").status == 400
     assert page.ask(target="/ui/calendar?weeks=x").status == 400
 
@@ -229,6 +229,6 @@ def test_a_report_that_a_browser_could_not_get_is_served_here_and_kept_from_the_
 
 
 def test_when_to_ask_for_a_report_again_is_passed_on(page: Page) -> None:
-    said = {"statusCode": 404, "message": "it is being made"}
-    page.world.report = Answer(404, said, headers={"Retry-After": "5"})
+    body = {"statusCode": 404, "message": "it is being made"}
+    page.world.report = Answer(404, body, headers={"Retry-After": "5"})
     assert page.ask(target=f"/ui/report/{RUN}").headers["retry-after"] == "5"

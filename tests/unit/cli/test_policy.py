@@ -172,9 +172,9 @@ def test_values_are_sent_as_what_they_are(ok: Callable[..., Any], api: FakeApi) 
 
 def test_a_stop_alarm_that_does_not_exist_is_said(run: Run, api: FakeApi) -> None:
     api.add("web")
-    said = "There is no alarm nosuch: until there is, web is left alone."
-    assert said in run("set", "web", "stop_alarms=nosuch, web-5xx").stderr
-    assert said in run("group", "web").stdout
+    warning = "There is no alarm nosuch: until there is, web is left alone."
+    assert warning in run("set", "web", "stop_alarms=nosuch, web-5xx").stderr
+    assert warning in run("group", "web").stdout
 
 
 @pytest.mark.parametrize(

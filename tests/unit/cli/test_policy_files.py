@@ -91,8 +91,8 @@ _as_stored = st.fixed_dictionaries(
 @settings(max_examples=200, deadline=None)
 @given(st.dictionaries(_text.filter(is_unit), _as_stored, max_size=4))
 def test_whatever_well_formed_values_are_stored_come_back_as_they_are(units: dict[str, dict[str, Any]]) -> None:
-    told = {unit: policy_values.written(item) for unit, item in units.items()}
-    well_formed = {unit: policy for unit, (policy, problems) in told.items() if not problems}
+    policies = {unit: policy_values.written(item) for unit, item in units.items()}
+    well_formed = {unit: policy for unit, (policy, problems) in policies.items() if not problems}
     read = policy_files.load(policy_files.dump(well_formed, "of a test"))
     assert list(read) == sorted(well_formed)
     for unit, policy in read.items():
@@ -167,14 +167,14 @@ def test_an_opt_out_that_is_over_on_the_units_calendar_is_said_and_left_out(
 
 
 @pytest.mark.parametrize(
-    ("policy", "said"),
+    ("policy", "message"),
     [("opt_out: true, until: 2099-01-01", REFUSED), ("opt_out: true, until: TODAY", "body.owner: is wrong")],
 )
 def test_other_refusals_are_not_tried_without_the_opt_out(
-    run: Run, file: Callable[[str], str], api: FakeApi, policy: str, said: str
+    run: Run, file: Callable[[str], str], api: FakeApi, policy: str, message: str
 ) -> None:
     api.add("web")
-    api.refusals["PATCH", "groups/web"] = [Answer(400, {"message": said})]
+    api.refusals["PATCH", "groups/web"] = [Answer(400, {"message": message})]
     policy = policy.replace("TODAY", (datetime.now(UTC) - timedelta(hours=12)).date().isoformat())
     result = run("policy", "import", file(f"units: {{web: {{{policy}}}}}"), "--yes")
     assert (result.exit_code, len(api.changes())) == (Exit.FAILED, 1)
@@ -198,8 +198,8 @@ def test_a_dry_run_shows_the_difference_and_changes_nothing(run: Run, file: Call
                  "no: reason: frozen: really -> -"):  # fmt: skip
         assert line in result.stdout
     assert api.changes() == []
-    told = json.loads(run("policy", "import", path, "--dry-run", "--json").stdout)
-    assert [(unit["unit"], unit["status"]) for unit in told["units"]] == [
+    document = json.loads(run("policy", "import", path, "--dry-run", "--json").stdout)
+    assert [(unit["unit"], unit["status"]) for unit in document["units"]] == [
         ("web", "would-change"),
         ("no", "would-change"),
     ]
@@ -226,8 +226,8 @@ def test_a_unit_that_fails_is_reported_and_the_rest_is_done(run: Run, file: Call
     for text in ("no: not changed: changed by somebody else", "did you mean web?", "2 of 4 units failed: no, wbe"):
         assert text in result.stderr
     assert (api.units["web"]["item"], api.units["plain"]["item"]) == ({"owner": "b"}, {"owner": "d"})
-    told = json.loads(run("policy", "import", path, "--yes", "--json").stdout)
-    assert {unit["unit"]: unit["status"] for unit in told["units"]} == {
+    document = json.loads(run("policy", "import", path, "--yes", "--json").stdout)
+    assert {unit["unit"]: unit["status"] for unit in document["units"]} == {
         "no": "failed",
         "web": "unchanged",
         "plain": "unchanged",

@@ -157,10 +157,12 @@ def test_a_benchmark_brings_its_files(running: Running) -> None:
 
 def test_it_passes_on_all_that_the_api_has_and_nothing_else() -> None:
     described = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))["paths"]
-    wanted = {path: frozenset(method.upper() for method in methods) for path, methods in described.items()}
-    found = {path: [methods for pattern, methods in ROUTES if pattern.fullmatch(_filled(path))] for path in wanted}
-    assert found == {path: [methods] for path, methods in wanted.items()}
-    assert len(ROUTES) == len(wanted)
+    expected = {path: frozenset(method.upper() for method in methods) for path, methods in described.items()}
+    methods_by_path = {
+        path: [methods for pattern, methods in ROUTES if pattern.fullmatch(_filled(path))] for path in expected
+    }
+    assert methods_by_path == {path: [methods] for path, methods in expected.items()}
+    assert len(ROUTES) == len(expected)
 
 
 def _filled(path: str) -> str:

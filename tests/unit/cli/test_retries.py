@@ -65,8 +65,8 @@ def tries(answer: Answer | Exception, method: str, path: str, body: dict[str, An
 )  # fmt: skip
 def test_what_is_repeated(method: str, path: str, body: dict[str, Any] | None, repeated: dict[str, int]) -> None:
     names = ("STARVED", "REJECTED", "THROTTLED", "DEFECT", "LATE", "DIED", "UNREACHABLE")
-    found = {name: tries(globals()[name], method, path, body) for name in names}
-    assert {name: count for name, count in found.items() if count > 1} == repeated
+    counts = {name: tries(globals()[name], method, path, body) for name in names}
+    assert {name: count for name, count in counts.items() if count > 1} == repeated
 
 
 def test_a_halt_comes_through_when_lambda_starts_again() -> None:

@@ -91,27 +91,29 @@ def test_the_exit_code_tells_on_request(run: Run, file: Callable[..., str], othe
 
 
 @pytest.mark.parametrize(
-    ("stages", "said"),
+    ("stages", "message"),
     [
         ({"a": {}}, "troop:stage is 'b': must be one of a"),
         ({"a": {}, "b": {"probability": 7}}, "troop:stages.b.probability is 7: must be a number from 0 to 1"),
         ({"a": {}, "b": {"probabilty": 1}}, "must be spelled troop:stages.b.probability"),
     ],
 )
-def test_what_is_wrong_with_the_stages(run: Run, file: Callable[..., str], stages: dict[str, Any], said: str) -> None:
+def test_what_is_wrong_with_the_stages(
+    run: Run, file: Callable[..., str], stages: dict[str, Any], message: str
+) -> None:
     result = run("policy", "diff", "a", "b", "--settings", file(**stages))
     assert result.exit_code == Exit.USAGE
-    assert said in result.stderr
+    assert message in result.stderr
 
 
-@pytest.mark.parametrize(("text", "said"), [("{}", "no settings"), ("[", "no settings"), (None, "cannot be read")])
-def test_a_file_that_is_none(run: Run, tmp_path: Path, text: str | None, said: str) -> None:
+@pytest.mark.parametrize(("text", "message"), [("{}", "no settings"), ("[", "no settings"), (None, "cannot be read")])
+def test_a_file_that_is_none(run: Run, tmp_path: Path, text: str | None, message: str) -> None:
     path = tmp_path / "x.json"
     if text is not None:
         path.write_text(text)
     result = run("policy", "diff", "a", "b", "--settings", str(path))
     assert result.exit_code == Exit.USAGE
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 def test_a_file_that_lacks_settings_is_told_which(run: Run, tmp_path: Path) -> None:
@@ -128,10 +130,10 @@ def test_a_file_that_lacks_settings_is_told_which(run: Run, tmp_path: Path) -> N
 @pytest.mark.parametrize("stage", ["review", "staging", "prod"])
 def test_what_is_compared_is_what_would_be_deployed(stage: str) -> None:
     deployed = read_settings(written_context() | {"troop:stage": stage}, written_context())
-    told = effective(load(SETTINGS), stage)
+    settings = effective(load(SETTINGS), stage)
     document = json.loads(deployed.chaos_json)
-    assert {key: told[key] for key in document} == document
-    assert told["retain_data"] == deployed.retain_data
+    assert {key: settings[key] for key in document} == document
+    assert settings["retain_data"] == deployed.retain_data
 
 
 def test_what_people_have_set_in_both_deployments(
@@ -143,10 +145,10 @@ def test_what_people_have_set_in_both_deployments(
     apis["Bee"].add("web", opt_out=True)
     apis["Bee"].add("db", probability=0.5)
     apis["Bee"].add("new", owner="ann")
-    asked: list[Options] = []
+    requests: list[Options] = []
 
     def connect(options: Options) -> Connection:
-        asked.append(options)
+        requests.append(options)
         api = apis[options.deployment]
         deployment = Deployment(options.deployment, "eu-central-1", "111122223333", {"ApiUrl": "https://a/"}, ARN)
         return Connection(deployment, TroopClient(api, ARN, "", sleep=lambda _: None))
@@ -160,7 +162,7 @@ def test_what_people_have_set_in_both_deployments(
         ("new", "owner", None, "ann"),
         ("web", "reason", "x", None),
     ]
-    assert {options.region for options in asked} == {"eu-west-1"}
+    assert {options.region for options in requests} == {"eu-west-1"}
 
 
 @pytest.mark.parametrize("words", [("", "prod"), ("prod", "")])
@@ -194,5 +196,5 @@ def test_settings_that_cannot_be_read_are_told(run: Run, tmp_path: Path, text: s
 
 def test_text_that_is_nested_is_compared_as_text(run: Run, file: Callable[..., str]) -> None:
     one, other = "[" * 100_000, "[" * 99_999
-    found = diff(run, "one", "other", "--settings", file(one={"runbook_url": one}, other={"runbook_url": other}))
-    assert (None, "runbook_url", one, other) in found
+    differences = diff(run, "one", "other", "--settings", file(one={"runbook_url": one}, other={"runbook_url": other}))
+    assert (None, "runbook_url", one, other) in differences

@@ -27,18 +27,20 @@ FINE = FAILING | {"name": "tables", "status": "ok", "value": 5, "todo": ""}
 
 
 @pytest.mark.parametrize(
-    ("command", "change", "told"),
+    ("command", "change", "message"),
     [
         ("leash", {"leashed": True}, "leashed"),
         ("halt", {"halted": True}, "halted: nothing is rolled"),
         ("reaper off", {"reaper_off": True}, "the reaper is off"),
     ],
 )
-def test_what_stops_chaos_asks_nobody(run: Run, api: FakeApi, command: str, change: dict[str, bool], told: str) -> None:
+def test_what_stops_chaos_asks_nobody(
+    run: Run, api: FakeApi, command: str, change: dict[str, bool], message: str
+) -> None:
     result = run(*command.split(), "--reason", "incident")
     assert result.exit_code == 0, result.output
     assert api.changes() == [("switch", change | {"reason": "incident"})]
-    assert told in result.stdout
+    assert message in result.stdout
 
 
 RISKY = [("unleash", {"leashed": False}), ("resume", {"halted": False}), ("reaper on", {"reaper_off": False})]
@@ -54,13 +56,13 @@ def test_what_lets_chaos_go_asks_first(
 
 
 @pytest.mark.parametrize(("command", "change"), RISKY)
-@pytest.mark.parametrize(("typed", "told"), [("n\n", "nothing was changed"), ("\n", "nothing"), (None, "add --yes")])
+@pytest.mark.parametrize(("typed", "message"), [("n\n", "nothing was changed"), ("\n", "nothing"), (None, "add --yes")])
 def test_without_a_yes_nothing_happens(
-    run: Run, api: FakeApi, command: str, change: dict[str, bool], typed: str | None, told: str
+    run: Run, api: FakeApi, command: str, change: dict[str, bool], typed: str | None, message: str
 ) -> None:
     result = run(*command.split(), typed=typed)
     assert result.exit_code == Exit.NOT_CONFIRMED
-    assert told in result.stderr
+    assert message in result.stderr
     assert api.changes() == []
 
 
@@ -115,9 +117,9 @@ def test_the_doctor_warns_of_units_whose_policy_cannot_be_read(run: Run, ok: Cal
     api.add("web")
     api.add("ledger", groups=2, problem="tag troop:probability is 'often'")
     api.add("vault", problem="tag troop:probabilty is unknown")
-    found = ok("doctor")
-    last = found["checks"][-1]
-    assert (found["status"], last["name"], last["value"]) == ("warn", "units-malformed", 2)
+    document = ok("doctor")
+    last = document["checks"][-1]
+    assert (document["status"], last["name"], last["value"]) == ("warn", "units-malformed", 2)
     assert run("doctor", "--strict").exit_code == Exit.FAILED
     assert "left alone: ledger, vault" in run("doctor").stdout
 

@@ -14,26 +14,26 @@ from cli.remedies import remedy
 from tests.unit.cli.conftest import FakeApi, Run, event
 from troop.chaos.guards import REASONS
 
-ASKED = ("POST", "terminations")
+REQUEST = ("POST", "terminations")
 
 
 def stages(api: FakeApi, *statuses: str, first: int = 202) -> None:
     """What the API answers: to the request, and then to each look at the event."""
-    told = [
+    events = [
         event(
             "web", status=s, recovery_seconds=12.5 if s == "RECOVERED" else None, detail="" if s == "RECOVERED" else s
         )
         for s in statuses
     ]
-    api.refusals[ASKED] = [Answer(first, told[0])]
-    api.refusals["GET", f"events/{told[0]['id']}"] = [Answer(200, t) for t in told]
+    api.refusals[REQUEST] = [Answer(first, events[0])]
+    api.refusals["GET", f"events/{events[0]['id']}"] = [Answer(200, t) for t in events]
 
 
 def test_from_the_question_to_the_recovery(run: Run, api: FakeApi) -> None:
     stages(api, "CLAIMED", "CLAIMED", "TERMINATED", "TERMINATED", "RECOVERED")
     result = run("terminate", "web", "--key", "k1", "--method", "drain", typed="y\n")
     assert result.exit_code == 0, result.output
-    assert api.calls[0] == (*ASKED, {"group": "web", "idempotency_key": "k1", "method": "drain"})
+    assert api.calls[0] == (*REQUEST, {"group": "web", "idempotency_key": "k1", "method": "drain"})
     words = [line.partition(":")[0] for line in result.stdout.splitlines()]
     assert words[-3:] == ["claimed", "terminated", "recovered in 12.5 s"]
 
@@ -92,9 +92,9 @@ def test_it_does_not_wait_for_ever(
     """A claim whose owner has died, and a group that nobody watches any more."""
     clock = Clock()
     monkeypatch.setattr(terminate, "time", clock)
-    told = event("web", status=status, **more)
-    api.refusals[ASKED] = [Answer(202, told | {"status": "CLAIMED"})]
-    api.refusals["GET", f"events/{told['id']}"] = [Answer(200, told)] * 2000
+    document = event("web", status=status, **more)
+    api.refusals[REQUEST] = [Answer(202, document | {"status": "CLAIMED"})]
+    api.refusals["GET", f"events/{document['id']}"] = [Answer(200, document)] * 2000
     result = run("terminate", "web", "--yes")
     assert result.exit_code == Exit.FAILED
     assert f"is still {status}" in result.stderr
@@ -116,7 +116,7 @@ REFUSALS = [
 def test_refusals_are_told(
     run: Run, api: FakeApi, status: int, body: dict[str, object], code: Exit, words: str
 ) -> None:
-    api.refusals[ASKED] = [Answer(status, body)]
+    api.refusals[REQUEST] = [Answer(status, body)]
     result = run("terminate", "web", "--yes")
     assert result.exit_code == code
     assert words in result.stderr
@@ -124,7 +124,7 @@ def test_refusals_are_told(
 
 def test_who_names_a_unit_is_told_its_groups(run: Run, api: FakeApi) -> None:
     api.add("shop", groups=2)
-    api.refusals[ASKED] = [Answer(404, {"statusCode": 404, "message": "there is no Auto Scaling group named 'shop'"})]
+    api.refusals[REQUEST] = [Answer(404, {"statusCode": 404, "message": "there is no Auto Scaling group named 'shop'"})]
     result = run("terminate", "shop", "--yes")
     assert result.exit_code == Exit.NO_SUCH_UNIT
     assert "named 'shop'; shop is a unit: name one of its groups, shop-v1, shop-v2\n" in result.stderr
@@ -138,7 +138,7 @@ def test_every_refusal_says_what_to_do() -> None:
 
 def test_an_answer_that_was_lost_is_asked_for_again_with_the_same_key(run: Run, api: FakeApi) -> None:
     stages(api, "RECOVERED", first=200)
-    api.refusals[ASKED].insert(0, Answer(504, {"message": "timed out"}))
+    api.refusals[REQUEST].insert(0, Answer(504, {"message": "timed out"}))
     result = run("terminate", "web", "--yes")
     assert result.exit_code == 0, result.output
     keys = {body["idempotency_key"] for method, _, body in api.calls if method == "POST"}

@@ -26,9 +26,9 @@ from tests.unit.cli.page_world import Ahead, World, page_server, serving
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Queue[str]:
     """What a browser is asked to open."""
-    asked: Queue[str] = Queue()
-    monkeypatch.setattr(webbrowser, "open", asked.put)
-    return asked
+    addresses: Queue[str] = Queue()
+    monkeypatch.setattr(webbrowser, "open", addresses.put)
+    return addresses
 
 
 @pytest.fixture
@@ -94,9 +94,9 @@ def test_without_a_place_for_the_file_no_browser_is_opened_and_the_link_printed(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", "/nowhere")
     ui._show(server, Doorway())
-    told = capsys.readouterr()
-    assert server.address in told.out
-    assert "no browser is opened" in told.err
+    output = capsys.readouterr()
+    assert server.address in output.out
+    assert "no browser is opened" in output.err
     assert opened.empty()
 
 

@@ -46,8 +46,8 @@ class Files:
         self.settings.write_text(yaml.safe_dump(SETTINGS | settings))
 
     def __call__(self, command: str, *words: str) -> Result:
-        given = ("--groups", str(self.groups), "--settings", str(self.settings))
-        return CliRunner().invoke(app, [command, *given, *words])
+        options = ("--groups", str(self.groups), "--settings", str(self.settings))
+        return CliRunner().invoke(app, [command, *options, *words])
 
     def json(self, command: str, *words: str) -> Any:
         result = self(command, *words, "--json")
@@ -103,10 +103,10 @@ def test_a_malformed_policy_shows_in_the_decision_as_in_lambda(run: Files) -> No
 
 
 @pytest.mark.parametrize(
-    ("day", "told"),
+    ("day", "reason"),
     [("2026-11-26", "holiday: Thanksgiving Day"), ("2026-12-14", "freeze: sales"), ("2026-11-21", "weekend")],
 )
-def test_a_closed_day_says_which_holiday_or_freeze(run: Files, day: str, told: str) -> None:
+def test_a_closed_day_says_which_holiday_or_freeze(run: Files, day: str, reason: str) -> None:
     freeze = {"from": "2026-12-14", "to": "2026-12-18", "reason": "sales"}
     calendar = {
         "time_zone": "America/Los_Angeles",
@@ -116,8 +116,8 @@ def test_a_closed_day_says_which_holiday_or_freeze(run: Files, day: str, told: s
         "freezes": [freeze],
     }
     run.write([{"name": "web", "desired": 3}], calendars={"default": calendar})
-    assert f"closed, {told}" in run("plan", "--day", day).stdout
-    assert run.json("plan", "--day", day)["units"][0]["reason"] == told.split(":")[0]
+    assert f"closed, {reason}" in run("plan", "--day", day).stdout
+    assert run.json("plan", "--day", day)["units"][0]["reason"] == reason.split(":")[0]
 
 
 @pytest.mark.parametrize(

@@ -137,8 +137,8 @@ def test_escapes_of_whole_characters_are_read(tmp_path: Path) -> None:
 
 
 def test_every_mistake_is_told_at_once_but_for_very_many(tmp_path: Path) -> None:
-    told = refusal(tmp_path, "- {name: a}\n- {name: b}\n")
-    assert "(a): desired is missing; entry 2 (b): desired is missing" in told
+    message = refusal(tmp_path, "- {name: a}\n- {name: b}\n")
+    assert "(a): desired is missing; entry 2 (b): desired is missing" in message
     assert "; and 3 more" in refusal(tmp_path, "".join(f"- {{name: g{n}}}\n" for n in range(13)))
 
 
@@ -167,7 +167,7 @@ def test_without_a_file_they_are_this_checkouts() -> None:
 
 
 def test_a_cdk_json_and_plain_keys_with_and_without_prefix_say_the_same(tmp_path: Path) -> None:
-    found = [
+    variants = [
         settings_files.load(written(tmp_path, text, f"settings-{n}"))
         for n, text in enumerate(
             (
@@ -177,9 +177,9 @@ def test_a_cdk_json_and_plain_keys_with_and_without_prefix_say_the_same(tmp_path
             )
         )
     ]
-    assert found[0] == found[1] == found[2]
-    assert found[0].chaos.probability == 0.7
-    assert found[0].chaos.max_per_day == settings_files.load(None).chaos.max_per_day
+    assert variants[0] == variants[1] == variants[2]
+    assert variants[0].chaos.probability == 0.7
+    assert variants[0].chaos.max_per_day == settings_files.load(None).chaos.max_per_day
 
 
 def test_a_calendar_in_yaml_is_read_as_it_looks(tmp_path: Path) -> None:

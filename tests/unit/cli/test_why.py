@@ -176,15 +176,15 @@ SENTENCES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("decisions", "events", "said"), SENTENCES)
-def test_a_day_in_one_sentence(decisions: list[dict[str, Any]], events: list[dict[str, Any]], said: str) -> None:
-    assert answer("web", DAY, decisions, events, LATER) == said
+@pytest.mark.parametrize(("decisions", "events", "sentence"), SENTENCES)
+def test_a_day_in_one_sentence(decisions: list[dict[str, Any]], events: list[dict[str, Any]], sentence: str) -> None:
+    assert answer("web", DAY, decisions, events, LATER) == sentence
 
 
 def test_a_day_that_goes_on() -> None:
     decided = [decision(5, "not-yet", "rolled for a minute later than 10:15, before 14:45")]
-    told = answer("web", DAY, decided, [], OPENS + timedelta(hours=2))
-    assert told == (
+    sentence = answer("web", DAY, decided, [], OPENS + timedelta(hours=2))
+    assert sentence == (
         "web has not been terminated today, Thursday 2026-11-26, so far: not yet: rolled for a minute later than "
         "10:15, before 14:45."
     )
@@ -204,14 +204,14 @@ def test_a_day_to_come_and_no_day_at_all() -> None:
 
 
 def test_a_zone_that_this_machine_does_not_know() -> None:
-    told = answer("web", DAY, [decision(3, "terminate", group="web", time_zone="Mars/Olympus")], [], LATER)
-    assert "at 17:45 UTC" in told
+    sentence = answer("web", DAY, [decision(3, "terminate", group="web", time_zone="Mars/Olympus")], [], LATER)
+    assert "at 17:45 UTC" in sentence
 
 
 def test_ticks_in_a_row_with_one_reason_are_one_stretch() -> None:
-    found = stretches([decision(3, "b", "3"), decision(2, "a", "2"), decision(1, "a", "1"), decision(0, "b", "0")])
-    assert [(s.reason, s.ticks, s.detail) for s in found] == [("b", 1, "0"), ("a", 2, "2"), ("b", 1, "3")]
-    assert (found[1].first, found[1].last) == (OPENS + timedelta(minutes=15), OPENS + timedelta(minutes=30))
+    spans = stretches([decision(3, "b", "3"), decision(2, "a", "2"), decision(1, "a", "1"), decision(0, "b", "0")])
+    assert [(s.reason, s.ticks, s.detail) for s in spans] == [("b", 1, "0"), ("a", 2, "2"), ("b", 1, "3")]
+    assert (spans[1].first, spans[1].last) == (OPENS + timedelta(minutes=15), OPENS + timedelta(minutes=30))
 
 
 @pytest.fixture(autouse=True)
@@ -250,11 +250,11 @@ def test_every_tick_of_it(run: Run, option: str) -> None:
 @pytest.mark.usefixtures("thanksgiving")
 def test_a_document_for_programs(ok: Callable[..., Any], api: FakeApi) -> None:
     api.events = [hit("RECOVERED", recovery_seconds=3), event("web", "2026-11-25"), event("db", "2026-11-26")]
-    found = ok("why", "web", "--day", "2026-11-26")
-    assert found["answer"].endswith("recovered in 3 s.")
-    assert (found["unit"], found["day"], found["time_zone"]) == ("web", "2026-11-26", "America/Los_Angeles")
-    assert [d["unit"] for d in found["decisions"]] == ["web"] * 24
-    assert [e["event_id"] for e in found["events"]] == ["2026-11-26#web"]
+    document = ok("why", "web", "--day", "2026-11-26")
+    assert document["answer"].endswith("recovered in 3 s.")
+    assert (document["unit"], document["day"], document["time_zone"]) == ("web", "2026-11-26", "America/Los_Angeles")
+    assert [d["unit"] for d in document["decisions"]] == ["web"] * 24
+    assert [e["event_id"] for e in document["events"]] == ["2026-11-26#web"]
 
 
 @pytest.mark.usefixtures("thanksgiving")
@@ -272,8 +272,8 @@ def test_nothing_on_record(run: Run, api: FakeApi, ok: Callable[..., Any]) -> No
     api.add("web")
     assert run("why", "web").stdout.startswith("No decision about web is on record")
     assert run("why", "web", "--day", "2026-11-26").stdout.startswith("No tick decided about web on Thursday")
-    found = ok("why", "web")
-    assert (found["day"], found["time_zone"], found["decisions"], found["events"]) == (None, None, [], [])
+    document = ok("why", "web")
+    assert (document["day"], document["time_zone"], document["decisions"], document["events"]) == (None, None, [], [])
     assert run("why", "nobody").exit_code == Exit.NO_SUCH_UNIT
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cli import yaml_files
 from cli.errors import CliError, Exit
 from tests.unit.cli.bench_runs import TEXT
-from tests.unit.cli.bombs import SAID
+from tests.unit.cli.bombs import MESSAGES
 from tests.unit.cli.conftest import Run
 
 
@@ -23,8 +23,8 @@ def composed(monkeypatch: pytest.MonkeyPatch) -> list[yaml.Node | None]:
     nodes: list[yaml.Node | None] = []
     compose, flatten = yaml_files._Strict.compose_node, yaml_files._Strict.flatten_mapping
 
-    def composing(loader: Any, *given: Any) -> Any:
-        nodes.append(compose(loader, *given))
+    def composing(loader: Any, *arguments: Any) -> Any:
+        nodes.append(compose(loader, *arguments))
         return nodes[-1]
 
     def flattening(loader: Any, node: Any) -> None:
@@ -48,16 +48,16 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-@pytest.mark.parametrize(("text", "said"), SAID.items(), ids=["aliases", "merges", "texts", "circle", "nested"])
+@pytest.mark.parametrize(("text", "message"), MESSAGES.items(), ids=["aliases", "merges", "texts", "circle", "nested"])
 def test_a_file_that_stands_for_too_much_is_refused_by_its_line(
-    run: Run, tmp_path: Path, composed: list[yaml.Node | None], command: tuple[str, ...], text: str, said: str
+    run: Run, tmp_path: Path, composed: list[yaml.Node | None], command: tuple[str, ...], text: str, message: str
 ) -> None:
     file, groups = tmp_path / "it.yaml", tmp_path / "groups.yaml"
     file.write_text(text)
     groups.write_text("[]")
     result = run(*(str(groups) if word == "GROUPS" else word for word in command), str(file))
     assert result.exit_code == Exit.USAGE, result.output
-    assert said in result.stderr.replace("\n", " ")
+    assert message in result.stderr.replace("\n", " ")
     assert any(f":{line}: " in result.stderr for line in range(1, text.count("\n") + 1))
     assert len(composed) < 3000
 

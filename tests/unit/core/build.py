@@ -123,7 +123,7 @@ def facts(
 ) -> Facts:
     """The facts of a unit that is due: nothing speaks against its termination, unless ``changes`` do."""
     chosen, members = of or settings(), groups or (group(unit),)
-    given: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "unit": unit,
         "now": now,
         "salt": SALT,
@@ -136,7 +136,7 @@ def facts(
         "refreshing": frozenset(),
         "alarms": {},
     }
-    return Facts(**{**given, **changes})
+    return Facts(**{**defaults, **changes})
 
 
 def account(*groups: Group, **changes: Any) -> Account:

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from tests.unit.core.build import FRIDAY, SALT, at, calendars, facts, group, instance, settings
-from troop.chaos.facts import Counts, GivenUp, Switch, UnitState
+from troop.chaos.facts import Abandoned, Counts, Switch, UnitState
 from troop.chaos.guards import (
     Guard,
     already_today,
@@ -293,8 +293,8 @@ CASES: list[Case] = [
         already_today,
         "already-today",
         "had its claim of 2026-11-20, which was given up: chaos was leashed first",
-        {"state": UnitState(last_day=date(2026, 11, 19), given_up=GivenUp(FRIDAY, "x", "chaos was leashed first"))},
-        {"state": UnitState(given_up=GivenUp(date(2026, 11, 19), "x", "chaos was leashed first"))},
+        {"state": UnitState(last_day=date(2026, 11, 19), abandoned=Abandoned(FRIDAY, "x", "chaos was leashed first"))},
+        {"state": UnitState(abandoned=Abandoned(date(2026, 11, 19), "x", "chaos was leashed first"))},
     ),
     Case(
         day_cap,

@@ -59,7 +59,7 @@ _DOCUMENT = {
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"format": "troop.benchmark/2"}, "'troop.benchmark/2', not 'troop.benchmark/1'"),
         ({"format": None}, "format None"),
@@ -69,14 +69,14 @@ _DOCUMENT = {
         ({"artifacts": ["data"]}, "damaged"),
     ],
 )
-def test_another_document_is_refused(change: dict[str, Any], said: str) -> None:
+def test_another_document_is_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(DefinitionError, match="run it again") as refused:
         from_document({**_DOCUMENT, **change})
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_what_is_not_there_is_a_key_error() -> None:
     benchmark = from_document(_DOCUMENT)
-    for look in (benchmark.fleet, benchmark.phase):
+    for lookup in (benchmark.fleet, benchmark.phase):
         with pytest.raises(KeyError, match="servers"):
-            look("servers")
+            lookup("servers")

@@ -52,13 +52,13 @@ def test_public_holidays_of_a_country_and_subdivision(
     country: str | None, subdivision: str | None, day: date, name: str | None
 ) -> None:
     closure = calendar(country=country, subdivision=subdivision).day_off(day)
-    found = (closure.kind, closure.detail) if closure else None
+    reason = (closure.kind, closure.detail) if closure else None
     if name is None:
-        assert found is None
+        assert reason is None
     else:
-        assert found is not None
-        assert found[0] == "holiday"
-        assert name.split("(")[0].strip() in found[1].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+        assert reason is not None
+        assert reason[0] == "holiday"
+        assert name.split("(")[0].strip() in reason[1].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
 
 
 def test_names_of_holidays_do_not_depend_on_the_machines_language(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,5 +155,5 @@ def test_business_days_are_counted_one_by_one_and_no_further_than_asked(
     day = earlier + timedelta(days=length)
     numbers = {EVERY_DAY.index(name) for name in weekdays}
     counted = [d for d in days(earlier + timedelta(days=1), day) if d.weekday() in numbers and d not in US_HOLIDAYS]
-    found = calendar(weekdays=weekdays).business_days_since(earlier, day, enough)
-    assert found == min(enough, len(counted))
+    count = calendar(weekdays=weekdays).business_days_since(earlier, day, enough)
+    assert count == min(enough, len(counted))

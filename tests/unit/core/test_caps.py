@@ -83,37 +83,37 @@ def test_days_are_capped_one_by_one() -> None:
 class Looker:
     """Looks, and keeps whom it was asked for."""
 
-    def __init__(self, **found: Any) -> None:
-        self.asked: list[str] = []
-        self.found = {"refreshing": frozenset(), "alarms": {}, **found}
+    def __init__(self, **details: Any) -> None:
+        self.units: list[str] = []
+        self.details = {"refreshing": frozenset(), "alarms": {}, **details}
 
     def __call__(self, due: list[Facts]) -> list[Facts]:
-        self.asked += [f.unit for f in due]
-        return [replace(f, **self.found) for f in due]
+        self.units += [f.unit for f in due]
+        return [replace(f, **self.details) for f in due]
 
 
-def look_at(read: Account, looker: Looker, of: Settings | None = None) -> dict[str, Decision]:
-    found = list(facts_of_units(read, of or settings(), SALT, LAST_TICK))
-    return {d.unit: d for d in decide_all(found, looker)}
+def decisions_of(read: Account, looker: Looker, of: Settings | None = None) -> dict[str, Decision]:
+    facts = list(facts_of_units(read, of or settings(), SALT, LAST_TICK))
+    return {d.unit: d for d in decide_all(facts, looker)}
 
 
 def test_what_costs_a_call_is_looked_up_only_for_units_that_are_due() -> None:
     looker = Looker()
-    look_at(account(*fleet(4), items={"service-01": {"opt_out": True}}), looker)
-    assert sorted(looker.asked) == ["service-00", "service-02", "service-03"]
+    decisions_of(account(*fleet(4), items={"service-01": {"opt_out": True}}), looker)
+    assert sorted(looker.units) == ["service-00", "service-02", "service-03"]
 
 
 def test_what_the_look_shows_can_refuse() -> None:
-    decisions = look_at(account(*fleet(2)), Looker(refreshing=frozenset({"service-00"})))
+    decisions = decisions_of(account(*fleet(2)), Looker(refreshing=frozenset({"service-00"})))
     assert {u: d.reason for u, d in decisions.items()} == {"service-00": "refreshing", "service-01": TERMINATE}
     item = {"service-01": {"stop_alarms": "errors"}}
-    decisions = look_at(account(*fleet(2), items=item), Looker())
+    decisions = decisions_of(account(*fleet(2), items=item), Looker())
     assert decisions["service-01"].detail == "stop alarm errors is unknown: there is no such alarm"
 
 
 def test_a_unit_that_the_look_refuses_leaves_its_place_to_the_next() -> None:
     lowest = sorted((f"service-{n:02}" for n in range(12)), key=lambda unit: roll(SALT, FRIDAY, unit))
-    decisions = look_at(account(*fleet(12)), Looker(refreshing=frozenset(lowest[:4])))
+    decisions = decisions_of(account(*fleet(12)), Looker(refreshing=frozenset(lowest[:4])))
     assert units(decisions, "refreshing") == sorted(lowest[:4])
     assert units(decisions, TERMINATE) == sorted(lowest[4:9])
     assert units(decisions, "in-flight") == sorted(lowest[9:])
@@ -121,15 +121,15 @@ def test_a_unit_that_the_look_refuses_leaves_its_place_to_the_next() -> None:
 
 def test_nobody_is_looked_at_whom_a_cap_refuses_anyway() -> None:
     looker = Looker()
-    decisions = look_at(account(*fleet(40), counts=Counts(in_flight=3)), looker)
+    decisions = decisions_of(account(*fleet(40), counts=Counts(in_flight=3)), looker)
     assert reasons(decisions) == {TERMINATE: 2, "in-flight": 38}
-    assert sorted(looker.asked) == units(decisions, TERMINATE)
+    assert sorted(looker.units) == units(decisions, TERMINATE)
 
 
 def test_each_is_looked_at_once() -> None:
     looker = Looker(refreshing=frozenset(f"service-{n:02}" for n in range(0, 40, 2)))
-    look_at(account(*fleet(40)), looker)
-    assert len(looker.asked) == len(set(looker.asked))
+    decisions_of(account(*fleet(40)), looker)
+    assert len(looker.units) == len(set(looker.units))
 
 
 LEASH = Switch(halted=False, leashed=True)
@@ -138,7 +138,7 @@ LEASH = Switch(halted=False, leashed=True)
 def test_a_leashed_deployment_looks_too() -> None:
     first = min((f"service-{n:02}" for n in range(8)), key=lambda unit: roll(SALT, FRIDAY, unit))
     looker = Looker(refreshing=frozenset({first}))
-    decisions = look_at(account(*fleet(8), switch=LEASH), looker)
+    decisions = decisions_of(account(*fleet(8), switch=LEASH), looker)
     assert reasons(decisions) == {"leashed": 5, "refreshing": 1, "in-flight": 2}
     assert decisions[first].reason == "refreshing"
 
@@ -148,22 +148,22 @@ def test_a_leashed_deployment_records_no_more_than_would_have_been_terminated() 
     looker = Looker()
     states: dict[str, UnitState] = {}
     for _ in range(6):
-        decisions = look_at(account(*fleet(40), states=states, switch=LEASH), looker)
+        decisions = decisions_of(account(*fleet(40), states=states, switch=LEASH), looker)
         states |= {unit: UnitState(leashed_day=FRIDAY) for unit in units(decisions, "leashed")}
     assert len(states) == settings().max_per_day == 20
     assert reasons(decisions) == {"leashed": 20, "day-cap": 20}
-    assert sorted(looker.asked) == sorted(states)
+    assert sorted(looker.units) == sorted(states)
 
 
 def test_what_is_on_record_as_leashed_holds_nobody_up_once_unleashed() -> None:
     states = {f"service-{n:02}": UnitState(leashed_day=FRIDAY) for n in range(40)}
-    decisions = look_at(account(*fleet(40), states=states), Looker())
+    decisions = decisions_of(account(*fleet(40), states=states), Looker())
     assert reasons(decisions) == {TERMINATE: 5, "in-flight": 35}
 
 
 def test_the_record_of_another_day_is_none_of_todays() -> None:
     states = {f"service-{n:02}": UnitState(leashed_day=date(2026, 11, 19)) for n in range(40)}
-    decisions = look_at(account(*fleet(40), states=states, switch=LEASH), Looker())
+    decisions = decisions_of(account(*fleet(40), states=states, switch=LEASH), Looker())
     assert reasons(decisions) == {"leashed": 5, "in-flight": 35}
 
 
@@ -186,8 +186,8 @@ def test_a_tick_decides_as_if_each_unit_were_decided_alone_with_what_was_granted
     )
     looker = Looker(refreshing=frozenset(f"service-{n:02}" for n in refreshed))
     counts, expected = read.counts, {}
-    found = list(facts_of_units(read, settings(), SALT, LAST_TICK))
-    for unit in sorted(found, key=lambda f: roll(SALT, FRIDAY, f.unit)):
+    facts = list(facts_of_units(read, settings(), SALT, LAST_TICK))
+    for unit in sorted(facts, key=lambda f: roll(SALT, FRIDAY, f.unit)):
         decision = decide(replace(unit, counts=counts))
         if decision.reason in (TERMINATE, "leashed"):  # nobody need look at what is refused anyway
             [seen] = looker([replace(unit, counts=counts)])
@@ -195,7 +195,7 @@ def test_a_tick_decides_as_if_each_unit_were_decided_alone_with_what_was_granted
         expected[unit.unit] = decision
         if expected[unit.unit].target:
             counts = counts.plus_one(FRIDAY)
-    decided = look_at(read, looker)
+    decided = decisions_of(read, looker)
     assert {u: (d.reason, d.detail, d.target) for u, d in decided.items()} == {
         u: (d.reason, d.detail, d.target) for u, d in expected.items()
     }

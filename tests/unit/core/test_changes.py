@@ -36,8 +36,8 @@ from troop.values import BadValue
     ],
 )
 def test_what_is_stored(key: str, value: Any, stored: Any) -> None:
-    found = to_store(key, value)
-    assert (type(found), found) == (type(stored), stored)
+    actual = to_store(key, value)
+    assert (type(actual), actual) == (type(stored), stored)
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,11 @@ def claim(**changes: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("made", "ends"),
+    ("begins", "ends"),
     [("12:00", "12:10"), ("14:49", "14:59"), ("14:50", "15:00"), ("14:51", "15:00"), ("14:59:59", "15:00")],
 )
-def test_a_claim_lasts_ten_minutes_and_never_beyond_the_window(made: str, ends: str) -> None:
-    assert deadline(at(made), calendar()) == at(ends)
+def test_a_claim_lasts_ten_minutes_and_never_beyond_the_window(begins: str, ends: str) -> None:
+    assert deadline(at(begins), calendar()) == at(ends)
 
 
 def test_on_demand_no_window_ends_a_claim() -> None:

@@ -67,15 +67,17 @@ def test_each_unit_gets_what_is_stored_for_it_and_nothing_else() -> None:
 def test_the_policy_that_units_without_one_share_is_the_one_each_would_have_had() -> None:
     tagged = group("tagged", tags={"troop:probability": "0.5"})
     capital = group("capital", tags={"TROOP:opt_out": "true"})
-    found = {f.unit: f.policy for f in facts_of_units(account(*fleet(2), tagged, capital), settings(), SALT, LAST_TICK)}
-    assert found["service-00"] == found["service-01"] == facts("service-00").policy
-    assert found["tagged"].probability.value == 0.5
-    assert found["capital"].problems
+    policies = {
+        f.unit: f.policy for f in facts_of_units(account(*fleet(2), tagged, capital), settings(), SALT, LAST_TICK)
+    }
+    assert policies["service-00"] == policies["service-01"] == facts("service-00").policy
+    assert policies["tagged"].probability.value == 0.5
+    assert policies["capital"].problems
 
 
 def test_decisions_come_in_the_order_of_the_units() -> None:
-    found = list(facts_of_units(account(*reversed(fleet(9))), settings(), SALT, LAST_TICK))
-    assert [d.unit for d in decide_all(found)] == [f"service-{n:02}" for n in range(9)]
+    units = list(facts_of_units(account(*reversed(fleet(9))), settings(), SALT, LAST_TICK))
+    assert [d.unit for d in decide_all(units)] == [f"service-{n:02}" for n in range(9)]
 
 
 def test_nothing_to_decide_is_no_decision() -> None:

@@ -46,10 +46,10 @@ def test_ticks_of_a_day(after: datetime, until: datetime, minutes: int, expected
 def test_none_on_weekends_holidays_and_in_freezes() -> None:
     monday = date(2026, 11, 23)
     freeze = [{"from": str(monday), "to": "2026-11-24", "reason": "release"}]
-    found = ticks(at("14:44", FRIDAY), at("23:00", date(2026, 11, 27)), 15, (calendar(freezes=freeze),))
+    moments = ticks(at("14:44", FRIDAY), at("23:00", date(2026, 11, 27)), 15, (calendar(freezes=freeze),))
     # 21 and 22 are a weekend, 23 and 24 frozen, the 26th is Thanksgiving Day.
-    assert {day for day, _ in map(str.split, found)} == {"20", "25", "27"}
-    assert len(found) == 1 + 24 + 24
+    assert {day for day, _ in map(str.split, moments)} == {"20", "25", "27"}
+    assert len(moments) == 1 + 24 + 24
 
 
 def test_a_window_that_begins_between_two_ticks_waits_for_the_next() -> None:
@@ -62,8 +62,8 @@ def test_a_window_that_begins_between_two_ticks_waits_for_the_next() -> None:
 
 def test_each_calendar_has_its_own() -> None:
     vienna = calendar("vienna", time_zone="Europe/Vienna", open="17:00", close="18:30", country=None)
-    found = expected_ticks((DEFAULT, vienna), 15, at("08:46"), at("09:15"))  # 17:46 to 18:15 in Vienna
-    assert [(moment, name) for moment, name in found] == [
+    moments = expected_ticks((DEFAULT, vienna), 15, at("08:46"), at("09:15"))  # 17:46 to 18:15 in Vienna
+    assert [(moment, name) for moment, name in moments] == [
         (at("09:00"), "default"),
         (at("09:00"), "vienna"),
         (at("09:15"), "default"),
@@ -74,10 +74,10 @@ def test_each_calendar_has_its_own() -> None:
 def test_the_hour_that_the_clocks_skip_has_no_tick_and_the_repeated_one_ticks_once() -> None:
     night = calendar(time_zone="Europe/Vienna", open="01:00", close="04:00", weekdays=["SUN"], country=None)
     for day, hours in ((date(2026, 3, 29), ["01", "03"]), (date(2026, 10, 25), ["01", "02", "03"])):
-        found = ticks(
+        moments = ticks(
             at("00:00", day, "Europe/Vienna"), at("23:00", day, "Europe/Vienna"), 15, (night,), "Europe/Vienna"
         )
-        assert found == [f"{day:%d} {hour}:{minute:02}" for hour in hours for minute in (0, 15, 30, 45)]
+        assert moments == [f"{day:%d} {hour}:{minute:02}" for hour in hours for minute in (0, 15, 30, 45)]
 
 
 @given(
@@ -101,10 +101,10 @@ def test_they_are_the_moments_on_the_grid_at_which_the_calendar_is_open(
     )
     until = start + timedelta(hours=hours)
     moment = start.replace(second=0, microsecond=0)
-    wanted = []
+    expected = []
     while moment <= until:
         local = moment.astimezone(ZoneInfo(zone))
         if moment > start and local.minute % tick == 0 and not local.fold and chosen.at(moment).closure is None:
-            wanted.append(moment)
+            expected.append(moment)
         moment += timedelta(minutes=1)
-    assert [found for found, _ in expected_ticks([chosen], tick, start, until)] == wanted
+    assert [instant for instant, _ in expected_ticks([chosen], tick, start, until)] == expected

@@ -24,21 +24,21 @@ MONDAY = date(2026, 11, 23)
 
 
 def day_of(read: Account, of: Settings, day: date = FRIDAY, **more: Any) -> dict[str, UnitDay]:
-    found = plan(read, of, SALT, 15, dict.fromkeys(of.calendars, day), **more)
-    return {unit.decisions[0].unit: unit for unit in found}
+    unit_days = plan(read, of, SALT, 15, dict.fromkeys(of.calendars, day), **more)
+    return {unit.decisions[0].unit: unit for unit in unit_days}
 
 
 def outcomes(days: Iterable[list[Decision]], of: Settings) -> dict[tuple[str, date | None], tuple[Any, ...]]:
     """By unit and local day: what was terminated and when, else the last reason."""
-    found: dict[tuple[str, date | None], tuple[Any, ...]] = {}
+    by_unit: dict[tuple[str, date | None], tuple[Any, ...]] = {}
     for decisions in days:
         for d in decisions:
             calendar = of.calendars.get(str(d.policy.calendar.value)) or of.calendars["default"]
             key = d.unit, calendar.at(d.tick).day
-            if found.get(key, ("",))[0] != TERMINATE:
+            if by_unit.get(key, ("",))[0] != TERMINATE:
                 when = (d.tick, d.target.instance.instance_id) if d.reason == TERMINATE and d.target else ()
-                found[key] = (d.reason, *when)
-    return found
+                by_unit[key] = (d.reason, *when)
+    return by_unit
 
 
 # ------------------------------------------------------------------ a day
@@ -59,10 +59,10 @@ def test_a_unit_is_terminated_at_the_first_tick_after_its_minute_and_has_then_ha
 
 
 def test_caps_count_what_the_day_has_seen_and_what_is_in_flight_is_over_by_the_next_tick() -> None:
-    found = day_of(account(*fleet(12)), settings(max_per_day=5, max_in_flight=1))
-    hits = sorted(u.outcome.tick for u in found.values() if u.outcome.reason == TERMINATE)
+    days = day_of(account(*fleet(12)), settings(max_per_day=5, max_in_flight=1))
+    hits = sorted(u.outcome.tick for u in days.values() if u.outcome.reason == TERMINATE)
     assert len(hits) == len(set(hits)) == 5
-    assert Counter(u.outcome.reason for u in found.values()) == {TERMINATE: 5, "day-cap": 7}
+    assert Counter(u.outcome.reason for u in days.values()) == {TERMINATE: 5, "day-cap": 7}
 
 
 def test_what_was_counted_and_remembered_before_holds() -> None:
@@ -71,15 +71,15 @@ def test_what_was_counted_and_remembered_before_holds() -> None:
         counts=Counts({FRIDAY: 1}, in_flight=5),
         states={"service-00": UnitState(last_day=FRIDAY), "service-01": UnitState(unrecovered="2026-11-02#x")},
     )
-    found = {unit: u.outcome.reason for unit, u in day_of(read, settings(max_per_day=1)).items()}
-    assert found == {"service-00": "already-today", "service-01": "unrecovered", "service-02": "day-cap"}
+    reasons = {unit: u.outcome.reason for unit, u in day_of(read, settings(max_per_day=1)).items()}
+    assert reasons == {"service-00": "already-today", "service-01": "unrecovered", "service-02": "day-cap"}
 
 
 def test_ticks_of_two_calendars_at_one_moment_share_what_may_be_in_flight() -> None:
     of = settings(calendars={**calendars(), "other": raw_calendar()}, max_in_flight=1, max_per_day=100)
     groups = [tagged(f"{c}-{n}", calendar=c) for c in of.calendars for n in range(15)]
-    found = day_of(account(*groups), of)
-    hits = [u.outcome.tick for u in found.values() if u.outcome.reason == TERMINATE]
+    days = day_of(account(*groups), of)
+    hits = [u.outcome.tick for u in days.values() if u.outcome.reason == TERMINATE]
     assert len(hits) == len(set(hits)) > 10
 
 
@@ -128,25 +128,27 @@ def test_ticks_that_are_over_terminate_nothing() -> None:
 
 def test_each_unit_has_the_ticks_of_its_own_calendar_and_what_has_none_those_of_the_default_one() -> None:
     of = settings(calendars={**calendars(), "vienna": raw_calendar(time_zone="Europe/Vienna", close="10:00")})
-    found = day_of(account(tagged("a", calendar="vienna"), tagged("b"), tagged("c", calendar="moon")), of)
-    assert {unit: (u.calendar, len(u.decisions)) for unit, u in found.items()} == {
+    days = day_of(account(tagged("a", calendar="vienna"), tagged("b"), tagged("c", calendar="moon")), of)
+    assert {unit: (u.calendar, len(u.decisions)) for unit, u in days.items()} == {
         "a": ("vienna", 4),
         "b": ("default", 24),
         "c": ("default", 24),
     }
-    assert found["c"].outcome.reason == "malformed"
+    assert days["c"].outcome.reason == "malformed"
 
 
 def test_a_closer_look_is_taken_at_units_that_are_due_only() -> None:
     seen: list[str] = []
 
-    def look(due: list[Facts]) -> list[Facts]:
+    def read_details(due: list[Facts]) -> list[Facts]:
         seen.extend(f.unit for f in due)
         return [replace(f, refreshing=frozenset({"busy"}), alarms={}) for f in due]
 
-    found = day_of(account(group("busy"), group("idle", first=10), group("out", first=20)), settings(), look=look)
-    assert found["busy"].outcome.reason == "refreshing"
-    assert found["idle"].outcome.reason == TERMINATE
+    days = day_of(
+        account(group("busy"), group("idle", first=10), group("out", first=20)), settings(), read_details=read_details
+    )
+    assert days["busy"].outcome.reason == "refreshing"
+    assert days["idle"].outcome.reason == TERMINATE
     assert seen.count("idle") == 1
 
 

@@ -45,26 +45,26 @@ def having(calendars: Mapping[str, Calendar]) -> Settings:
     return replace(settings(), calendars=calendars)
 
 
-def look(calendars: Mapping[str, Calendar] = ONE, now: datetime = NOW, **read: Any) -> Digest:
+def digest_of(calendars: Mapping[str, Calendar] = ONE, now: datetime = NOW, **read: Any) -> Digest:
     """The digest of a deployment that does well, but for what is given."""
     return digest(replace(WELL, **read), having(calendars), 15, now, others=2)
 
 
 def check(name: str, *args: Any, **read: Any) -> Check:
-    return next(c for c in look(*args, **read).checks if c.name == name)
+    return next(c for c in digest_of(*args, **read).checks if c.name == name)
 
 
 def test_all_is_well() -> None:
-    found = look()
-    assert (found.status, found.failing) == (Grade.OK, 0)
-    assert tuple(c.name for c in found.checks) == NAMES
-    assert not [c.todo for c in found.checks if c.todo]
+    health = digest_of()
+    assert (health.status, health.failing) == (Grade.OK, 0)
+    assert tuple(c.name for c in health.checks) == NAMES
+    assert not [c.todo for c in health.checks if c.todo]
 
 
 def test_a_fresh_deployment_is_well_before_its_first_tick() -> None:
     fresh = replace(TICKING, changed=at("12:01")), WATCHDOG, SWEEP
-    found = look(schedules=fresh, runs=Runs())
-    assert found.status is Grade.OK
+    health = digest_of(schedules=fresh, runs=Runs())
+    assert health.status is Grade.OK
     assert check("ticks-missing", schedules=fresh, runs=Runs()).detail.startswith("no tick has come yet")
 
 
@@ -82,10 +82,10 @@ def test_a_fresh_deployment_is_well_before_its_first_tick() -> None:
     ],
 )
 def test_every_schedule_is_there_and_enabled(schedules: tuple[Schedule, ...], value: int, words: str) -> None:
-    found = check("schedules", schedules=schedules)
-    assert (found.status, found.value, found.threshold) == (Grade.FAIL, value, 3)
-    assert words in found.detail
-    assert "halt" in found.todo
+    finding = check("schedules", schedules=schedules)
+    assert (finding.status, finding.value, finding.threshold) == (Grade.FAIL, value, 3)
+    assert words in finding.detail
+    assert "halt" in finding.todo
 
 
 def test_each_calendar_needs_a_schedule() -> None:
@@ -113,8 +113,8 @@ def test_each_calendar_needs_a_schedule() -> None:
     ],
 )
 def test_ticks_that_are_due_and_do_not_come(newest: datetime | None, now: datetime, missing: int) -> None:
-    found = check("ticks-missing", now=now, runs=Runs(newest=newest))
-    assert (found.value, found.status) == (missing, Grade.FAIL if missing else Grade.OK), found.detail
+    finding = check("ticks-missing", now=now, runs=Runs(newest=newest))
+    assert (finding.value, finding.status) == (missing, Grade.FAIL if missing else Grade.OK), finding.detail
 
 
 def test_nothing_was_missed_before_the_schedules_were_made_or_changed() -> None:
@@ -135,10 +135,10 @@ def test_nothing_was_missed_before_the_schedules_were_made_or_changed() -> None:
     ],
 )
 def test_failed_ticks_warn_once_later_ones_succeed(succeeded: datetime | None, status: Grade, words: str) -> None:
-    found = check("ticks-failed", runs=Runs(at("12:00"), succeeded, (at("11:30"), at("10:00"))))
-    assert (found.status, found.value) == (status, 2)
-    assert found.detail.startswith("2 failed in the last 24 hours, the last at 2026-11-20T19:30:00.000Z")
-    assert words in found.detail
+    finding = check("ticks-failed", runs=Runs(at("12:00"), succeeded, (at("11:30"), at("10:00"))))
+    assert (finding.status, finding.value) == (status, 2)
+    assert finding.detail.startswith("2 failed in the last 24 hours, the last at 2026-11-20T19:30:00.000Z")
+    assert words in finding.detail
 
 
 @pytest.mark.parametrize(
@@ -151,17 +151,17 @@ def test_failed_ticks_warn_once_later_ones_succeed(succeeded: datetime | None, s
 )
 def test_a_tick_is_well_though_what_it_started_fails(succeeded: datetime | None, status: Grade, words: str) -> None:
     failing = Children(3, last_failed=at("10:30"), last_succeeded=succeeded)
-    found = check("terminations-failed", children=failing)
-    assert (found.status, found.value, found.threshold) == (status, 3, 0)
-    assert found.detail.startswith("3 failed in the last 24 hours, the last about 2026-11-20T18:30:00.000Z")
-    assert words in found.detail
+    finding = check("terminations-failed", children=failing)
+    assert (finding.status, finding.value, finding.threshold) == (status, 3, 0)
+    assert finding.detail.startswith("3 failed in the last 24 hours, the last about 2026-11-20T18:30:00.000Z")
+    assert words in finding.detail
     assert check("ticks-failed", children=failing).status is Grade.OK
 
 
 def test_dead_letters() -> None:
-    found = check("dead-letters", dead_letters=3)
-    assert (found.status, found.value, found.detail) == (Grade.FAIL, 3, "3 could not be delivered")
-    assert "ERROR_MESSAGE" in found.todo
+    finding = check("dead-letters", dead_letters=3)
+    assert (finding.status, finding.value, finding.detail) == (Grade.FAIL, 3, "3 could not be delivered")
+    assert "ERROR_MESSAGE" in finding.todo
 
 
 @pytest.mark.parametrize(
@@ -169,31 +169,31 @@ def test_dead_letters() -> None:
     [("UPDATING", Grade.WARN), ("gone", Grade.FAIL), ("INACCESSIBLE_ENCRYPTION_CREDENTIALS", Grade.FAIL)],
 )
 def test_tables(status: str, grade: Grade) -> None:
-    found = check("tables", tables={"Events": "ACTIVE", "State": status})
-    assert (found.status, found.value, found.threshold) == (grade, 1, 2)
-    assert found.detail == f"State is {status}"
+    finding = check("tables", tables={"Events": "ACTIVE", "State": status})
+    assert (finding.status, finding.value, finding.threshold) == (grade, 1, 2)
+    assert finding.detail == f"State is {status}"
 
 
 def test_units_out_of_chaos_are_named_but_not_all_of_very_many() -> None:
-    found = check("units-unrecovered", unrecovered=("web", "db"))
-    assert (found.status, found.value, found.detail) == (Grade.FAIL, 2, "out of chaos: db, web")
-    found = check("units-unrecovered", unrecovered=tuple(f"unit-{n:02}" for n in range(13)))
-    assert found.value == 13
-    assert found.detail.endswith("unit-09 and 3 more")
+    finding = check("units-unrecovered", unrecovered=("web", "db"))
+    assert (finding.status, finding.value, finding.detail) == (Grade.FAIL, 2, "out of chaos: db, web")
+    finding = check("units-unrecovered", unrecovered=tuple(f"unit-{n:02}" for n in range(13)))
+    assert finding.value == 13
+    assert finding.detail.endswith("unit-09 and 3 more")
 
 
 def test_calendars_without_an_open_day_for_weeks() -> None:
     frozen = calendar(freezes=[{"from": "2026-11-20", "to": "2026-12-10", "reason": "the move"}])
-    found = check("calendars", {"default": frozen, "other": calendar("other")})
-    assert (found.status, found.value, found.threshold) == (Grade.WARN, 1, 2)
-    assert "default (frozen: the move)" in found.detail
+    finding = check("calendars", {"default": frozen, "other": calendar("other")})
+    assert (finding.status, finding.value, finding.threshold) == (Grade.WARN, 1, 2)
+    assert "default (frozen: the move)" in finding.detail
     thawing = calendar(freezes=[{"from": "2026-11-20", "to": "2026-12-09", "reason": "the move"}])
     assert check("calendars", {"default": thawing}).status is Grade.OK  # the 21st day is open
     off = calendar(
         extra_dates=[{"date": str(at("12:00").date() + timedelta(days=n)), "name": "off"} for n in range(21)]
     )
-    found = check("calendars", {"default": frozen, "off": off})
-    assert (found.status, found.value) == (Grade.FAIL, 0)
+    finding = check("calendars", {"default": frozen, "off": off})
+    assert (finding.status, finding.value) == (Grade.FAIL, 0)
 
 
 READS = ("schedules", "runs", "children", "dead_letters", "tables", "unrecovered")
@@ -202,12 +202,12 @@ READS = ("schedules", "runs", "children", "dead_letters", "tables", "unrecovered
 @pytest.mark.parametrize("what", READS)
 def test_what_cannot_be_read_fails_and_stops_nothing(what: str) -> None:
     read: dict[str, Any] = {what: DENIED}
-    found = look(**read)
-    unread = [c for c in found.checks if c.value is None]
+    health = digest_of(**read)
+    unread = [c for c in health.checks if c.value is None]
     assert unread
     assert all(c.status is Grade.FAIL and "AccessDenied" in c.detail and c.todo for c in unread)
-    assert found.status is Grade.FAIL
-    assert all(c.status is Grade.OK for c in found.checks if c.value is not None)
+    assert health.status is Grade.FAIL
+    assert all(c.status is Grade.OK for c in health.checks if c.value is not None)
 
 
 moments = st.integers(0, 20 * 24 * 60).map(lambda minutes: NOW - timedelta(minutes=minutes))
@@ -226,13 +226,13 @@ observed = st.builds(
 
 @given(observed)
 def test_whatever_was_read_every_check_is_made_and_says_what_to_do(read: Observed) -> None:
-    found = digest(read, having(TWO), 15, NOW, others=2)
-    assert tuple(c.name for c in found.checks) == NAMES
-    assert all(bool(c.todo) == (c.status is not Grade.OK) for c in found.checks)
-    assert all(c.value is not None or c.status is Grade.FAIL for c in found.checks)
-    worst = max((c.status for c in found.checks), key=list(Grade).index)
-    assert found.status is worst
-    assert found.failing == [c.status for c in found.checks].count(Grade.FAIL)
+    health = digest(read, having(TWO), 15, NOW, others=2)
+    assert tuple(c.name for c in health.checks) == NAMES
+    assert all(bool(c.todo) == (c.status is not Grade.OK) for c in health.checks)
+    assert all(c.value is not None or c.status is Grade.FAIL for c in health.checks)
+    worst = max((c.status for c in health.checks), key=list(Grade).index)
+    assert health.status is worst
+    assert health.failing == [c.status for c in health.checks].count(Grade.FAIL)
 
 
 RINGING = (
@@ -256,15 +256,15 @@ RINGING = (
     ],
 )
 def test_alarms_that_are_on(alarms: tuple[Alarm, ...], status: Grade, detail: str, todo: str) -> None:
-    found = check("alarms", alarms=alarms)
-    assert (found.status, found.value, found.detail, found.todo) == (status, len(alarms), detail, todo)
+    finding = check("alarms", alarms=alarms)
+    assert (finding.status, finding.value, finding.detail, finding.todo) == (status, len(alarms), detail, todo)
 
 
 @pytest.mark.parametrize(("subscribers", "status"), [(0, Grade.WARN), (1, Grade.OK), (3, Grade.OK)])
 def test_somebody_is_told_when_somebody_has_to_act(subscribers: int, status: Grade) -> None:
-    found = check("subscribers", subscribers=subscribers)
-    assert (found.status, found.value, found.threshold) == (status, subscribers, 1)
-    assert ("ActNowTopicArn" in found.todo) is (status is Grade.WARN)
+    finding = check("subscribers", subscribers=subscribers)
+    assert (finding.status, finding.value, finding.threshold) == (status, subscribers, 1)
+    assert ("ActNowTopicArn" in finding.todo) is (status is Grade.WARN)
 
 
 NEEDED = sum(needed(settings()).values())
@@ -279,10 +279,10 @@ NEEDED = sum(needed(settings()).values())
     ],
 )
 def test_functions_that_the_account_may_run_at_a_time(limit: int, unreserved: int, status: Grade, todo: str) -> None:
-    found = check("lambda-concurrency", concurrency=Concurrency(limit, unreserved, "eu-west-1"))
-    assert (found.status, found.value, found.threshold) == (status, unreserved, NEEDED)
-    assert todo.replace("others", "other functions") in found.todo
-    assert bool(found.todo) is (status is Grade.WARN)
+    finding = check("lambda-concurrency", concurrency=Concurrency(limit, unreserved, "eu-west-1"))
+    assert (finding.status, finding.value, finding.threshold) == (status, unreserved, NEEDED)
+    assert todo.replace("others", "other functions") in finding.todo
+    assert bool(finding.todo) is (status is Grade.WARN)
 
 
 def test_more_is_needed_where_more_goes_on_and_less_without_benchmarks() -> None:
@@ -294,9 +294,9 @@ def test_more_is_needed_where_more_goes_on_and_less_without_benchmarks() -> None
 def test_a_raise_that_is_asked_for_is_enough() -> None:
     """AWS takes a request for more than there is only."""
     busy = replace(settings(), max_in_flight=3000)
-    found = digest(replace(WELL, concurrency=Concurrency(1000, 1000, "eu-west-1")), busy, 15, NOW, others=2)
-    (asked,) = (c.todo for c in found.checks if c.name == "lambda-concurrency")
-    assert int(asked.rpartition(" ")[2]) >= max(1001, sum(needed(busy).values()))
+    health = digest(replace(WELL, concurrency=Concurrency(1000, 1000, "eu-west-1")), busy, 15, NOW, others=2)
+    (todo,) = (c.todo for c in health.checks if c.name == "lambda-concurrency")
+    assert int(todo.rpartition(" ")[2]) >= max(1001, sum(needed(busy).values()))
 
 
 def test_tables_of_an_earlier_deployment_are_named_with_the_way_to_take_them_over() -> None:
@@ -306,10 +306,10 @@ def test_tables_of_an_earlier_deployment_are_named_with_the_way_to_take_them_ove
     ]
     failed = TableBeside("Troop-8", "State", NOW, 0, "failed")
     older = TableBeside("Troop-9", "State", LONG_AGO, 0, "stack")
-    found = check("earlier-tables", beside=(failed, *tables, older))
-    assert (found.status, found.value, found.threshold) == (Grade.WARN, 4, 0)
-    assert "tables of an earlier deployment of this name exist beside these: Troop-8 (State, made 20" in found.detail
-    assert "make deploy ADOPT=Troop-0,Troop-1." in found.todo
+    finding = check("earlier-tables", beside=(failed, *tables, older))
+    assert (finding.status, finding.value, finding.threshold) == (Grade.WARN, 4, 0)
+    assert "tables of an earlier deployment of this name exist beside these: Troop-8 (State, made 20" in finding.detail
+    assert "make deploy ADOPT=Troop-0,Troop-1." in finding.todo
     assert check("earlier-tables", beside=()).status is Grade.OK
 
 
@@ -326,5 +326,5 @@ def test_nobody_is_told_to_take_over_a_table_that_only_carries_the_tags() -> Non
      ("earlier-tables", "beside")],
 )  # fmt: skip
 def test_what_only_people_are_told_and_be_read_is_not_well(name: str, read: str) -> None:
-    found = check(name, **{read: DENIED})
-    assert (found.status, found.value) == (Grade.FAIL, None)
+    finding = check(name, **{read: DENIED})
+    assert (finding.status, finding.value) == (Grade.FAIL, None)

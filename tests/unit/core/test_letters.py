@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from troop.chaos.letters import SAID_FOR, TRIED_FOR, Batch, Letter, UnreadableLetter, batch_of, is_given_up, is_obsolete
+from troop.chaos.letters import (
+    TRIED_FOR,
+    WARNING_TIME,
+    Batch,
+    Letter,
+    UnreadableLetter,
+    batch_of,
+    is_dropped,
+    is_obsolete,
+)
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 SCHEDULE = "arn:aws:scheduler:eu-central-1:123456789012:schedule/{}/default"
@@ -18,9 +27,9 @@ RULE = {"RULE_ARN": "arn:aws:events:eu-central-1:123456789012:rule/Ended"}
 @pytest.mark.parametrize(
     ("attributes", "age", "obsolete"),
     [
-        ({"SCHEDULE_ARN": SCHEDULE.format("Troop")}, SAID_FOR, True),
-        ({"SCHEDULE_ARN": SCHEDULE.format("Troop")}, SAID_FOR - timedelta(seconds=1), False),
-        (RULE, SAID_FOR, True),
+        ({"SCHEDULE_ARN": SCHEDULE.format("Troop")}, WARNING_TIME, True),
+        ({"SCHEDULE_ARN": SCHEDULE.format("Troop")}, WARNING_TIME - timedelta(seconds=1), False),
+        (RULE, WARNING_TIME, True),
         (RULE, timedelta(), False),
         ({"SCHEDULE_ARN": SCHEDULE.format("Troop-2")}, timedelta(days=9), False),
         ({"SCHEDULE_ARN": SCHEDULE.format("My-Troop")}, timedelta(days=9), False),
@@ -34,9 +43,9 @@ def test_only_what_the_deployment_itself_sends_is_dropped_and_not_at_once(
     assert is_obsolete(Letter("r", "{}", NOW - age, attributes=attributes), "Troop", NOW) is obsolete
 
 
-@pytest.mark.parametrize(("age", "given_up"), [(timedelta(), False), (TRIED_FOR, False), (timedelta(hours=25), True)])
-def test_one_is_sent_again_as_long_as_a_stream_keeps_its_records(age: timedelta, given_up: bool) -> None:
-    assert is_given_up(Letter("r", "{}", NOW - age), NOW) is given_up
+@pytest.mark.parametrize(("age", "dropped"), [(timedelta(), False), (TRIED_FOR, False), (timedelta(hours=25), True)])
+def test_one_is_sent_again_as_long_as_a_stream_keeps_its_records(age: timedelta, dropped: bool) -> None:
+    assert is_dropped(Letter("r", "{}", NOW - age), NOW) is dropped
 
 
 INFO: dict[str, Any] = {

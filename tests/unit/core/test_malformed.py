@@ -42,8 +42,8 @@ def test_one_malformed_member_makes_the_unit_malformed() -> None:
 
 
 def test_every_problem_is_reported_once() -> None:
-    found = of(tagged("web-1", owner=" "), tagged("web-2", method="x"), item={"probability": 7})
-    assert len(found.problems) == 3
+    policy = of(tagged("web-1", owner=" "), tagged("web-2", method="x"), item={"probability": 7})
+    assert len(policy.problems) == 3
 
 
 def test_an_unknown_key_is_malformed_and_answered_with_the_nearest() -> None:
@@ -60,8 +60,8 @@ def test_an_unknown_key_is_malformed_and_answered_with_the_nearest() -> None:
 
 
 def test_a_tag_in_capitals_is_not_passed_over_in_silence() -> None:
-    found = of(group(tags={"Troop:opt_out": "true"}))
-    assert found.problems == ("web: tag Troop:opt_out is unknown: must be spelled troop:opt_out",)
+    policy = of(group(tags={"Troop:opt_out": "true"}))
+    assert policy.problems == ("web: tag Troop:opt_out is unknown: must be spelled troop:opt_out",)
 
 
 def test_a_blank_unit_tag_is_malformed() -> None:

@@ -31,15 +31,15 @@ DEFAULTS = {"halted": False, "leashed": True}
 
 
 def in_status(status: Status, **changes: Any) -> Event:
-    made = built_event(status=status, terminated_at=AT - timedelta(seconds=300), **changes)
-    return replace(made, recovered_at=AT) if status is Status.RECOVERED else made
+    event = built_event(status=status, terminated_at=AT - timedelta(seconds=300), **changes)
+    return replace(event, recovered_at=AT) if status is Status.RECOVERED else event
 
 
-def told(event: Event, before: Status | None, usually: float | None = None) -> list[Notification]:
-    found = list(of_event("Troop", event, before, AT, usually))
-    for notification in found:
+def notifications_of(event: Event, before: Status | None, usually: float | None = None) -> list[Notification]:
+    notifications = list(of_event("Troop", event, before, AT, usually))
+    for notification in notifications:
         SCHEMA.validate(notification.detail)
-    return found
+    return notifications
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def told(event: Event, before: Status | None, usually: float | None = None) -> l
 )
 def test_a_step_is_told_of_once(before: Status, after: Status, kind: Kind) -> None:
     event = in_status(after)
-    (notification,) = told(event, before)
+    (notification,) = notifications_of(event, before)
     detail = notification.detail
     assert (detail["kind"], detail["status"], detail["at"]) == (kind, after, NOW)
     assert detail["id"] == f"{kind}#{event.event_id}"
@@ -72,30 +72,32 @@ def test_every_step_after_the_claim_is_news() -> None:
 @pytest.mark.parametrize("after", list(Status))
 def test_nothing_else_is_told_of(before: Status | None, after: Status) -> None:
     expected = before is not None and after in NEWS.get(before, ())
-    assert bool(told(in_status(after), before)) is expected
+    assert bool(notifications_of(in_status(after), before)) is expected
 
 
 @pytest.mark.parametrize(("usually", "kinds"), [(None, 1), (240.0, 1), (60.0, 2)])
 def test_a_recovery_that_took_long_is_told_of_as_such_as_well(usually: float | None, kinds: int) -> None:
-    found = told(in_status(Status.RECOVERED), Status.TERMINATED, usually)
-    assert [n.kind for n in found] == [Kind.RECOVERED, Kind.SLOW_RECOVERY][:kinds]
+    notifications = notifications_of(in_status(Status.RECOVERED), Status.TERMINATED, usually)
+    assert [n.kind for n in notifications] == [Kind.RECOVERED, Kind.SLOW_RECOVERY][:kinds]
     if kinds == 2:
-        slow = found[1].detail
+        slow = notifications[1].detail
         assert (slow["recovery_seconds"], slow["usual_seconds"]) == (300.0, 60.0)
         assert slow["summary"].endswith("took 300 s to recover; it usually takes 60 s")
-        assert slow["id"] != found[0].detail["id"]
+        assert slow["id"] != notifications[0].detail["id"]
 
 
 def test_a_slow_unit_that_has_not_recovered_is_only_unrecovered() -> None:
-    assert [n.kind for n in told(in_status(Status.UNRECOVERED), Status.TERMINATED, 1.0)] == [Kind.UNRECOVERED]
+    assert [n.kind for n in notifications_of(in_status(Status.UNRECOVERED), Status.TERMINATED, 1.0)] == [
+        Kind.UNRECOVERED
+    ]
 
 
 def changed(subject: str, values: Mapping[str, tuple[Any, Any]], by_hand: bool = False) -> list[Mapping[str, Any]]:
     change = Change(subject, AT, "" if by_hand else ANN, values)
-    found = [n.detail for n in of_change("Troop", change, f"{subject}#1", DEFAULTS, by_hand=by_hand)]
-    for detail in found:
+    details = [n.detail for n in of_change("Troop", change, f"{subject}#1", DEFAULTS, by_hand=by_hand)]
+    for detail in details:
         SCHEMA.validate(detail)
-    return found
+    return details
 
 
 @pytest.mark.parametrize(
@@ -113,11 +115,11 @@ def changed(subject: str, values: Mapping[str, tuple[Any, Any]], by_hand: bool =
     ],
 )
 def test_the_switch(values: dict[str, Any], kinds: list[Kind]) -> None:
-    found = changed("switch", values)
-    assert [detail["kind"] for detail in found] == kinds
-    assert all((d["caller"], d["by_hand"]) == (ANN, False) for d in found)
-    assert all(d["reason"] == values.get("reason", (None, None))[1] for d in found)
-    assert len({d["id"] for d in found}) == len(found)
+    details = changed("switch", values)
+    assert [detail["kind"] for detail in details] == kinds
+    assert all((d["caller"], d["by_hand"]) == (ANN, False) for d in details)
+    assert all(d["reason"] == values.get("reason", (None, None))[1] for d in details)
+    assert len({d["id"] for d in details}) == len(details)
 
 
 def test_a_policy_changed_says_who_and_what() -> None:
@@ -193,14 +195,14 @@ FORGED = (OUT | FIRST, IN | SECOND)
 def test_an_edit_that_no_record_of_its_own_vouches_for_is_by_hand(
     old: dict[str, Any], new: dict[str, Any], recorded: Change | None, expected: dict[str, Any]
 ) -> None:
-    found = edited_by_hand(old, new, recorded, EDITED_AT)
-    assert found.items() >= expected.items()
-    assert bool(found) is bool(expected)
+    edits = edited_by_hand(old, new, recorded, EDITED_AT)
+    assert edits.items() >= expected.items()
+    assert bool(edits) is bool(expected)
 
 
 def examples() -> dict[str, dict[str, Any]]:
-    found = [json.loads(block) for block in re.findall(r"```json\n(\{\n  \"schema\".*?)```", GUIDE, re.DOTALL)]
-    return {example["kind"]: example for example in found}
+    examples = [json.loads(block) for block in re.findall(r"```json\n(\{\n  \"schema\".*?)```", GUIDE, re.DOTALL)]
+    return {example["kind"]: example for example in examples}
 
 
 @pytest.mark.parametrize("kind", list(Kind))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.core.build import FRIDAY, at, calendars, facts, group, raw_calendar, settings, tagged
-from troop.chaos.facts import GivenUp, UnitState
+from troop.chaos.facts import Abandoned, UnitState
 from troop.chaos.guards import Refusal, already_today, calendar_closed, opted_out, too_soon
 from troop.chaos.outlook import HORIZON, next_possible
 from troop.settings import Settings
@@ -51,9 +51,9 @@ def test_the_window_of_the_next_business_day(now: datetime, expected: datetime) 
     [
         ({}, {"last_day": FRIDAY}, at("09:00", MONDAY)),
         ({}, {"last_day": FRIDAY - timedelta(days=1)}, at("12:00")),
-        ({}, {"given_up": GivenUp(FRIDAY, "x", "")}, at("09:00", MONDAY)),
-        ({}, {"given_up": GivenUp(FRIDAY - timedelta(days=1), "x", "")}, at("12:00")),
-        ({"min_days_between": 2}, {"given_up": GivenUp(FRIDAY, "x", "")}, at("09:00", MONDAY)),
+        ({}, {"abandoned": Abandoned(FRIDAY, "x", "")}, at("09:00", MONDAY)),
+        ({}, {"abandoned": Abandoned(FRIDAY - timedelta(days=1), "x", "")}, at("12:00")),
+        ({"min_days_between": 2}, {"abandoned": Abandoned(FRIDAY, "x", "")}, at("09:00", MONDAY)),
         ({"min_days_between": 1}, {"last_day": FRIDAY - timedelta(days=1)}, at("12:00")),
         ({"min_days_between": 2}, {"last_day": FRIDAY - timedelta(days=1)}, at("09:00", MONDAY)),
         ({"min_days_between": 5}, {"last_day": FRIDAY}, at("09:00", date(2026, 11, 30))),
@@ -105,15 +105,15 @@ def test_a_unit_without_groups_goes_by_its_item() -> None:
 
 
 def test_the_longest_distance_on_the_rarest_calendar_is_within_the_horizon() -> None:
-    found = _next(at("12:00"), {"min_days_between": 250}, settings(calendars=SUNDAYS), last_day=date(2026, 11, 15))
-    assert found == at("09:00", date(2026, 11, 15) + timedelta(weeks=250))
-    assert found - at("12:00") < HORIZON
+    earliest = _next(at("12:00"), {"min_days_between": 250}, settings(calendars=SUNDAYS), last_day=date(2026, 11, 15))
+    assert earliest == at("09:00", date(2026, 11, 15) + timedelta(weeks=250))
+    assert earliest - at("12:00") < HORIZON
 
 
 def test_nothing_of_the_roll_is_told() -> None:
     """The same for units that rolled low, high, early and late."""
-    found = {next_possible([group(f"g{n}")], {}, settings(), UnitState(), at("10:00")) for n in range(50)}
-    assert found == {at("10:00")}
+    moments = {next_possible([group(f"g{n}")], {}, settings(), UnitState(), at("10:00")) for n in range(50)}
+    assert moments == {at("10:00")}
 
 
 @given(
@@ -133,19 +133,19 @@ def test_no_guard_of_the_calendar_or_the_policy_refuses_then_and_one_does_before
     if until is not None:
         item["until"] = (today + timedelta(days=until)).isoformat()
     state = UnitState(last_day=None if ago is None else today - timedelta(days=ago))
-    found = next_possible([group()], item, of, state, now)
-    assert found is not None
-    assert found >= now
+    earliest = next_possible([group()], item, of, state, now)
+    assert earliest is not None
+    assert earliest >= now
 
     def refused(moment: datetime) -> list[str]:
         looked = facts(item=item, of=of, now=moment, state=state)
         verdicts = [guard(looked) for guard in (calendar_closed, opted_out, too_soon, already_today)]
         return [v.reason for v in verdicts if isinstance(v, Refusal)]
 
-    assert refused(found) == []
+    assert refused(earliest) == []
     moment = now
-    while moment < found:  # every hour, and the last minute before
+    while moment < earliest:  # every hour, and the last minute before
         assert refused(moment), moment
         moment += timedelta(hours=1)
-    if found > now:
-        assert refused(found - timedelta(milliseconds=1))
+    if earliest > now:
+        assert refused(earliest - timedelta(milliseconds=1))

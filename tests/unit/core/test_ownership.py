@@ -134,10 +134,10 @@ def test_no_tag_makes_a_stranger_s_resource_removable(strangers: list[Seen], own
 # What is protected
 
 
-def kept(*those: Seen) -> set[str]:
+def protected_ids(*those: Seen) -> set[str]:
     inventory = take_inventory(those, {RUN: NOTHING_ON_RECORD}, SITE)
     assert inventory.ours == those
-    return {one.id for one in inventory.kept}
+    return {one.id for one in inventory.protected}
 
 
 def protect(one: Seen) -> Seen:
@@ -158,11 +158,11 @@ def test_what_is_protected_stays_with_all_that_would_take_it_along_and_that_it_n
     protected: Seen, stays: set[str]
 ) -> None:
     those = [protect(one) if one is protected else one for one in RUNS_OWN]
-    assert kept(*those) == stays
+    assert protected_ids(*those) == stays
     alone = replace(GROUP, evidence=Evidence())
     free = [alone if one is GROUP else one for one in RUNS_OWN]
     if protected in (INSTANCE, VOLUME):
-        assert kept(*(protect(one) if one is protected else one for one in free)) == stays - {FLEET, "lt-1"}
+        assert protected_ids(*(protect(one) if one is protected else one for one in free)) == stays - {FLEET, "lt-1"}
 
 
 def test_another_fleet_of_the_cell_goes_all_the_same() -> None:
@@ -180,8 +180,8 @@ def test_what_somebody_else_s_instance_uses_is_not_waited_for() -> None:
     taken = replace(VOLUME, evidence=Evidence(instances=frozenset({"i-7"})))
     recorded = frozenset({(Kind.VOLUME, "vol-1")})
     inventory = take_inventory([SECURITY, TEMPLATE, taken, stranger], {RUN: recorded}, SITE)
-    assert {one.id for one in inventory.kept} == {"sg-1", "vol-1"}
-    assert "i-7" in inventory.kept[SECURITY]
+    assert {one.id for one in inventory.protected} == {"sg-1", "vol-1"}
+    assert "i-7" in inventory.protected[SECURITY]
 
 
 def test_a_group_does_not_take_along_a_member_that_is_not_proved() -> None:
@@ -189,7 +189,7 @@ def test_a_group_does_not_take_along_a_member_that_is_not_proved() -> None:
     debugged = replace(INSTANCE, evidence=replace(INSTANCE.evidence, profile="arn:aws:iam::1:instance-profile/ssm"))
     inventory = take_inventory([SECURITY, TEMPLATE, GROUP, debugged], {RUN: NOTHING_ON_RECORD}, SITE)
     assert debugged in inventory.unverified
-    assert {one.id for one in inventory.kept} == {FLEET, "lt-1", "sg-1"}
+    assert {one.id for one in inventory.protected} == {FLEET, "lt-1", "sg-1"}
     assert removable(inventory.removable) == []
 
 

@@ -49,25 +49,25 @@ BY_ITEM: dict[str, tuple[Any, str, Any]] = {
 
 
 def test_without_tags_and_item_every_value_is_the_settings() -> None:
-    found = policy((group(),), of=OF_SETTINGS).as_dict()
-    assert found == {key: {"value": value, "source": "settings"} for key, value in FROM_SETTINGS.items()}
-    assert tuple(found) == VALUES
+    values = policy((group(),), of=OF_SETTINGS).as_dict()
+    assert values == {key: {"value": value, "source": "settings"} for key, value in FROM_SETTINGS.items()}
+    assert tuple(values) == VALUES
 
 
 @pytest.mark.parametrize("key", BY_TAG)
 def test_a_tag_wins_over_the_settings(key: str) -> None:
     text, value_key, value = BY_TAG[key]
-    found = policy((tagged(**{key: text}),), of=OF_SETTINGS).as_dict()
-    assert found[value_key] == {"value": value, "source": "tag of web"}
-    others = {k: v for k, v in found.items() if k not in (value_key, "until")}
+    values = policy((tagged(**{key: text}),), of=OF_SETTINGS).as_dict()
+    assert values[value_key] == {"value": value, "source": "tag of web"}
+    others = {k: v for k, v in values.items() if k not in (value_key, "until")}
     assert all(v == {"value": FROM_SETTINGS[k], "source": "settings"} for k, v in others.items())
 
 
 @pytest.mark.parametrize("key", BY_ITEM)
 def test_an_item_wins_over_the_tag(key: str) -> None:
     stored, value_key, value = BY_ITEM[key]
-    found = policy((tagged(**{key: BY_TAG[key][0]}),), {"unit": "web", key: stored}, OF_SETTINGS).as_dict()
-    assert found[value_key] == {"value": value, "source": "item"}
+    values = policy((tagged(**{key: BY_TAG[key][0]}),), {"unit": "web", key: stored}, OF_SETTINGS).as_dict()
+    assert values[value_key] == {"value": value, "source": "item"}
 
 
 FLOOR = "lowest_min_healthy of the settings"
@@ -88,8 +88,8 @@ FLOOR = "lowest_min_healthy of the settings"
 def test_no_owner_goes_below_the_lowest_minimum(tag: str | None, item: int | None, expected: tuple[int, str]) -> None:
     tags = {"min_healthy": tag} if tag else {}
     stored = {"min_healthy": item} if item else {}
-    found = of(tagged(**tags), item=stored, min_healthy=3, lowest_min_healthy=2)
-    assert (found.min_healthy.value, found.min_healthy.source) == expected
+    effective = of(tagged(**tags), item=stored, min_healthy=3, lowest_min_healthy=2)
+    assert (effective.min_healthy.value, effective.min_healthy.source) == expected
 
 
 def test_the_tables_own_attributes_and_other_tags_are_no_policy() -> None:
@@ -101,9 +101,9 @@ def test_the_tables_own_attributes_and_other_tags_are_no_policy() -> None:
         "troop:protected": "",
         "x-troop:opt_out": "?",
     }
-    found = policy((group(tags=other),), item, OF_SETTINGS)
-    assert found.problems == ()
-    assert found == policy((group(),), of=OF_SETTINGS)
+    effective = policy((group(tags=other),), item, OF_SETTINGS)
+    assert effective.problems == ()
+    assert effective == policy((group(),), of=OF_SETTINGS)
 
 
 # ------------------------------------------------------------------ opting out and in
@@ -143,8 +143,8 @@ NOT_OUT, NOT_IN = {"opt_out": "false"}, {"opt_in": "false"}
 def test_who_takes_part(
     participation: str, tags: dict[str, str], item: dict[str, str], takes_part: bool, source: str
 ) -> None:
-    found = of(tagged(**tags), item=item, participation=participation)
-    assert (found.takes_part.value, found.takes_part.source) == (takes_part, source)
+    effective = of(tagged(**tags), item=item, participation=participation)
+    assert (effective.takes_part.value, effective.takes_part.source) == (takes_part, source)
 
 
 @pytest.mark.parametrize("where", ["tag", "item"])
@@ -153,12 +153,12 @@ def test_who_takes_part(
 def test_an_opt_out_ends_with_the_day_it_lasts_until(where: str, says: dict[str, str], passed: int, out: bool) -> None:
     until = {**says, "until": "2026-12-24"}
     tags, item = (until, {}) if where == "tag" else ({}, until)
-    found = of(tagged(**tags), item=item, day=date(2026, 12, 24) + timedelta(days=passed))
+    effective = of(tagged(**tags), item=item, day=date(2026, 12, 24) + timedelta(days=passed))
     source = "tag of web" if where == "tag" else "item"
-    assert found.takes_part.value is not out
-    assert found.takes_part.source == (source if out else "settings")
-    assert found.until.value == (date(2026, 12, 24) if out else None)
-    assert found.as_dict()["until"]["value"] == ("2026-12-24" if out else None)
+    assert effective.takes_part.value is not out
+    assert effective.takes_part.source == (source if out else "settings")
+    assert effective.until.value == (date(2026, 12, 24) if out else None)
+    assert effective.as_dict()["until"]["value"] == ("2026-12-24" if out else None)
 
 
 @pytest.mark.parametrize(
@@ -177,26 +177,26 @@ def test_an_opt_out_ends_with_the_day_it_lasts_until(where: str, says: dict[str,
 def test_until_belongs_to_the_opt_out_beside_it(
     tags: dict[str, str], item: dict[str, str], takes_part: bool, source: str
 ) -> None:
-    found = of(tagged(**tags), item=item)
-    assert (found.takes_part.value, found.takes_part.source) == (takes_part, source)
+    effective = of(tagged(**tags), item=item)
+    assert (effective.takes_part.value, effective.takes_part.source) == (takes_part, source)
 
 
 def test_an_opt_out_ends_on_the_day_of_its_own_calendar() -> None:
-    found = policy((group(),), {"opt_out": True, "until": "2026-11-20", "calendar": "night"}, OF_SETTINGS)
-    assert not found.takes_part.value
-    asked: list[str] = []
+    effective = policy((group(),), {"opt_out": True, "until": "2026-11-20", "calendar": "night"}, OF_SETTINGS)
+    assert not effective.takes_part.value
+    names: list[str] = []
 
     def today(name: str) -> date:
-        asked.append(name)
+        names.append(name)
         return date(2026, 11, 21)
 
     from troop.chaos.policy import effective_policy
 
-    found = effective_policy(
+    effective = effective_policy(
         [group()], {"opt_out": True, "until": "2026-11-20", "calendar": "night"}, OF_SETTINGS, today
     )
-    assert found.takes_part.value
-    assert asked == ["night"]
+    assert effective.takes_part.value
+    assert names == ["night"]
 
 
 # ------------------------------------------------------------------ several groups of one unit
@@ -226,28 +226,28 @@ def test_a_member_without_the_tag_brings_in_the_settings() -> None:
 
 
 def test_an_item_holds_for_all_members() -> None:
-    found = of(tagged("web-1", probability="0.1"), tagged("web-2", probability="0.2"), item={"probability": "0.7"})
-    assert found.as_dict()["probability"] == {"value": 0.7, "source": "item"}
+    effective = of(tagged("web-1", probability="0.1"), tagged("web-2", probability="0.2"), item={"probability": "0.7"})
+    assert effective.as_dict()["probability"] == {"value": 0.7, "source": "item"}
 
 
 def test_stop_alarms_add_up() -> None:
-    found = of(tagged("web-1", stop_alarms="a,b"), tagged("web-2", stop_alarms="b,c"), group("web-3"))
-    assert found.as_dict()["stop_alarms"] == {"value": ["a", "b", "c"], "source": "tag of web-1, tag of web-2"}
+    effective = of(tagged("web-1", stop_alarms="a,b"), tagged("web-2", stop_alarms="b,c"), group("web-3"))
+    assert effective.as_dict()["stop_alarms"] == {"value": ["a", "b", "c"], "source": "tag of web-1, tag of web-2"}
 
 
 def test_the_opt_out_that_lasts_longest_is_heard_and_says_why() -> None:
     short = tagged("web-1", until="2026-12-01", reason="short", owner="team-1")
     forever = tagged("web-2", opt_out="true", reason="forever")
     talkative = tagged("web-0", reason="takes part, and talks")
-    found = of(talkative, short, forever)
-    assert (found.takes_part.source, found.until.value) == ("tag of web-2", None)
-    assert (found.reason.value, found.owner.value) == ("forever", "team-1")
-    found = of(talkative, short, tagged("web-2", until="2026-12-24"))
-    assert (found.until.value, found.reason.value) == (date(2026, 12, 24), "takes part, and talks")
+    effective = of(talkative, short, forever)
+    assert (effective.takes_part.source, effective.until.value) == ("tag of web-2", None)
+    assert (effective.reason.value, effective.owner.value) == ("forever", "team-1")
+    effective = of(talkative, short, tagged("web-2", until="2026-12-24"))
+    assert (effective.until.value, effective.reason.value) == (date(2026, 12, 24), "takes part, and talks")
 
 
 def test_members_on_different_calendars_are_malformed() -> None:
-    found = of(tagged("web-1", calendar="night"), group("web-2"))
-    assert found.problems == ("its groups are on different calendars: default, night",)
+    effective = of(tagged("web-1", calendar="night"), group("web-2"))
+    assert effective.problems == ("its groups are on different calendars: default, night",)
     assert of(tagged("web-1", calendar="night"), tagged("web-2", calendar="night")).problems == ()
     assert of(tagged("web-1", calendar="night"), group("web-2"), item={"calendar": "day"}).problems == ()

@@ -36,7 +36,9 @@ REPLACED = serving(instance(1), instance(2), instance(3))
 DEGRADED = serving(instance(1), instance(2))
 
 
-def look(seen: Group | None, now: datetime, of: Event | None = None, healthy: Targets | None = None) -> Assessment:
+def assessment(
+    seen: Group | None, now: datetime, of: Event | None = None, healthy: Targets | None = None
+) -> Assessment:
     return assess(of or event(), seen, healthy or {}, now, TIMEOUT)
 
 
@@ -44,7 +46,7 @@ def watch(*looks: tuple[float, Group | None]) -> Assessment:
     """The last of several looks, each given what those before it have shown."""
     watched, last = event(), None
     for after, seen in looks:
-        last = look(seen, seconds(after), watched)
+        last = assessment(seen, seconds(after), watched)
         watched = replace(watched, watch=last.watch)
     assert last is not None
     return last
@@ -52,7 +54,7 @@ def watch(*looks: tuple[float, Group | None]) -> Assessment:
 
 def whole(seen: Group, **changes: Any) -> bool:
     """Whether one look shows the group whole."""
-    return look(seen, seconds(60), event(**changes)).watch.whole == 1
+    return assessment(seen, seconds(60), event(**changes)).watch.whole == 1
 
 
 # ------------------------------------------------------------------ twice in a row
@@ -126,9 +128,9 @@ def test_whole(what: str, seen: Group, changes: dict[str, Any], is_whole: bool) 
 
 
 def test_the_detail_says_how_much_is_missing() -> None:
-    assert look(DEGRADED, seconds(5)).detail == "capacity 2 of 3 in service"
+    assert assessment(DEGRADED, seconds(5)).detail == "capacity 2 of 3 in service"
     with_victim = serving(VICTIM, instance(1), instance(2))
-    assert look(with_victim, seconds(5)).detail == "capacity 3 of 3 in service, the victim among it"
+    assert assessment(with_victim, seconds(5)).detail == "capacity 3 of 3 in service, the victim among it"
 
 
 ALL = frozenset(instance(n).instance_id for n in range(1, 4))
@@ -148,7 +150,7 @@ ALL = frozenset(instance(n).instance_id for n in range(1, 4))
 def test_instances_count_when_they_are_healthy_in_every_target_group(
     targets: dict[str, frozenset[str]], is_whole: bool
 ) -> None:
-    seen = look(replace(REPLACED, target_groups=tuple(targets)), seconds(60), healthy=targets)
+    seen = assessment(replace(REPLACED, target_groups=tuple(targets)), seconds(60), healthy=targets)
     assert (seen.watch.whole == 1) is is_whole
 
 
@@ -156,16 +158,16 @@ def test_instances_count_when_they_are_healthy_in_every_target_group(
 def test_a_load_balancer_of_any_kind_has_its_say(field: str) -> None:
     more: dict[str, Any] = {field: ("b",)}
     seen = replace(REPLACED, target_groups=("a",), **more)
-    assert look(seen, seconds(60), healthy={"a": ALL, "b": ALL - {instance(3).instance_id}}).watch.whole == 0
-    assert look(seen, seconds(60), healthy={"a": ALL, "b": ALL}).watch.whole == 1
+    assert assessment(seen, seconds(60), healthy={"a": ALL, "b": ALL - {instance(3).instance_id}}).watch.whole == 0
+    assert assessment(seen, seconds(60), healthy={"a": ALL, "b": ALL}).watch.whole == 1
 
 
 # ------------------------------------------------------------------ the end of the watch
 
 
 def test_a_group_that_is_not_whole_in_time_is_unrecovered() -> None:
-    assert look(DEGRADED, KILLED + TIMEOUT).status is None
-    late = look(DEGRADED, KILLED + TIMEOUT + timedelta(seconds=1))
+    assert assessment(DEGRADED, KILLED + TIMEOUT).status is None
+    late = assessment(DEGRADED, KILLED + TIMEOUT + timedelta(seconds=1))
     assert (late.status, late.recovered_at) == (Status.UNRECOVERED, None)
     assert late.detail == "capacity 2 of 3 in service after 30 minutes"
 
@@ -177,20 +179,20 @@ def test_a_group_seen_whole_at_the_last_moment_is_looked_at_once_more() -> None:
 
 
 def test_a_group_that_was_deleted_needs_no_recovery() -> None:
-    gone = look(None, seconds(5))
+    gone = assessment(None, seconds(5))
     assert (gone.status, gone.detail) == (Status.GROUP_DELETED, "group web was deleted")
 
 
 def test_time_runs_from_the_termination_or_the_claim_if_that_is_all_there_is() -> None:
     claimed_at = event(terminated_at=None)
-    assert look(DEGRADED, claimed_at.at + TIMEOUT + timedelta(seconds=1), claimed_at).status is Status.UNRECOVERED
+    assert assessment(DEGRADED, claimed_at.at + TIMEOUT + timedelta(seconds=1), claimed_at).status is Status.UNRECOVERED
 
 
 @given(st.lists(st.booleans(), min_size=90, max_size=90))
 def test_every_watch_ends_and_never_waits_long(shown: list[bool]) -> None:
     watched, now = event(), KILLED
     for is_whole in shown:
-        seen = look(REPLACED if is_whole else DEGRADED, now, watched)
+        seen = assessment(REPLACED if is_whole else DEGRADED, now, watched)
         if seen.status:
             assert (seen.status is Status.RECOVERED) == is_whole
             return

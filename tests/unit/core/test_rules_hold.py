@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from tests.unit.core.build import SALT, account, calendars, raw_calendar, settings
 from troop.chaos.decisions import TERMINATE, Account, Decision, decide_all, facts_of_units
-from troop.chaos.facts import Counts, GivenUp, Switch, UnitState
+from troop.chaos.facts import Abandoned, Counts, Switch, UnitState
 from troop.chaos.groups import Group, Instance
 from troop.settings import Settings
 
@@ -99,20 +99,20 @@ TIMES = [time(hour, minute) for hour in (*range(24), *[22] * 60) for minute in (
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[Account, Settings, datetime]:
     names = draw(st.sampled_from([("web-1",), ("db",), ("web-1", "web-2"), ("web-1", "db"), ("web-1", "db", "batch")]))
-    found = [draw(groups(name, 10 * n)) for n, name in enumerate(names)]
+    members = [draw(groups(name, 10 * n)) for n, name in enumerate(names)]
     now = datetime.combine(draw(st.sampled_from(DAYS)), draw(st.sampled_from(TIMES)), UTC)
     passed = draw(often(None, -1, 0, 1, 2, 5))
     last = None if passed is None else now.date() - timedelta(days=passed)
-    spent = None if last is None else GivenUp(last, "x", "chaos was leashed first")
-    given_up = draw(often(None, spent))
-    state = UnitState(None if given_up else last, draw(often(None, "2026-10-01#x")), given_up=given_up)
+    spent = None if last is None else Abandoned(last, "x", "chaos was leashed first")
+    abandoned = draw(often(None, spent))
+    state = UnitState(None if abandoned else last, draw(often(None, "2026-10-01#x")), abandoned=abandoned)
     read = account(
-        *found,
+        *members,
         items={draw(st.sampled_from(UNITS)): draw(st.sampled_from([{}] * 20 + ITEMS))},
         states={draw(st.sampled_from(UNITS)): state},
         switch=draw(often(Switch(False, False), Switch(True, False), Switch(False, True))),
         counts=Counts({now.date(): draw(often(0, 1, 3, 4))}, draw(often(0, 2, 4))),
-        protected_instances=frozenset(draw(often((), (found[0].instances[0].instance_id,)))),
+        protected_instances=frozenset(draw(often((), (members[0].instances[0].instance_id,)))),
     )
     return read, OPT_IN if draw(often(False, True)) else OPT_OUT, now
 
@@ -157,9 +157,9 @@ def check(decision: Decision, read: Account, chosen: Settings, now: datetime) ->
     assert decision.target
     group, instance = decision.target.group, decision.target.instance
     members = [g for g in read.groups if unit_by_hand(g) == decision.unit]
-    told = raw_policies(decision.unit, members, read)
+    policies = raw_policies(decision.unit, members, read)
     state = read.states.get(decision.unit, UnitState())
-    calendar = told[0].get("calendar", "default")
+    calendar = policies[0].get("calendar", "default")
 
     assert group in members
     assert instance in group.instances
@@ -168,19 +168,19 @@ def check(decision: Decision, read: Account, chosen: Settings, now: datetime) ->
     assert not instance.scale_in_protected
     assert (instance.lifecycle, instance.health) == ("InService", "Healthy")
 
-    assert not any("maybe" in t.values() or "soon" in t.values() for t in told)
-    assert not any(t.get("probability") in ("0", "2") or t.get("min_healthy") == "0" for t in told)
-    assert {t.get("calendar", "default") for t in told} == {calendar}
+    assert not any("maybe" in t.values() or "soon" in t.values() for t in policies)
+    assert not any(t.get("probability") in ("0", "2") or t.get("min_healthy") == "0" for t in policies)
+    assert {t.get("calendar", "default") for t in policies} == {calendar}
     assert open_by_the_wall(calendar, now)
 
     assert read.switch == Switch(halted=False, leashed=False)
     assert not opted_out(read.items.get(decision.unit, {}), members, chosen.participation, decision.day)
     assert state.unrecovered is None
     assert state.last_day is None or (decision.day and state.last_day < decision.day)
-    assert state.given_up is None or (decision.day and state.given_up.day < decision.day)
+    assert state.abandoned is None or (decision.day and state.abandoned.day < decision.day)
 
     serving = [i for i in group.instances if i.lifecycle == "InService" and i.health == "Healthy"]
-    assert len(serving) >= max(2, *(int(t.get("min_healthy", "2")) for t in told))
+    assert len(serving) >= max(2, *(int(t.get("min_healthy", "2")) for t in policies))
     assert sum(i.weight for i in serving) >= group.desired > 0
     assert "Launch" not in group.suspended_processes
 

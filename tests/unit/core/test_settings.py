@@ -180,7 +180,7 @@ def test_a_long_value_is_cut_in_the_message() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "buckets"),
+    ("setting", "buckets"),
     [
         ([], ()),
         ("", ()),
@@ -190,5 +190,5 @@ def test_a_long_value_is_cut_in_the_message() -> None:
         ('["my-data", "other"]', ("my-data", "other")),
     ],
 )
-def test_buckets_are_a_list_or_its_text(given: Any, buckets: tuple[str, ...]) -> None:
-    assert parse_settings(raw_settings(allowed_buckets=given)).allowed_buckets == buckets
+def test_buckets_are_a_list_or_its_text(setting: Any, buckets: tuple[str, ...]) -> None:
+    assert parse_settings(raw_settings(allowed_buckets=setting)).allowed_buckets == buckets

@@ -39,7 +39,7 @@ def test_stages_may_be_text_as_the_command_line_passes_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("stages", "message"),
     [
         ("[]", "troop:stages is '[]': must be a JSON object"),
         ({"prod": 1}, "troop:stages.prod is 1: must be a JSON object"),
@@ -53,19 +53,19 @@ def test_stages_may_be_text_as_the_command_line_passes_them() -> None:
         ({"prod": {"stage": "x"}}, "troop:stages.prod.stage is 'x'"),
     ],
 )
-def test_what_cannot_be_a_stage_is_named(given: Any, said: str) -> None:
+def test_what_cannot_be_a_stage_is_named(stages: Any, message: str) -> None:
     with pytest.raises(SettingsError) as refused:
-        stages_of({"stages": given}, KNOWN)
-    assert said in str(refused.value)
+        stages_of({"stages": stages}, KNOWN)
+    assert message in str(refused.value)
 
 
-@pytest.mark.parametrize(("given", "expected"), [(None, None), ("", None), ("prod", "prod")])
-def test_at_most_one_is_chosen(given: Any, expected: str | None) -> None:
-    assert chosen({"stage": given}, ["review", "prod"]) == expected
+@pytest.mark.parametrize(("stage", "expected"), [(None, None), ("", None), ("prod", "prod")])
+def test_at_most_one_is_chosen(stage: Any, expected: str | None) -> None:
+    assert chosen({"stage": stage}, ["review", "prod"]) == expected
 
 
 @pytest.mark.parametrize(
-    ("given", "stages", "said"),
+    ("stage", "stages", "message"),
     [
         ("prd", ["review", "prod"], "troop:stage is 'prd': must be spelled prod"),
         ("x", ["review", "prod"], "must be one of review, prod"),
@@ -73,7 +73,7 @@ def test_at_most_one_is_chosen(given: Any, expected: str | None) -> None:
         ("prod", [], "must be left out"),
     ],
 )
-def test_a_stage_that_does_not_exist(given: Any, stages: list[str], said: str) -> None:
+def test_a_stage_that_does_not_exist(stage: Any, stages: list[str], message: str) -> None:
     with pytest.raises(SettingsError) as refused:
-        chosen({"stage": given}, stages)
-    assert said in str(refused.value)
+        chosen({"stage": stage}, stages)
+    assert message in str(refused.value)

@@ -31,8 +31,8 @@ SUN_TO_THU = ["SUN", "MON", "TUE", "WED", "THU"]
 
 def business_days(first: date, count: int) -> list[date]:
     off = holidays.country_holidays("US", years=range(first.year, first.year + 30))
-    found = (first + timedelta(days=n) for n in range(count * 2))
-    return [day for day in found if day.weekday() < 5 and day not in off][:count]
+    candidates = (first + timedelta(days=n) for n in range(count * 2))
+    return [day for day in candidates if day.weekday() < 5 and day not in off][:count]
 
 
 def chi_square(counts: Iterable[int]) -> tuple[float, float]:
@@ -126,13 +126,13 @@ def test_rolls_are_uniform() -> None:
 
 def test_due_minutes_are_uniform_over_the_window_less_its_last_quarter_of_an_hour() -> None:
     """Chi-square over the 345 minutes from 09:00 to 14:44."""
-    one, found = calendar(), Counter[str]()
+    one, counts = calendar(), Counter[str]()
     for day in business_days(date(2026, 1, 1), 100):
         for n in range(120):
-            found[f"{one.local(due_at(SALT, day, f'unit-{n}', one)):%H:%M}"] += 1
+            counts[f"{one.local(due_at(SALT, day, f'unit-{n}', one)):%H:%M}"] += 1
     minutes = [f"{m // 60:02}:{m % 60:02}" for m in range(9 * 60, 14 * 60 + 45)]
-    assert set(found) == set(minutes)
-    statistic, bound = chi_square(found[minute] for minute in minutes)
+    assert set(counts) == set(minutes)
+    statistic, bound = chi_square(counts[minute] for minute in minutes)
     assert statistic < bound
 
 

@@ -36,11 +36,11 @@ accounts = st.lists(things, max_size=12, unique_by=lambda one: (one.run, one.cel
 
 @given(accounts)
 def test_what_is_going_or_held_is_not_asked_and_groups_always_are(account: list[Seen]) -> None:
-    asked = removable(account)
-    assert [one for one in asked if one.going or one.held] == []
+    removals = removable(account)
+    assert [one for one in removals if one.going or one.held] == []
     groups = [one for one in account if one.kind is Kind.AUTO_SCALING_GROUP and not one.going and not one.held]
-    assert [one for one in groups if one not in asked] == []
-    assert asked[: len(groups)] == sorted(groups, key=lambda one: one.id), "and first"
+    assert [one for one in groups if one not in removals] == []
+    assert removals[: len(groups)] == sorted(groups, key=lambda one: one.id), "and first"
 
 
 @given(accounts)
@@ -64,9 +64,9 @@ def test_it_comes_to_an_end_when_what_is_asked_goes(account: list[Seen]) -> None
     left, rounds = account, 0
     while left:
         rounds += 1
-        asked = removable(left)
+        removals = removable(left)
         # What was going is gone by now; what belonged to an instance is free when that is.
-        left = [replace(one, going=True, held=False) if one in asked else one for one in left if not one.going]
+        left = [replace(one, going=True, held=False) if one in removals else one for one in left if not one.going]
         instances = {(one.run, one.cell) for one in left if one.kind is Kind.INSTANCE}
         left = [replace(one, held=one.held and (one.run, one.cell) in instances) for one in left]
         left = [replace(one, held=False) if one.kind is not Kind.VOLUME else one for one in left]
@@ -116,12 +116,12 @@ def test_the_record_is_put_right_by_what_is_seen() -> None:
 
 @given(st.lists(st.booleans(), min_size=1, max_size=MOST_LOOKS - 1))
 def test_it_is_over_after_so_many_quiet_looks_in_a_row(quiet: list[bool]) -> None:
-    look = Look(0, 0)
+    progress = Look(0, 0)
     for number, nothing in enumerate(quiet, 1):
-        look = after(look.looks, look.quiet, () if nothing else ("an instance",))
-        assert look.looks == number
-        assert look.over == (number >= QUIET and all(quiet[number - QUIET : number]))
-        assert 0 < look.wait_seconds <= 60
+        progress = after(progress.looks, progress.quiet, () if nothing else ("an instance",))
+        assert progress.looks == number
+        assert progress.over == (number >= QUIET and all(quiet[number - QUIET : number]))
+        assert 0 < progress.wait_seconds <= 60
 
 
 def test_it_gives_up_and_says_what_there_is() -> None:

@@ -39,26 +39,26 @@ def test_a_unit_is_the_tag_else_the_first_pattern_else_the_name(name: str, tags:
 
 def test_groups_of_one_unit_stand_together_in_order() -> None:
     tagged = group("a-group", tags={"troop:unit": "zoo"})
-    found = by_unit([group("web-v2"), group("db-1"), tagged, group("web-v1")], PATTERNS)
-    assert {unit: [g.name for g in members] for unit, members in found.items()} == {
+    groups_by_unit = by_unit([group("web-v2"), group("db-1"), tagged, group("web-v1")], PATTERNS)
+    assert {unit: [g.name for g in members] for unit, members in groups_by_unit.items()} == {
         "db": ["db-1"],
         "web": ["web-v1", "web-v2"],
         "zoo": ["a-group"],
     }
-    assert list(found) == ["db", "web", "zoo"]
+    assert list(groups_by_unit) == ["db", "web", "zoo"]
 
 
 @pytest.mark.parametrize("patterns", [PATTERNS, [("*", "all")]], ids=["some", "whatever it is called"])
 def test_troops_own_fleets_are_no_units(patterns: list[tuple[str, str]]) -> None:
     own = group("troop-20261120-150000-1f0c9b2e-c001-servers", tags={"troop:run": "20261120-150000-1f0c9b2e"} | FLEET)
-    found = by_unit([own, group("web-v1")], patterns)
-    assert [g.name for members in found.values() for g in members] == ["web-v1"]
+    groups_by_unit = by_unit([own, group("web-v1")], patterns)
+    assert [g.name for members in groups_by_unit.values() for g in members] == ["web-v1"]
 
 
 def test_a_group_that_only_looks_like_one_is_decided_about_and_protected() -> None:
     """So that an owner who has tagged it so is told why chaos leaves it alone."""
-    found = list(facts_of_units(account(group("web", tags=FLEET)), settings(), SALT, LAST_TICK))
-    assert [(d.unit, d.reason) for d in decide_all(found)] == [("web", "protected")]
+    units = list(facts_of_units(account(group("web", tags=FLEET)), settings(), SALT, LAST_TICK))
+    assert [(d.unit, d.reason) for d in decide_all(units)] == [("web", "protected")]
 
 
 BY_TAG: tuple[Any, ...] = ({"troop:unit": "web"}, {}, "web-v041", "web-v042")
@@ -74,8 +74,8 @@ class TestAGroupReplacedByItsNextVersion:
 
     def decided(self, name: str, tags: dict[str, str], patterns: dict[str, str], **known: object) -> str:
         chosen = settings(units=patterns)
-        found = list(facts_of_units(account(group(name, tags=tags), **known), chosen, SALT, LAST_TICK))
-        return decide_all(found)[0].reason
+        units = list(facts_of_units(account(group(name, tags=tags), **known), chosen, SALT, LAST_TICK))
+        return decide_all(units)[0].reason
 
     def test_stays_opted_out(self, tags: dict[str, str], patterns: dict[str, str], old: str, new: str) -> None:
         items = {"web": {"unit": "web", "opt_out": True}}
@@ -103,9 +103,9 @@ class TestAGroupReplacedByItsNextVersion:
 def test_both_versions_side_by_side_share_one_roll() -> None:
     chosen = settings(units={"web-v*": "web"})
     both = account(group("web-v041", first=0), group("web-v042", first=10))
-    found = list(facts_of_units(both, chosen, SALT, LAST_TICK))
-    assert [f.unit for f in found] == ["web"]
-    decision = decide_all(found)[0]
+    units = list(facts_of_units(both, chosen, SALT, LAST_TICK))
+    assert [f.unit for f in units] == ["web"]
+    decision = decide_all(units)[0]
     assert decision.rolled == roll(SALT, decision.day or date.min, "web")
     assert decision.groups == ("web-v041", "web-v042")
 
@@ -151,6 +151,6 @@ def test_half_of_a_surrogate_pair_is_no_unit_and_ends_no_tick() -> None:
     half = "web-\ud800"
     assert not is_unit(half)
     groups = [group("a", tags={"troop:unit": half}), group("b")]
-    found = list(facts_of_units(account(*groups), settings(), SALT, LAST_TICK))
-    assert {one.unit for one in found} == {half, "b"}
+    units = list(facts_of_units(account(*groups), settings(), SALT, LAST_TICK))
+    assert {one.unit for one in units} == {half, "b"}
     assert 0 <= roll(SALT, date(2026, 11, 20), half) < 1

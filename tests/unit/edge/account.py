@@ -205,7 +205,7 @@ class Account:
             "execution": execution["execution"],
         }
 
-    def look(self, event_id: str) -> dict[str, Any]:
+    def check_recovery(self, event_id: str) -> dict[str, Any]:
         event = {"event_id": event_id, "entered": moments.iso(self.clock())}
         answer: dict[str, Any] = recovery.handler(event, CONTEXT)
         return answer
@@ -223,27 +223,27 @@ def through(number: int, operation: str, call: Call) -> Any:
 @contextmanager
 def calls(monkeypatch: Any, intercept: Callable[[int, str, Call], Any] = through) -> Iterator[list[str]]:
     """Routes every call of every client through ``intercept(number, operation, call)``; lists the operations."""
-    made: list[str] = []
+    operations: list[str] = []
     real = BaseClient._make_api_call  # type: ignore[attr-defined]
     others = set(threading.enumerate()) - {threading.current_thread()}
 
     def routed(self: Any, operation: str, parameters: Any) -> Any:
         if threading.current_thread() in others:  # still at what an earlier test has begun, and cut off
             return real(self, operation, parameters)
-        made.append(operation)
+        operations.append(operation)
         call = partial(real, self, operation, parameters)
-        return intercept(len(made) - 1, operation, call)
+        return intercept(len(operations) - 1, operation, call)
 
     with monkeypatch.context() as patch:
         patch.setattr(BaseClient, "_make_api_call", routed)
-        yield made
+        yield operations
 
 
 def refusing(operation: str, code: str, retries: int = 0) -> Callable[[int, str, Call], Any]:
     """Answers an operation with an error, as if botocore had tried so many times more."""
 
-    def intercept(number: int, asked: str, call: Call) -> Any:
-        if asked != operation:
+    def intercept(number: int, name: str, call: Call) -> Any:
+        if name != operation:
             return call()
         error: Any = {"Error": {"Code": code, "Message": "it may not"}, "ResponseMetadata": {"RetryAttempts": retries}}
         raise ClientError(error, operation)

@@ -82,9 +82,10 @@ class Half:
     def started(self, machine: str = "benchmark") -> dict[str, Any]:
         """Inputs of the executions that were started, by their name."""
         states = client("stepfunctions")
-        found = states.list_executions(stateMachineArn=MACHINES + machine)["executions"]
+        executions = states.list_executions(stateMachineArn=MACHINES + machine)["executions"]
         return {
-            e["name"]: json.loads(states.describe_execution(executionArn=e["executionArn"])["input"]) for e in found
+            e["name"]: json.loads(states.describe_execution(executionArn=e["executionArn"])["input"])
+            for e in executions
         }
 
     def objects(self) -> dict[str, bytes]:

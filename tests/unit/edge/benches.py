@@ -135,9 +135,9 @@ class Bench:
     def nodes(self, role: str | None = None) -> list[str]:
         """Ids of a fleet's instances, or of all."""
         roles = [role] if role else [fleet.role for fleet in self.benchmark.fleets]
-        found = {i: r for r in roles for i in self.account.instances(names.fleet_name(self.run, CELL, r))}
-        self.roles |= found
-        return sorted(found)
+        roles_by_node = {i: r for r in roles for i in self.account.instances(names.fleet_name(self.run, CELL, r))}
+        self.roles |= roles_by_node
+        return sorted(roles_by_node)
 
     def role_of(self, node: str) -> str:
         """Also of one that is gone."""
@@ -186,18 +186,18 @@ class Bench:
         measured = self.benchmark.phase(phase).measured
         for rank, node in enumerate(nodes):
             operations: dict[str, Operation] = {}
-            told: tuple[Separate, ...] = ()
+            wrk: tuple[Separate, ...] = ()
             if measured:
                 times, over_time = Histogram(), Windows(1, 1)
                 for micros in (*range(100, 1099), 2_000_000 + rank):
                     times.record(micros)
                 over_time.take(1, times)
                 operations["read"] = Operation(times, {"timeout": 2}, bytes=1_000_000, over_time=over_time)
-                told = (Separate("wrk", "get", rank),)
+                wrk = (Separate("wrk", "get", rank),)
             summary = Summary(
                 node=node, role=self.role_of(node), rank=rank, phase=phase, outcome=outcome, started_at=1.0,
                 ended_at=2.0, reason=reason, exit_code=0, measured_from=1.0 if measured else None,
-                measured_seconds=float(measured), operations=operations, warm_up_seconds=measured / 10, separate=told,
+                measured_seconds=float(measured), operations=operations, warm_up_seconds=measured / 10, separate=wrk,
             )  # fmt: skip
             self.put(f"{names.phase_prefix(self.run, CELL, phase)}{node}.json", summary.document())
 
@@ -233,7 +233,7 @@ class Bench:
     def barrier(self, phase: str) -> Any:
         return self.get(names.barrier_key(self.run, CELL, phase))
 
-    def kept(self, key: str) -> str:
+    def text(self, key: str) -> str:
         return gzip.decompress(self.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()).decode()
 
     def groups(self) -> dict[str, Any]:
@@ -244,8 +244,8 @@ class Bench:
     def templates(self) -> dict[str, str]:
         """Ids of launch templates by their names, the account's own aside."""
         pages = self.ec2.get_paginator("describe_launch_templates").paginate()
-        found = {t["LaunchTemplateName"]: t["LaunchTemplateId"] for page in pages for t in page["LaunchTemplates"]}
-        return {name: template for name, template in found.items() if name != "nodes"}
+        templates = {t["LaunchTemplateName"]: t["LaunchTemplateId"] for page in pages for t in page["LaunchTemplates"]}
+        return {name: template for name, template in templates.items() if name != "nodes"}
 
     def template_data(self, name: str) -> Any:
         versions = self.ec2.describe_launch_template_versions(LaunchTemplateName=name, Versions=["1"])

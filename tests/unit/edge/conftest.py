@@ -102,10 +102,10 @@ def account(
     monkeypatch.setattr(environment, "sleep", lambda seconds: None)
     _forget()
     with mock_aws():
-        made = Account(clock, settings)
-        monkeypatch.setattr(BaseClient, "_make_api_call", market.answering(_with_refreshes(made)))
-        made.deploy()
-        yield made
+        account = Account(clock, settings)
+        monkeypatch.setattr(BaseClient, "_make_api_call", market.answering(_with_refreshes(account)))
+        account.deploy()
+        yield account
     _forget()
 
 

@@ -51,21 +51,21 @@ class Deployed:
             limits = dict.fromkeys(("ConcurrentExecutions", "UnreservedConcurrentExecutions"), self.concurrency)
             return {"AccountLimit": limits}
         assert parameters["ResourceTypeFilters"] == ["dynamodb:table"]
-        wanted = {one["Key"]: one["Values"] for one in parameters["TagFilters"]}
+        filters = {one["Key"]: one["Values"] for one in parameters["TagFilters"]}
         tables = [(t.table_arn, t.tags) for t in dynamodb_backends[DEFAULT_ACCOUNT_ID][REGION].tables.values()]
         state = [{"Key": DEPLOYMENT_TAG, "Value": "Troop"}, {"Key": DATA_TAG, "Value": "State"}]
-        found = [
+        mappings = [
             {"ResourceARN": arn, "Tags": tags}
             for arn, tags in [*tables, *((arn, state) for arn in self.forgotten)]
-            if all(any(t["Key"] == key and t["Value"] in values for t in tags) for key, values in wanted.items())
+            if all(any(t["Key"] == key and t["Value"] in values for t in tags) for key, values in filters.items())
         ]
-        return {"ResourceTagMappingList": found, "PaginationToken": ""}
+        return {"ResourceTagMappingList": mappings, "PaginationToken": ""}
 
     def run(self, started: datetime, status: str = "SUCCEEDED") -> None:
         """An execution of the workflow, as if it had started then."""
         arn = client("stepfunctions").start_execution(stateMachineArn=self.machine)["executionArn"]
-        made = stepfunctions_backends[DEFAULT_ACCOUNT_ID][REGION].describe_execution(arn)
-        made.start_date, made.status = started, status
+        execution = stepfunctions_backends[DEFAULT_ACCOUNT_ID][REGION].describe_execution(arn)
+        execution.start_date, execution.status = started, status
 
     def schedule(self, name: str, target: str, changed: datetime = OVERDUE - timedelta(days=30)) -> None:
         client("scheduler").create_schedule(
@@ -75,8 +75,8 @@ class Deployed:
             FlexibleTimeWindow={"Mode": "OFF"},
             Target={"Arn": target, "RoleArn": ROLE},
         )
-        made = scheduler_backends[DEFAULT_ACCOUNT_ID][REGION].get_schedule("Schedules", name)
-        made.last_modified_date = changed.timestamp()
+        schedule = scheduler_backends[DEFAULT_ACCOUNT_ID][REGION].get_schedule("Schedules", name)
+        schedule.last_modified_date = changed.timestamp()
 
     def alarm(self, name: str, topic: str, state: str = "ALARM") -> None:
         """An alarm in that state, described as the stack's are."""
@@ -133,18 +133,18 @@ def deploy(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
             return real(self, operation, parameters)
         shape = self.meta.service_model.operation_model(operation).input_shape
         assert not ParamValidator().validate(parameters, shape).has_errors()
-        return made.answer(operation, parameters)
+        return deployed.answer(operation, parameters)
 
     monkeypatch.setattr(BaseClient, "_make_api_call", call)
     if RUNS.name not in account.dynamodb.list_tables()["TableNames"]:
         create_table(account.dynamodb, RUNS)
-    made = Deployed(account, machine, queue, topic)
+    deployed = Deployed(account, machine, queue, topic)
     for calendar in SETTINGS["calendars"]:
-        made.schedule(calendar, machine)
-    made.schedule("watchdog", f"arn:aws:lambda:{REGION}:123456789012:function:watchdog")
-    made.schedule("sweep", f"arn:aws:lambda:{REGION}:123456789012:function:sweep")
-    made.schedule("redrive", f"arn:aws:lambda:{REGION}:123456789012:function:notify")
-    made.schedule("reaper", f"arn:aws:lambda:{REGION}:123456789012:function:reaper")
-    made.run(OVERDUE - timedelta(minutes=1))
-    made.subscribers(1)
-    return made
+        deployed.schedule(calendar, machine)
+    deployed.schedule("watchdog", f"arn:aws:lambda:{REGION}:123456789012:function:watchdog")
+    deployed.schedule("sweep", f"arn:aws:lambda:{REGION}:123456789012:function:sweep")
+    deployed.schedule("redrive", f"arn:aws:lambda:{REGION}:123456789012:function:notify")
+    deployed.schedule("reaper", f"arn:aws:lambda:{REGION}:123456789012:function:reaper")
+    deployed.run(OVERDUE - timedelta(minutes=1))
+    deployed.subscribers(1)
+    return deployed

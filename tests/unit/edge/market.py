@@ -64,7 +64,7 @@ class Market:
         spot: by instance type and zone.
         quotas: by code.
         fails: error code by operation.
-        asked: parameters of the calls that were made, by operation.
+        requests: parameters of the calls that were made, by operation.
     """
 
     products: dict[str, list[str]] = field(
@@ -80,7 +80,7 @@ class Market:
     )
     quotas: dict[str, float] = field(default_factory=lambda: {STANDARD: 1000.0, STANDARD_SPOT: 1000.0})
     fails: dict[str, str] = field(default_factory=dict)
-    asked: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    requests: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     def answering(self, real: Callable[..., Any]) -> Callable[..., Any]:
         """In the place of botocore's own way to make a call."""
@@ -97,7 +97,7 @@ class Market:
             shape = client.meta.service_model.operation_model(operation).input_shape
             report = ParamValidator().validate(parameters, shape)
             assert not report.has_errors(), report.generate_report()
-            self.asked.setdefault(operation, []).append(parameters)
+            self.requests.setdefault(operation, []).append(parameters)
             if code := self.fails.get(operation):
                 raise ClientError({"Error": {"Code": code, "Message": "no"}}, operation)
             return answer(parameters)
@@ -105,9 +105,9 @@ class Market:
         return call
 
     def _products(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        wanted = {one["Field"]: one["Value"] for one in parameters["Filters"]}
-        assert wanted["regionCode"] == "eu-central-1"
-        return {"PriceList": self.products.get(wanted.get("instanceType") or wanted["volumeApiName"], [])}
+        filters = {one["Field"]: one["Value"] for one in parameters["Filters"]}
+        assert filters["regionCode"] == "eu-central-1"
+        return {"PriceList": self.products.get(filters.get("instanceType") or filters["volumeApiName"], [])}
 
     def _quota(self, parameters: dict[str, Any]) -> dict[str, Any]:
         if parameters["QuotaCode"] not in self.quotas:
@@ -116,7 +116,7 @@ class Market:
 
     def _history(self, parameters: dict[str, Any]) -> dict[str, Any]:
         (zones,) = [one["Values"] for one in parameters["Filters"] if one["Name"] == "availability-zone"]
-        told = [
+        prices = [
             {
                 "InstanceType": name,
                 "AvailabilityZone": zone,
@@ -129,4 +129,4 @@ class Market:
             if zone in zones
             for age in (5, 0, 3)
         ]
-        return {"SpotPriceHistory": told}
+        return {"SpotPriceHistory": prices}

@@ -72,13 +72,14 @@ class Stand:
     def scale(self, run: str, count: int, caller: str = ANNA, **role: str) -> tuple[int, Any]:
         return ask("PATCH", f"/fleets/{run}", {"count": count, **role}, caller)
 
-    def told(self, run: str) -> Any:
+    def get_fleet(self, run: str) -> Any:
         return get(f"/fleets/{run}")
 
     def roles(self, run: str) -> dict[str, dict[str, int]]:
         """What GET says of each role's nodes, without zeros."""
         return {
-            one["role"]: {k: v for k, v in one.items() if k != "role" and v} for one in self.told(run)["fleet"]["roles"]
+            one["role"]: {k: v for k, v in one.items() if k != "role" and v}
+            for one in self.get_fleet(run)["fleet"]["roles"]
         }
 
     # The workflow
@@ -120,8 +121,8 @@ class Stand:
     # What there is
 
     def group(self, run: str, role: str = "workers") -> dict[str, Any]:
-        found: dict[str, Any] = self.bench.groups()[names.fleet_name(run, CELL, role)]
-        return found
+        group: dict[str, Any] = self.bench.groups()[names.fleet_name(run, CELL, role)]
+        return group
 
     def size(self, run: str, role: str = "workers") -> tuple[int, int, int]:
         """Desired capacity, maximum, and how many instances there are."""
@@ -145,9 +146,10 @@ class Stand:
     def started(self, machine: str) -> dict[str, Any]:
         """Inputs of the executions that were started, by their name."""
         states = client("stepfunctions")
-        found = states.list_executions(stateMachineArn=MACHINES + machine)["executions"]
+        executions = states.list_executions(stateMachineArn=MACHINES + machine)["executions"]
         return {
-            e["name"]: json.loads(states.describe_execution(executionArn=e["executionArn"])["input"]) for e in found
+            e["name"]: json.loads(states.describe_execution(executionArn=e["executionArn"])["input"])
+            for e in executions
         }
 
 
@@ -164,7 +166,7 @@ def deploy_fleets(account: Account, monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
     def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
         if operation == "DescribeScalingActivities":  # moto has none
-            return {"Activities": [{"StatusCode": "Failed", "StatusMessage": said} for said in stand.refusals]}
+            return {"Activities": [{"StatusCode": "Failed", "StatusMessage": refusal} for refusal in stand.refusals]}
         if operation != "Invoke":
             return real(self, operation, parameters)
         assert (parameters["FunctionName"], parameters["InvocationType"]) == (FUNCTION, "Event")

@@ -155,9 +155,9 @@ def test_where_a_group_gets_its_traffic_from_is_told_in_two_ways(
     account.group("web")
     arn = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/web/0123456789abcdef"
 
-    def told(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        found = call()
-        found["AutoScalingGroups"][0] |= {
+    def with_traffic(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        answer = call()
+        answer["AutoScalingGroups"][0] |= {
             "TargetGroupARNs": [arn],
             "TrafficSources": [
                 {"Identifier": arn, "Type": "elbv2"},
@@ -167,9 +167,9 @@ def test_where_a_group_gets_its_traffic_from_is_told_in_two_ways(
                 {"Identifier": "x", "Type": "of another year"},
             ],
         }
-        return found
+        return answer
 
-    with calls(monkeypatch, told):
+    with calls(monkeypatch, with_traffic):
         (seen,) = groups.read_groups(account.autoscaling)
     assert seen.target_groups == (arn, f"{arn}0")
     assert (seen.load_balancers, seen.lattice_groups) == (("old",), (LATTICE,))
@@ -179,10 +179,10 @@ def test_a_group_that_a_service_operates_is_left_alone(account: Account, monkeyp
     account.group("web")
 
     def operated(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        found = call()
+        answer = call()
         if operation == "DescribeAutoScalingGroups":
-            found["AutoScalingGroups"][0]["Operator"] = {"Principal": "eks.amazonaws.com"}
-        return found
+            answer["AutoScalingGroups"][0]["Operator"] = {"Principal": "eks.amazonaws.com"}
+        return answer
 
     with calls(monkeypatch, operated):
         account.decide()
@@ -210,12 +210,12 @@ def test_draining_what_auto_scaling_no_longer_knows(account: Account) -> None:
     account.autoscaling.detach_instances(
         InstanceIds=[detached], AutoScalingGroupName="web", ShouldDecrementDesiredCapacity=True
     )
-    assert terminator.look("drain", detached) is Answer.LEFT
+    assert terminator.check("drain", detached) is Answer.LEFT
     account.autoscaling.detach_instances(
         InstanceIds=[terminated], AutoScalingGroupName="web", ShouldDecrementDesiredCapacity=True
     )
     account.ec2.terminate_instances(InstanceIds=[terminated])
-    assert terminator.look("drain", terminated) is Answer.GONE
+    assert terminator.check("drain", terminated) is Answer.GONE
 
 
 def test_terminating_what_ec2_does_not_know(account: Account) -> None:

@@ -40,9 +40,9 @@ class TestAtOnce:
             patch("/groups/web", first)
         other = before("TransactWriteItems", lambda: _aside(account, "min_healthy", 5))
         with calls(monkeypatch, other):
-            found = patch("/groups/web", {"probability": 0.5}, BEN)
-        assert (found["item"]["min_healthy"], found["item"]["probability"]) == (5, 0.5)
-        assert found["version"] == len(recorded(account)) == (3 if first else 2)
+            unit = patch("/groups/web", {"probability": 0.5}, BEN)
+        assert (unit["item"]["min_healthy"], unit["item"]["probability"]) == (5, 0.5)
+        assert unit["version"] == len(recorded(account)) == (3 if first else 2)
 
     def test_an_edit_by_hand_in_between_is_neither_lost_nor_left_out_of_the_record(
         self, account: Account, monkeypatch: pytest.MonkeyPatch
@@ -51,9 +51,9 @@ class TestAtOnce:
         account.policy("web", opt_out=False)
         by_hand = before("TransactWriteItems", lambda: account.policy("web", opt_out="true", reason="by hand"))
         with calls(monkeypatch, by_hand):
-            found = patch("/groups/web", {"opt_out": None})
-        assert found["item"]["reason"] == "by hand"
-        assert found["changes"][0]["changes"] == {"opt_out": {"old": "true", "new": None}}
+            unit = patch("/groups/web", {"opt_out": None})
+        assert unit["item"]["reason"] == "by hand"
+        assert unit["changes"][0]["changes"] == {"opt_out": {"old": "true", "new": None}}
 
     def test_others_all_the_time(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
         numbers = iter(range(100))

@@ -17,7 +17,7 @@ from troop.chaos.guards import REASONS
 class TestPolicy:
     def test_plain_attributes_that_people_can_edit(self, account: Account) -> None:
         account.group("web", 0)
-        wanted = {
+        changes = {
             "opt_out": True,
             "until": "2026-12-04",
             "reason": "closing",
@@ -25,7 +25,7 @@ class TestPolicy:
             "min_healthy": 3,
             "stop_alarms": ["a", "b"],
         }
-        found = patch("/groups/web", wanted)
+        unit = patch("/groups/web", changes)
         item = stored(account)
         assert recorded(account)[-1]["at"] == f"{NOW}#{item.pop('changed_request')['S']}"
         assert item == {
@@ -41,9 +41,9 @@ class TestPolicy:
             "changed_by": {"S": ANNA},
             "schema": {"N": "1"},
         }
-        assert (found["known"], found["version"], found["problems"]) == (True, 1, [])
-        assert found["policy"]["takes_part"] == {"value": False, "source": "item"}
-        assert found == get("/groups/web")
+        assert (unit["known"], unit["version"], unit["problems"]) == (True, 1, [])
+        assert unit["policy"]["takes_part"] == {"value": False, "source": "item"}
+        assert unit == get("/groups/web")
 
     @pytest.mark.parametrize(
         ("more", "status"),
@@ -56,8 +56,8 @@ class TestPolicy:
     )
     def test_an_opt_out_that_is_over_is_refused(self, account: Account, more: dict[str, Any], status: int) -> None:
         account.policy("web", opt_out=True, reason="open-ended")
-        found, answer = ask("PATCH", "/groups/web", {"opt_out": True} | more)
-        assert found == status
+        code, answer = ask("PATCH", "/groups/web", {"opt_out": True} | more)
+        assert code == status
         if status == 400:
             assert "must be 2026-11-20 or later" in answer["message"]
             assert "until" not in plain(stored(account))
@@ -113,21 +113,21 @@ class TestPolicy:
         for minimum in range(2, 9):
             patch("/groups/web", {"min_healthy": minimum})
             account.clock.forward(seconds=1)
-        found = get("/groups/web")
-        assert [c["changes"]["min_healthy"]["new"] for c in found["changes"]] == [8, 7, 6, 5, 4]
-        assert found["version"] == 7
+        unit = get("/groups/web")
+        assert [c["changes"]["min_healthy"]["new"] for c in unit["changes"]] == [8, 7, 6, 5, 4]
+        assert unit["version"] == 7
 
     def test_the_same_again_changes_nothing(self, account: Account) -> None:
-        wanted = {"opt_out": True, "probability": 0.25, "stop_alarms": ["a"], "until": "2026-12-04", "method": None}
-        first = patch("/groups/web", wanted)
+        changes = {"opt_out": True, "probability": 0.25, "stop_alarms": ["a"], "until": "2026-12-04", "method": None}
+        first = patch("/groups/web", changes)
         account.clock.forward(minutes=1)
-        assert patch("/groups/web", wanted, BEN) == first
+        assert patch("/groups/web", changes, BEN) == first
         assert patch("/groups/web", {}, BEN) == first
         assert len(recorded(account)) == 1
 
     def test_a_unit_that_nothing_is_known_of_may_opt_out_ahead(self, account: Account) -> None:
-        found = patch("/groups/ledger", {"opt_out": True})
-        assert (found["known"], found["groups"], found["policy"]["takes_part"]["value"]) == (False, [], False)
+        unit = patch("/groups/ledger", {"opt_out": True})
+        assert (unit["known"], unit["groups"], unit["policy"]["takes_part"]["value"]) == (False, [], False)
         account.group("ledger")
         account.decide()
         assert account.decisions()["ledger"]["reason"] == "opted-out"
@@ -212,19 +212,19 @@ class TestPuttingBack:
         account.group("web")
         _leave_chaos(account)
         _leave_chaos(account, "db")
-        found = patch("/groups/web", {"unrecovered": False}, BEN)
-        assert (found["unrecovered"], found["last_day"]) == (None, str(FRIDAY))
+        unit = patch("/groups/web", {"unrecovered": False}, BEN)
+        assert (unit["unrecovered"], unit["last_day"]) == (None, str(FRIDAY))
         assert account.state("unrecovered")["units"] == {"db"}
         assert account.state("unit#web") == {"key": "unit#web", "last_day": str(FRIDAY)}
-        assert found["changes"] == [
+        assert unit["changes"] == [
             {"at": NOW, "caller": BEN, "changes": {"unrecovered": {"old": f"{FRIDAY}#web", "new": None}}}
         ]
         assert stored(account) == {}
 
     def test_together_with_policy(self, account: Account) -> None:
         _leave_chaos(account)
-        found = patch("/groups/web", {"unrecovered": False, "probability": 0.1})
-        assert set(found["changes"][0]["changes"]) == {"unrecovered", "probability"}
+        unit = patch("/groups/web", {"unrecovered": False, "probability": 0.1})
+        assert set(unit["changes"][0]["changes"]) == {"unrecovered", "probability"}
 
     def test_the_last_one_leaves_no_set(self, account: Account) -> None:
         _leave_chaos(account)
@@ -244,5 +244,5 @@ class TestPuttingBack:
             account.dynamodb.put_item(TableName="State", Item=typed(item))
 
         with calls(monkeypatch, before("TransactWriteItems", again)):
-            found = patch("/groups/web", {"unrecovered": False})
-        assert found["changes"][0]["changes"]["unrecovered"]["old"] == "2026-11-21#web"
+            unit = patch("/groups/web", {"unrecovered": False})
+        assert unit["changes"][0]["changes"]["unrecovered"]["old"] == "2026-11-21#web"

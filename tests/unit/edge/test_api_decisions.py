@@ -71,24 +71,24 @@ def test_what_a_tick_decided_is_told_by_unit_and_by_day(account: Account) -> Non
     account.policy("web", probability=0)
     account.clock.moment = NOON
     account.decide()
-    ((told,),) = pages(unit="web")
-    assert told["detail"].endswith(">= probability 0")
-    assert 0 < told.pop("rolled") < 1
-    assert told == {
+    ((decision,),) = pages(unit="web")
+    assert decision["detail"].endswith(">= probability 0")
+    assert 0 < decision.pop("rolled") < 1
+    assert decision == {
         "unit": "web",
         "id": "web",
         "tick": "2026-11-20T20:00:00.000Z",
         "day": "2026-11-20",
         "time_zone": "America/Los_Angeles",
         "reason": "not-rolled",
-        "detail": told["detail"],
+        "detail": decision["detail"],
         "groups": ["web"],
         "probability": 0,
         "group": None,
         "instance_id": None,
     }
     for query in ({"day": FRIDAY}, {"day": FRIDAY, "unit": "web"}):
-        assert [d | {"rolled": None} for d in get("/decisions", **query)["decisions"]] == [told | {"rolled": None}]
+        assert [d | {"rolled": None} for d in get("/decisions", **query)["decisions"]] == [decision | {"rolled": None}]
     assert get("/decisions", day="2026-11-19") == {"decisions": [], "cursor": None}
     assert get("/decisions", unit="nobody") == {"decisions": [], "cursor": None}
 
@@ -97,16 +97,16 @@ def test_a_unit_on_a_calendar_that_does_not_exist_is_found_on_the_ticks_day(acco
     account.group("lost", tags={"troop:calendar": "nigth"})
     account.decide()
     for query in ({"unit": "lost"}, {"day": FRIDAY}, {"unit": "lost", "day": FRIDAY}):
-        ((told,),) = pages(**query)
-        assert (told["reason"], told["day"], told["time_zone"]) == ("malformed", str(FRIDAY), None)
+        ((decision,),) = pages(**query)
+        assert (decision["reason"], decision["day"], decision["time_zone"]) == ("malformed", str(FRIDAY), None)
 
 
 def test_what_was_to_be_terminated_is_named(account: Account) -> None:
     account.group("web")
     account.decide()
-    ((told,),) = pages(unit="web")
-    assert (told["reason"], told["group"]) == ("terminate", "web")
-    assert told["instance_id"] in account.instances("web")
+    ((decision,),) = pages(unit="web")
+    assert (decision["reason"], decision["group"]) == ("terminate", "web")
+    assert decision["instance_id"] in account.instances("web")
 
 
 @pytest.mark.parametrize("limit", [1, 3, 7, 100])
@@ -117,9 +117,9 @@ def test_the_pages_of_a_day_have_every_decision_once_and_the_newest_first(accoun
         for unit in units:
             store(account, unit, NOON + timedelta(minutes=15 * tick))
     store(account, "u1", NOON + timedelta(days=1), FRIDAY + timedelta(days=1))
-    found = listed(day=FRIDAY, limit=limit)
-    assert len(found) == 30
-    assert found == sorted(found, reverse=True)
+    decisions = listed(day=FRIDAY, limit=limit)
+    assert len(decisions) == 30
+    assert decisions == sorted(decisions, reverse=True)
 
 
 @pytest.mark.parametrize("limit", [1, 3, 7, 100])
@@ -149,18 +149,18 @@ def test_a_page_is_a_bounded_read(account: Account, monkeypatch: pytest.MonkeyPa
     for number in range(40):  # of the day before, in a zone where they fall into the same hours of UTC
         store(account, "web", NOON + timedelta(minutes=number), FRIDAY + timedelta(days=1))
     store(account, "web", NOON - timedelta(minutes=1))
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         first = get("/decisions", unit="web", day=FRIDAY)
     assert first["decisions"] == []
     assert first["cursor"]
-    assert made == ["Query"] * decision_queries.READS
+    assert operations == ["Query"] * decision_queries.READS
     assert len(listed(unit="web", day=FRIDAY)) == 1
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         get("/decisions", unit="web")
-    assert made == ["Query"]
-    with calls(monkeypatch) as made:
+    assert operations == ["Query"]
+    with calls(monkeypatch) as operations:
         get("/decisions", day=FRIDAY)
-    assert made == ["Query"] * SHARDS
+    assert operations == ["Query"] * SHARDS
 
 
 def test_a_part_that_dynamodb_cuts_short_hides_nothing(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,8 +187,13 @@ def test_decisions_that_earlier_versions_wrote_are_told_of_their_unit(account: A
         "policy": {"probability": {"value": 0.2, "source": "settings"}, "calendar": {"value": "x", "source": "item"}},
     }
     account.dynamodb.put_item(TableName="Decisions", Item=typed(old))
-    ((told,),) = pages(unit="web")
-    assert (told["day"], told["probability"], told["time_zone"], told["groups"]) == (None, 0.2, None, [])
+    ((decision,),) = pages(unit="web")
+    assert (decision["day"], decision["probability"], decision["time_zone"], decision["groups"]) == (
+        None,
+        0.2,
+        None,
+        [],
+    )
     assert get("/groups/web")["decision"]["reason"] == "malformed"
 
 
@@ -200,7 +205,7 @@ def test_decisions_are_kept_as_long_as_the_settings_say(account: Account) -> Non
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "message"),
     [
         ({"day": "20261120"}, "must be a date as YYYY-MM-DD"),
         ({"day": "1795219200"}, "must be a date as YYYY-MM-DD"),
@@ -214,9 +219,9 @@ def test_decisions_are_kept_as_long_as_the_settings_say(account: Account) -> Non
         ({"unit": "web", "cursor": "x"}, "cursor is not one that this API gave"),
     ],
 )
-def test_what_is_refused(account: Account, query: dict[str, Any], said: str) -> None:
+def test_what_is_refused(account: Account, query: dict[str, Any], message: str) -> None:
     status, answer = ask("GET", "/decisions", **query)
-    assert (status, said in answer["message"]) == (400, True), answer
+    assert (status, message in answer["message"]) == (400, True), answer
 
 
 @pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31"])

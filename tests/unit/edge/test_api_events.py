@@ -111,33 +111,33 @@ def test_filters(account: Account) -> None:
     ]
     _put(account, *events)
 
-    def found(**query: Any) -> list[int]:
+    def numbers(**query: Any) -> list[int]:
         status, body = _get("/events", **query)
         assert status == 200, body
         return _numbers(body)
 
-    assert found(unit="web") == [11, 9, 7, 5, 3, 1]
-    assert found(status="UNRECOVERED") == [9, 6, 3, 0]
-    assert found(unit="web", status="UNRECOVERED") == [9, 3]
-    assert found(since="2026-11-20T22:50:00Z", until="2026-11-20T22:53:00Z") == [6, 5, 4]
-    assert found(since="2026-11-20T14:50:00-08:00", unit="db", limit=2) == [10, 8]
-    assert found(since="2026-11-20T22:50:00Z", until="2026-11-20T22:50:00Z") == []
-    assert found(unit="nobody") == []
+    assert numbers(unit="web") == [11, 9, 7, 5, 3, 1]
+    assert numbers(status="UNRECOVERED") == [9, 6, 3, 0]
+    assert numbers(unit="web", status="UNRECOVERED") == [9, 3]
+    assert numbers(since="2026-11-20T22:50:00Z", until="2026-11-20T22:53:00Z") == [6, 5, 4]
+    assert numbers(since="2026-11-20T14:50:00-08:00", unit="db", limit=2) == [10, 8]
+    assert numbers(since="2026-11-20T22:50:00Z", until="2026-11-20T22:50:00Z") == []
+    assert numbers(unit="nobody") == []
 
 
 def test_events_of_a_group_whatever_its_unit(account: Account) -> None:
     _put(account, *(_event(n, group="web-v1" if n % 2 else "web-v2") for n in range(6)), _event(6, "db"))
 
-    def found(**query: Any) -> list[int]:
+    def numbers(**query: Any) -> list[int]:
         return _numbers(_get("/events", **query)[1])
 
-    assert found(group="web-v1") == [5, 3, 1]
-    assert found(group="web-v1", unit="web", status="RECOVERED", limit=1) == [5]
-    assert found(group="web-v1", unit="db") == []
-    assert found(group="web-v1", status="UNRECOVERED") == []
+    assert numbers(group="web-v1") == [5, 3, 1]
+    assert numbers(group="web-v1", unit="web", status="RECOVERED", limit=1) == [5]
+    assert numbers(group="web-v1", unit="db") == []
+    assert numbers(group="web-v1", status="UNRECOVERED") == []
     _, first = _get("/events", group="web-v2", limit=2)
     assert _numbers(first) == [4, 2]
-    assert found(group="web-v2", limit=2, cursor=first["cursor"]) == [0]
+    assert numbers(group="web-v2", limit=2, cursor=first["cursor"]) == [0]
     assert _get("/events", group="web-v1", cursor=first["cursor"])[0] == 400
 
 
@@ -182,19 +182,19 @@ def test_a_page_reads_a_bounded_number_however_rare_the_status(
             examined.append(answer["ScannedCount"])
         return answer
 
-    with calls(monkeypatch, count) as made:
+    with calls(monkeypatch, count) as operations:
         status, body = _get("/events", status="UNRECOVERED", limit=1)
     assert (status, body["events"]) == (200, [])
     assert body["cursor"], "an empty page that is not the last"
-    assert made == ["Query"] * READS
+    assert operations == ["Query"] * READS
     assert examined == [20] * READS
     body = _get("/events", status="UNRECOVERED", limit=1, cursor=body["cursor"])[1]
     assert _numbers(body) == [0]
 
     examined.clear()
-    with calls(monkeypatch, count) as made:
+    with calls(monkeypatch, count) as operations:
         assert len(_get("/events", limit=15)[1]["events"]) == 15
-    assert (made, examined) == (["Query"], [15])
+    assert (operations, examined) == (["Query"], [15])
 
 
 def test_cursors_are_opaque_and_bound_to_their_listing(account: Account) -> None:

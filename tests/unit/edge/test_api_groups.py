@@ -68,8 +68,8 @@ class TestListing:
     def test_what_is_protected_takes_no_part_whatever_people_have_set(self, account: Account) -> None:
         account.group("db", tags={"troop:protected": "no", "troop:opt_in": "true"})
         (row,) = get("/groups")["groups"]
-        told = (row["takes_part"], row["sources"]["takes_part"], row["protected"])
-        assert told == (False, "tag troop:protected", "troop:protected")
+        participation = (row["takes_part"], row["sources"]["takes_part"], row["protected"])
+        assert participation == (False, "tag troop:protected", "troop:protected")
 
     def test_malformed_values_are_told(self, account: Account) -> None:
         account.group("web", tags={"troop:probability": "often"})
@@ -101,10 +101,10 @@ class TestListing:
         # Two groups of one unit: a batch may not name a key twice.
         account.group("web-v1", 0)
         account.group("web-v2", 0)
-        with calls(monkeypatch) as made:
+        with calls(monkeypatch) as operations:
             page = get("/groups", limit=50)
             following = get("/groups", limit=50, cursor=page["cursor"])
-        assert made == ["DescribeAutoScalingGroups", "BatchGetItem"] * 2
+        assert operations == ["DescribeAutoScalingGroups", "BatchGetItem"] * 2
         assert [row["unit"] for row in following["groups"]] == ["g50", "web", "web"]
 
     def test_what_dynamodb_leaves_out_is_asked_for_again(
@@ -123,9 +123,9 @@ class TestListing:
             return answer
 
         monkeypatch.setattr("time.sleep", lambda seconds: None)
-        with calls(monkeypatch, first_leaves_policy_out) as made:
+        with calls(monkeypatch, first_leaves_policy_out) as operations:
             assert get("/groups")["groups"][0]["probability"] == 0
-        assert made.count("BatchGetItem") == 2
+        assert operations.count("BatchGetItem") == 2
 
     @pytest.mark.parametrize(
         ("query", "words"),

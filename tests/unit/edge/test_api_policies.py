@@ -17,16 +17,16 @@ def test_items_with_and_without_a_group(account: Account) -> None:
     account.group("plain", 0)
     patch("/groups/web", {"probability": 0.5})
     account.policy("not/yet", opt_out=True, stop_alarms={"b", "a"})
-    found = {policy["unit"]: policy for policy in get("/policies")["policies"]}
-    assert set(found) == {"web", "not/yet"}
-    assert found["not/yet"] == {
+    policies = {policy["unit"]: policy for policy in get("/policies")["policies"]}
+    assert set(policies) == {"web", "not/yet"}
+    assert policies["not/yet"] == {
         "unit": "not/yet",
         "id": "not~2Fyet",
         "version": 0,
         "item": {"unit": "not/yet", "opt_out": True, "stop_alarms": ["a", "b"]},
     }
-    assert (found["web"]["version"], found["web"]["item"]["probability"]) == (1, 0.5)
-    assert found["web"]["item"] == get("/groups/web")["item"]
+    assert (policies["web"]["version"], policies["web"]["item"]["probability"]) == (1, 0.5)
+    assert policies["web"]["item"] == get("/groups/web")["item"]
 
 
 def test_nothing_has_been_set(account: Account) -> None:
@@ -57,23 +57,23 @@ def test_a_page_is_one_read(account: Account, monkeypatch: pytest.MonkeyPatch) -
     def pass_on(number: int, operation: str, call: Callable[[], Any]) -> Any:
         return call()
 
-    with calls(monkeypatch, pass_on) as made:
+    with calls(monkeypatch, pass_on) as operations:
         assert get("/policies", limit=100)["cursor"]
-    assert made == ["Scan"]
+    assert operations == ["Scan"]
 
 
 @pytest.mark.parametrize("unit", [" ", "x" * 257, "bell\x07"])
 def test_an_item_that_no_unit_can_have_has_no_address(account: Account, unit: str) -> None:
     account.policy(unit, opt_out=True)
-    (found,) = get("/policies")["policies"]
-    assert (found["unit"], found["id"]) == (unit, None)
+    (policy,) = get("/policies")["policies"]
+    assert (policy["unit"], policy["id"]) == (unit, None)
 
 
 def test_whatever_people_write_is_shown(account: Account) -> None:
     item = {"unit": {"S": "web"}, "a": {"B": b"\x00\xff"}, "version": {"S": "latest"}, "until": {"NULL": True}}
     account.dynamodb.put_item(TableName="GroupTags", Item=item)
-    (found,) = get("/policies")["policies"]
-    assert found == {
+    (policy,) = get("/policies")["policies"]
+    assert policy == {
         "unit": "web",
         "id": "web",
         "version": 0,

@@ -15,8 +15,8 @@ class TestEveryRequest:
         caplog.set_level("INFO")
         ask("PATCH", "/switch", {"halted": "maybe"}, BEN)
         (line,) = [vars(record) for record in caplog.records if record.message == "request"]
-        asked = {key: line[key] for key in ("method", "path", "caller", "status", "levelname")}
-        assert asked == {"method": "PATCH", "path": "/switch", "caller": BEN, "status": 400, "levelname": "INFO"}
+        fields = {key: line[key] for key in ("method", "path", "caller", "status", "levelname")}
+        assert fields == {"method": "PATCH", "path": "/switch", "caller": BEN, "status": 400, "levelname": "INFO"}
 
     def test_a_defect_is_a_500_that_says_where_to_look(self, account: Account) -> None:
         account.dynamodb.delete_table(TableName="State")

@@ -29,8 +29,8 @@ class TestSwitch:
         account.group("web")
         account.decide()
         assert account.decisions()["web"]["reason"] == "leashed"
-        found = patch("/switch", {"leashed": False, "reason": "game day"})
-        assert found == {
+        switch = patch("/switch", {"leashed": False, "reason": "game day"})
+        assert switch == {
             "halted": False,
             "leashed": False,
             "reaper_off": False,
@@ -38,14 +38,14 @@ class TestSwitch:
             "changed_by": ANNA,
             "reason": "game day",
         }
-        assert found == get("/switch")
+        assert switch == get("/switch")
         account.clock.forward(minutes=1)
         account.decide()
         assert account.decisions()["web"]["reason"] == "terminate"
 
     def test_the_reaper_s_switch_is_apart_from_chaos_and_on_record(self, account: Account) -> None:
-        found = patch("/switch", {"reaper_off": True, "reason": "incident"}, BEN)
-        assert (found["reaper_off"], found["halted"], found["changed_by"]) == (True, False, BEN)
+        switch = patch("/switch", {"reaper_off": True, "reason": "incident"}, BEN)
+        assert (switch["reaper_off"], switch["halted"], switch["changed_by"]) == (True, False, BEN)
         assert recorded(account)[0]["changes"]["reaper_off"] == {"old": None, "new": True}
         account.group("web")
         account.decide()
@@ -91,15 +91,15 @@ class TestSwitch:
 
     def test_what_others_set_in_between_stays(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
         with calls(monkeypatch, before("TransactWriteItems", lambda: account.switch(halted=True, leashed=False))):
-            found = patch("/switch", {"leashed": True})
-        assert (found["halted"], found["leashed"]) == (True, True)
+            switch = patch("/switch", {"leashed": True})
+        assert (switch["halted"], switch["leashed"]) == (True, True)
         assert recorded(account)[0]["changes"]["leashed"] == {"old": False, "new": True}
 
     def test_what_people_write_by_hand_is_shown_as_far_as_it_can_be(self, account: Account) -> None:
         item = {"key": "switch", "halted": True, "changed_at": "yesterday", "changed_by": 5, "reason": ["x"]}
         account.dynamodb.put_item(TableName="State", Item=typed(item))
-        found = get("/switch")
-        assert (found["halted"], found["changed_at"], found["changed_by"]) == (True, None, "5")
+        switch = get("/switch")
+        assert (switch["halted"], switch["changed_at"], switch["changed_by"]) == (True, None, "5")
 
     @pytest.mark.parametrize(
         ("body", "words"),

@@ -50,22 +50,22 @@ class TestUnit:
         for days_ago in range(7):
             account.put("Events", to_item(_event("web", days_ago)))
         account.clock.moment = MORNING
-        found = get("/groups/web")
-        events = found.pop("events")
+        unit = get("/groups/web")
+        events = unit.pop("events")
         assert [e["day"] for e in events] == [str((OVERDUE - timedelta(days=n)).date()) for n in range(5)]
-        policy = found.pop("policy")
+        policy = unit.pop("policy")
         assert policy["probability"] == {"value": 0.5, "source": "tag of web-v041"}
         assert policy["min_healthy"] == {"value": 3, "source": "item"}
         assert policy["takes_part"] == {"value": True, "source": "settings"}
         assert policy["stop_alarms"] == {"value": ["a", "b"], "source": "item"}
         assert policy["until"] == {"value": None, "source": "settings"}
-        decision = found.pop("decision")
+        decision = unit.pop("decision")
         assert decision["tick"] == "2026-11-20T22:46:00.000Z"
         assert (decision["reason"], decision["detail"]) == (
             "not-rolled",
             f"{decision['detail'][:6]} >= probability 0.5",
         )
-        assert found == {
+        assert unit == {
             "unit": "web",
             "id": "web",
             "known": True,
@@ -90,9 +90,9 @@ class TestUnit:
         account.decide()
         for n in range(60):
             account.drop_group(f"web-v{n:02}")
-        with calls(monkeypatch) as made:
+        with calls(monkeypatch) as operations:
             get("/groups/web")
-        assert Counter(made) == {"GetItem": 2, "Query": 3, "DescribeAutoScalingGroups": 5}
+        assert Counter(operations) == {"GetItem": 2, "Query": 3, "DescribeAutoScalingGroups": 5}
 
     def test_groups_by_the_last_decision(self, account: Account) -> None:
         account.group("web-v1", 0)
@@ -105,8 +105,8 @@ class TestUnit:
         account.group("one", 0, tags={"troop:unit": "shop"})
         account.group("two", 0, tags={"troop:unit": "shop"})
         account.group("shop", 0, tags={"troop:unit": "other"})
-        found = get("/groups/shop")
-        assert (found["known"], [g["group"] for g in found["groups"]]) == (True, ["one", "two"])
+        unit = get("/groups/shop")
+        assert (unit["known"], [g["group"] for g in unit["groups"]]) == (True, ["one", "two"])
 
     def test_a_group_of_that_name_before_any_decision(self, account: Account) -> None:
         account.group("db", 0)
@@ -116,9 +116,9 @@ class TestUnit:
         account.group("web-v1", 0)  # of the unit web, by a pattern
         account.group("other", 0, tags={"troop:unit": "web"})
         account.decide()
-        found = get("/groups/web-v1")
-        assert found == get("/groups/web")
-        assert (found["unit"], [g["group"] for g in found["groups"]]) == ("web", ["other", "web-v1"])
+        unit = get("/groups/web-v1")
+        assert unit == get("/groups/web")
+        assert (unit["unit"], [g["group"] for g in unit["groups"]]) == ("web", ["other", "web-v1"])
 
     def test_a_change_by_the_name_of_a_group_would_change_nothing_for_it(self, account: Account) -> None:
         account.group("web-v1", 0)
@@ -139,8 +139,8 @@ class TestUnit:
     def test_an_item_under_the_name_of_a_group_is_shown_for_what_it_is(self, account: Account) -> None:
         account.group("web-v1", 0)
         account.policy("web-v1", opt_out=True)
-        found = get("/groups/web-v1")
-        assert (found["unit"], found["known"], found["groups"]) == ("web-v1", False, [])
+        unit = get("/groups/web-v1")
+        assert (unit["unit"], unit["known"], unit["groups"]) == ("web-v1", False, [])
 
     def test_a_decision_whose_groups_have_gone_elsewhere(self, account: Account) -> None:
         account.group("db", 0)
@@ -156,25 +156,25 @@ class TestUnit:
                 }
             ]
         )
-        found = get("/groups/db")
-        assert (found["unit"], [g["group"] for g in found["groups"]]) == ("data", ["db"])
-        assert found == get("/groups/data")
+        unit = get("/groups/db")
+        assert (unit["unit"], [g["group"] for g in unit["groups"]]) == ("data", ["db"])
+        assert unit == get("/groups/data")
         account.drop_group("db")
-        found = get("/groups/db")
-        assert (found["known"], found["groups"], found["decision"]["reason"]) == (True, [], "too-small")
+        unit = get("/groups/db")
+        assert (unit["known"], unit["groups"], unit["decision"]["reason"]) == (True, [], "too-small")
 
     def test_a_protected_group_takes_no_part(self, account: Account) -> None:
         account.group("db", tags={"troop:protected": ""})
         account.policy("db", opt_in=True)
         account.clock.moment = MORNING
-        found = get("/groups/db")
-        assert found["policy"]["takes_part"] == {"value": False, "source": "tag troop:protected"}
-        assert found["next_possible"] is None
+        unit = get("/groups/db")
+        assert unit["policy"]["takes_part"] == {"value": False, "source": "tag troop:protected"}
+        assert unit["next_possible"] is None
         account.group("db-new", tags={"troop:unit": "db"})  # which may be hit, and so the unit may
         account.decide()
-        found = get("/groups/db")
-        assert [g["protected"] for g in found["groups"]] == ["troop:protected", None]
-        assert found["policy"]["takes_part"] == {"value": True, "source": "item"}
+        unit = get("/groups/db")
+        assert [g["protected"] for g in unit["groups"]] == ["troop:protected", None]
+        assert unit["policy"]["takes_part"] == {"value": True, "source": "item"}
 
     def test_stop_alarms_that_do_not_exist_are_told(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
         client("cloudwatch").put_metric_alarm(
@@ -182,8 +182,8 @@ class TestUnit:
             ComparisonOperator="GreaterThanThreshold", Statistic="Sum",
         )  # fmt: skip
         account.group("web", 0)
-        found = patch("/groups/web", {"stop_alarms": ["nosuch", "there"]})
-        assert found["missing_alarms"] == ["nosuch"]
+        unit = patch("/groups/web", {"stop_alarms": ["nosuch", "there"]})
+        assert unit["missing_alarms"] == ["nosuch"]
 
         def refuse(number: int, operation: str, call: Callable[[], Any]) -> Any:
             if operation == "DescribeAlarms":
@@ -195,10 +195,10 @@ class TestUnit:
 
     def test_an_item_alone(self, account: Account) -> None:
         account.policy("ledger", opt_out=True, until="2026-12-04")
-        found = get("/groups/ledger")
-        assert (found["known"], found["groups"], found["decision"]) == (False, [], None)
-        assert found["policy"]["takes_part"] == {"value": False, "source": "item"}
-        assert found["next_possible"] == "2026-12-07T17:00:00.000Z"
+        unit = get("/groups/ledger")
+        assert (unit["known"], unit["groups"], unit["decision"]) == (False, [], None)
+        assert unit["policy"]["takes_part"] == {"value": False, "source": "item"}
+        assert unit["next_possible"] == "2026-12-07T17:00:00.000Z"
 
     @pytest.mark.parametrize(
         "item",
@@ -211,17 +211,17 @@ class TestUnit:
     def test_whatever_people_write_is_shown(self, account: Account, item: dict[str, Any]) -> None:
         account.put("GroupTags", {"unit": {"S": "web"}} | item)
         account.group("web", 0)
-        found = get("/groups/web")
-        assert set(found["item"]) == {"unit", *item}
-        assert found["problems"]
-        assert found["version"] == 0
-        assert found["next_possible"] is None
-        assert get("/groups")["groups"][0]["problems"] == found["problems"]
+        unit = get("/groups/web")
+        assert set(unit["item"]) == {"unit", *item}
+        assert unit["problems"]
+        assert unit["version"] == 0
+        assert unit["next_possible"] is None
+        assert get("/groups")["groups"][0]["problems"] == unit["problems"]
 
     def test_a_unit_that_has_left_chaos(self, account: Account) -> None:
         account.put("State", typed({"key": "unit#web", "last_day": str(FRIDAY), "unrecovered": f"{FRIDAY}#web"}))
-        found = get("/groups/web")
-        assert (found["unrecovered"], found["last_day"], found["next_possible"]) == (
+        unit = get("/groups/web")
+        assert (unit["unrecovered"], unit["last_day"], unit["next_possible"]) == (
             f"{FRIDAY}#web",
             str(FRIDAY),
             None,

@@ -83,8 +83,8 @@ class Spot:
         return self
 
     def back_up(self) -> dict[str, Any]:
-        given = {"step": "backup", "run": self.bench.run, "cell": CELL}
-        answer: dict[str, Any] = launch_handler.handler(given, CONTEXT)
+        event = {"step": "backup", "run": self.bench.run, "cell": CELL}
+        answer: dict[str, Any] = launch_handler.handler(event, CONTEXT)
         return answer
 
     def sizes(self) -> dict[str, tuple[int, int, int]]:
@@ -242,13 +242,13 @@ def test_a_quota_on_demand_fails_the_cell(spot: Spot, monkeypatch: pytest.Monkey
     spot.back_up()
 
     def refused(number: int, operation: str, call: Call) -> Any:
-        given = call()
+        answer = call()
         if operation == "DescribeAutoScalingGroups":
-            for group in given["AutoScalingGroups"]:
+            for group in answer["AutoScalingGroups"]:
                 group["Instances"] = [] if group["AutoScalingGroupName"] == spot.backup else group["Instances"]
-        if operation == "DescribeScalingActivities" and not given["Activities"]:
-            given["Activities"] = [{"StatusCode": "Failed", "StatusMessage": "VcpuLimitExceeded: more than you may"}]
-        return given
+        if operation == "DescribeScalingActivities" and not answer["Activities"]:
+            answer["Activities"] = [{"StatusCode": "Failed", "StatusMessage": "VcpuLimitExceeded: more than you may"}]
+        return answer
 
     with calls(monkeypatch, refused):
         assert bench.gather() == "failed"
@@ -261,14 +261,14 @@ def never_too_many(spot: Spot, monkeypatch: pytest.MonkeyPatch, number: int, act
     """Cuts the call off, and looks at the number of nodes at each call it makes."""
     cut = cut_at(number, acted)
 
-    def look(at: int, operation: str, call: Call) -> Any:
+    def intercept(at: int, operation: str, call: Call) -> Any:
         answer = cut(at, operation, call)
         if operation in ("CreateAutoScalingGroup", "UpdateAutoScalingGroup"):
             most.append(len(spot.drivers()))
         return answer
 
     most: list[int] = []
-    with calls(monkeypatch, look):
+    with calls(monkeypatch, intercept):
         yield
     assert max(most, default=0) <= 4
 

@@ -72,15 +72,15 @@ def test_the_roster_tells_every_node_and_the_groups_stay_as_they_are(bench: Benc
 
 def test_instances_and_volumes_are_on_record_once_they_are_known(bench: Bench) -> None:
     bench.gathered()
-    found = {kind: {r.name for r in bench.runs.resources.of(bench.run) if r.kind is kind} for kind in Kind}
-    assert found[Kind.INSTANCE] == set(bench.nodes())
+    names_by_kind = {kind: {r.name for r in bench.runs.resources.of(bench.run) if r.kind is kind} for kind in Kind}
+    assert names_by_kind[Kind.INSTANCE] == set(bench.nodes())
     volumes = {
         d["Ebs"]["VolumeId"]
         for r in bench.ec2.describe_instances()["Reservations"]
         for i in r["Instances"]
         for d in i["BlockDeviceMappings"]
     }
-    assert found[Kind.VOLUME] == volumes
+    assert names_by_kind[Kind.VOLUME] == volumes
     assert all(r.created_at for r in bench.runs.resources.of(bench.run))
 
 

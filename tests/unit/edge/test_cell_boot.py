@@ -42,9 +42,9 @@ def test_a_node_that_never_boots_ends_the_cell_with_its_console_kept(
     assert f"{silent} never did" in (cell.reason or "")
     assert "300 s" in (cell.reason or "")
     bench.step("fail", error="", cause="")
-    kept = [key for key in bench.objects() if "/output/" in key]
-    assert kept == [names.console_key(bench.run, CELL, silent)]
-    assert "Linux version" in bench.kept(kept[0])
+    keys = [key for key in bench.objects() if "/output/" in key]
+    assert keys == [names.console_key(bench.run, CELL, silent)]
+    assert "Linux version" in bench.text(keys[0])
     assert bench.cell().reason == cell.reason
     assert bench.step("settle", error="", cause="")["status"] == "FAILED"
 
@@ -76,17 +76,17 @@ def _short_of_one(message: str) -> Callable[[int, str, Call], Any]:
     """A group that lacks one instance, as its launch was refused."""
 
     def answer(number: int, operation: str, call: Call) -> Any:
-        given = call()
+        response = call()
         if operation == "DescribeAutoScalingGroups":
-            for group in given["AutoScalingGroups"]:
+            for group in response["AutoScalingGroups"]:
                 if group["AutoScalingGroupName"].endswith("drivers"):
                     group["Instances"].pop()
         if operation == "DescribeScalingActivities":
-            given["Activities"] = [
+            response["Activities"] = [
                 {"StatusCode": "InProgress", "StatusMessage": "on its way"},
                 {"StatusCode": "Failed", "StatusMessage": message},
             ]
-        return given
+        return response
 
     return answer
 
@@ -111,9 +111,9 @@ def test_lack_of_capacity_is_waited_out_and_then_told(bench: Bench, monkeypatch:
 
 def test_activities_are_asked_for_only_where_some_are_missing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.launched()
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         bench.gather()
-    assert "DescribeScalingActivities" not in made
+    assert "DescribeScalingActivities" not in operations
 
 
 def test_a_group_that_somebody_deletes_ends_the_cell(bench: Bench) -> None:

@@ -50,13 +50,13 @@ def test_nodes_that_a_teardown_takes_away_do_not_make_a_cell_invalid(
 ) -> None:
     """The run's workflow is stopped, and its teardown begins, between what the step reads of run and nodes."""
     bench.measuring()
-    read_nodes = CellSteps._look
+    read_nodes = CellSteps._check
 
     def stopped_meanwhile(steps: CellSteps, *arguments: Any) -> Any:
         bench.runs.close(bench.run, RunStatus.FAILED, "its workflow was stopped", bench.account.clock())
         return read_nodes(steps, *arguments)
 
-    monkeypatch.setattr(CellSteps, "_look", stopped_meanwhile)
+    monkeypatch.setattr(CellSteps, "_check", stopped_meanwhile)
     bench.lose(bench.nodes()[0])
     assert bench.check(1) == "failed"
     assert (bench.cell().status, bench.cell().reason) == (CellStatus.FAILED, "its workflow was stopped")
@@ -113,9 +113,9 @@ def test_what_helps_to_find_out_more_never_stands_in_the_way(
 ) -> None:
     bench.launched()
 
-    def broken(number: int, made: str, call: Call) -> Any:
-        if made == operation:
-            raise ClientError({"Error": {"Code": "InternalError", "Message": "no"}}, made)
+    def broken(number: int, name: str, call: Call) -> Any:
+        if name == operation:
+            raise ClientError({"Error": {"Code": "InternalError", "Message": "no"}}, name)
         return call()
 
     with calls(monkeypatch, broken):
@@ -128,13 +128,13 @@ def test_a_console_that_ec2_cannot_show_at_once_is_asked_for_again(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.launched()
-    asked: list[bool] = []
+    attempts: list[bool] = []
 
-    def not_latest(number: int, made: str, call: Call) -> Any:
-        if made == "GetConsoleOutput":
-            asked.append(True)
-            if len(asked) % 2:
-                raise ClientError({"Error": {"Code": "UnsupportedOperation", "Message": "no"}}, made)
+    def not_latest(number: int, name: str, call: Call) -> Any:
+        if name == "GetConsoleOutput":
+            attempts.append(True)
+            if len(attempts) % 2:
+                raise ClientError({"Error": {"Code": "UnsupportedOperation", "Message": "no"}}, name)
         return call()
 
     with calls(monkeypatch, not_latest):
@@ -159,12 +159,12 @@ def test_cut_anywhere_a_step_comes_to_the_same_end(
     prepare(bench)
     more: dict[str, Any] = {"release": {"phase_index": 0}, "check": {"phase_index": 1}}.get(step, {})
     for number in range(60):
-        with calls(monkeypatch, cut_at(number, acted=True)) as made:
+        with calls(monkeypatch, cut_at(number, acted=True)) as operations:
             try:
                 bench.step(step, **more)
             except Cut:
                 continue
-        if number >= len(made):
+        if number >= len(operations):
             break
     answer = bench.step(step, **more)
     assert answer["state"] == over
@@ -195,10 +195,10 @@ def test_more_nodes_than_a_page_of_the_list_are_all_seen(bench: Bench, monkeypat
     bench.register(bench.nodes())
     for number in range(1001):
         bench.put(f"{names.nodes_prefix(bench.run, CELL)}i-00-stranger-{number}.json", {})
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         assert bench.gather() == "ready"
-    assert made.count("ListObjectsV2") >= 2
-    assert made.count("GetObject") <= BENCHMARK.nodes + 2, "what strangers have written is not read"
+    assert operations.count("ListObjectsV2") >= 2
+    assert operations.count("GetObject") <= BENCHMARK.nodes + 2, "what strangers have written is not read"
 
 
 def test_an_answer_is_small_and_has_all_that_the_workflow_reads(bench: Bench) -> None:

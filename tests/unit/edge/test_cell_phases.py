@@ -37,9 +37,9 @@ def test_a_failure_among_many_early_summaries_is_seen(bench: Bench, monkeypatch:
     bench.finish("measure", [good])
     assert bench.check(1) == "waiting"
     bench.finish("measure", [bad], "timed-out", "it took longer than 600 s")
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         bench.check(1)
-    assert bench.cell().status is CellStatus.FAILED or made.count("GetObject") < 6
+    assert bench.cell().status is CellStatus.FAILED or operations.count("GetObject") < 6
     bench.finish("measure", [n for n in bench.nodes("drivers") if n != bad])
     assert bench.check(1) == "failed"
     assert f"{bad} timed-out" in (bench.cell().reason or "")
@@ -143,7 +143,7 @@ def test_a_group_deleted_while_measuring_makes_the_cell_invalid(bench: Bench) ->
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "problem"),
     [
         (b"{", "must be an object with format"),
         (b'{"format": "troop.summary/9"}', "must be an object with format"),
@@ -151,7 +151,7 @@ def test_a_group_deleted_while_measuring_makes_the_cell_invalid(bench: Bench) ->
     ],
     ids=["cut", "another", "large"],
 )
-def test_a_summary_that_cannot_be_read_is_no_success(bench: Bench, body: bytes, said: str) -> None:
+def test_a_summary_that_cannot_be_read_is_no_success(bench: Bench, body: bytes, problem: str) -> None:
     bench.measuring()
     first, *others = bench.nodes("drivers")
     bench.finish("measure", others)
@@ -159,7 +159,7 @@ def test_a_summary_that_cannot_be_read_is_no_success(bench: Bench, body: bytes, 
     assert bench.check(1) == "failed"
     reason = bench.cell().reason or ""
     assert f"{first} has left a summary that cannot be read: " in reason
-    assert said in reason
+    assert problem in reason
 
 
 def test_a_summary_under_another_nodes_name_is_no_success(bench: Bench) -> None:

@@ -79,9 +79,9 @@ def test_a_leashed_deployment_records_once_and_kills_nothing(account: Account, m
     assert first.instance_id in account.instances("web")
     assert account.state("unit#web")["leashed_day"] == str(FRIDAY)
     account.clock.forward(minutes=5)
-    with calls(monkeypatch, lambda _number, _operation, call: call()) as made:
+    with calls(monkeypatch, lambda _number, _operation, call: call()) as operations:
         account.decide()
-    assert "TransactWriteItems" not in made  # a day of ticks does not try again, unit by unit
+    assert "TransactWriteItems" not in operations  # a day of ticks does not try again, unit by unit
     assert account.event(f"{FRIDAY}#web") == first
     assert account.count("in-flight") == 0
     assert account.events.open_ids() == []
@@ -205,16 +205,16 @@ def test_decisions_that_cannot_be_written_fail_the_step(account: Account, monkey
 
 def test_a_tick_cut_anywhere_is_made_good_by_its_retry(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         account.decide()
-    assert {"Scan", "BatchWriteItem", "PutObject", "DescribeAutoScalingGroups"} <= set(made)
-    for number, operation in enumerate(made):
+    assert {"Scan", "BatchWriteItem", "PutObject", "DescribeAutoScalingGroups"} <= set(operations)
+    for number, operation in enumerate(operations):
         if operation == "GetSecretValue":
             continue  # kept from the first time
         for acted in (False, True):
             account.clock.forward(seconds=1)
             execution = account.execution()
-            at = number - (number > made.index("GetSecretValue"))
+            at = number - (number > operations.index("GetSecretValue"))
             with calls(monkeypatch, cut_at(at, acted)), pytest.raises(Cut, match=operation):
                 account.decide(**execution)
             decided = account.decide(**execution)

@@ -24,7 +24,7 @@ def _leashed_after(account: Account, item: dict[str, Any]) -> str:
     return status
 
 
-def _given_up(account: Account) -> None:
+def _abandoned_request(account: Account) -> None:
     """A request whose deployment is leashed before it is carried out."""
     assert post()[0] == 202
     (work,) = executions()
@@ -33,10 +33,10 @@ def _given_up(account: Account) -> None:
 
 def test_a_request_that_came_to_nothing_leaves_the_day_to_the_schedule(account: Account) -> None:
     account.group("web")
-    _given_up(account)
+    _abandoned_request(account)
     assert account.count(DAY) == account.count("in-flight") == 0
-    found = get("/groups/web")
-    assert (found["last_day"], found["next_possible"]) == (None, "2026-11-20T22:46:00.000Z")
+    unit = get("/groups/web")
+    assert (unit["last_day"], unit["next_possible"]) == (None, "2026-11-20T22:46:00.000Z")
     (item,) = account.work(account.decide())
     assert account.terminate(item)["status"] == "TERMINATED"
     assert account.count(DAY) == 1
@@ -46,7 +46,7 @@ def test_a_request_that_came_to_nothing_leaves_the_day_to_the_schedule(account: 
 def test_what_the_unit_had_before_is_its_last_termination_again(account: Account) -> None:
     account.group("web", tags={"troop:min_days_between": "3"})
     account.dynamodb.put_item(TableName="State", Item=typed(BEFORE))
-    _given_up(account)
+    _abandoned_request(account)
     assert account.state("unit#web") == BEFORE
     account.decide()
     assert account.decisions()["web"]["detail"] == "last on 2026-11-18, 2 business days ago; min_days_between 3"
@@ -76,8 +76,8 @@ def test_a_scheduled_claim_has_used_up_its_day(account: Account, monkeypatch: py
     decision = account.decisions()["web"]
     assert decision["reason"] == "already-today"
     assert decision["detail"] == "had its claim of 2026-11-20, which was given up: chaos was leashed first"
-    found = get("/groups/web")
-    assert (found["last_day"], found["next_possible"]) == (None, "2026-11-23T17:00:00.000Z")
+    unit = get("/groups/web")
+    assert (unit["last_day"], unit["next_possible"]) == (None, "2026-11-23T17:00:00.000Z")
     account.switch(leashed=True)
     account.decide()
     assert account.event(WEB).status is Status.ABANDONED, "what would have been terminated does not hide it"

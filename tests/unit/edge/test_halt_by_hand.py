@@ -19,15 +19,15 @@ def halt(account: Account) -> None:
     """Makes the call that the command makes, with the names of its options."""
     aws, service, operation, *options = halt_by_hand()
     assert (aws, service, operation) == ("aws", "dynamodb", "update-item")
-    given = dict(zip(options[::2], options[1::2], strict=True))
-    assert given.pop("--table-name") == "$(output StateTable)"
+    arguments = dict(zip(options[::2], options[1::2], strict=True))
+    assert arguments.pop("--table-name") == "$(output StateTable)"
     account.dynamodb.update_item(
         TableName="State",
-        Key=json.loads(given.pop("--key")),
-        UpdateExpression=given.pop("--update-expression"),
-        ExpressionAttributeValues=json.loads(given.pop("--expression-attribute-values")),
+        Key=json.loads(arguments.pop("--key")),
+        UpdateExpression=arguments.pop("--update-expression"),
+        ExpressionAttributeValues=json.loads(arguments.pop("--expression-attribute-values")),
     )
-    assert not given
+    assert not arguments
 
 
 def test_no_tick_decides_to_terminate_after_it(account: Account) -> None:

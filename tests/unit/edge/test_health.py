@@ -60,16 +60,16 @@ def test_all_is_well(deployed: Deployed) -> None:
         "detail": "6 of 6 schedules are enabled",
         "todo": "",
     }
-    found = {c["name"]: (c["value"], c["threshold"]) for c in body["checks"]}
-    assert found["tables"] == (6, 6)
-    assert found["calendars"] == (2, 2)
+    checks = {c["name"]: (c["value"], c["threshold"]) for c in body["checks"]}
+    assert checks["tables"] == (6, 6)
+    assert checks["calendars"] == (2, 2)
 
 
 def test_a_disabled_schedule(deployed: Deployed) -> None:
     scheduler = client("scheduler")
-    made = scheduler.get_schedule(Name="night", GroupName="Schedules")
-    kept = ("Name", "GroupName", "ScheduleExpression", "FlexibleTimeWindow", "Target")
-    scheduler.update_schedule(**{key: made[key] for key in kept}, State="DISABLED")
+    schedule = scheduler.get_schedule(Name="night", GroupName="Schedules")
+    fields = ("Name", "GroupName", "ScheduleExpression", "FlexibleTimeWindow", "Target")
+    scheduler.update_schedule(**{key: schedule[key] for key in fields}, State="DISABLED")
     body = get_health()
     assert body["status"] == "fail"
     assert failing(body) == {"schedules": "5 of 6 schedules are enabled; disabled: night"}
@@ -77,8 +77,8 @@ def test_a_disabled_schedule(deployed: Deployed) -> None:
 
 def test_only_schedules_that_start_the_workflow_say_since_when_ticks_are_due(deployed: Deployed) -> None:
     backend = scheduler_backends[DEFAULT_ACCOUNT_ID][REGION]
-    made = stepfunctions_backends[DEFAULT_ACCOUNT_ID][REGION].describe_state_machine(deployed.machine).executions
-    made.clear()
+    executions = stepfunctions_backends[DEFAULT_ACCOUNT_ID][REGION].describe_state_machine(deployed.machine).executions
+    executions.clear()
     backend.get_schedule("Schedules", "watchdog").last_modified_date = OVERDUE.timestamp()
     assert "ticks-missing" in failing(get_health())
     backend.get_schedule("Schedules", "default").last_modified_date = OVERDUE.timestamp()
@@ -212,12 +212,12 @@ def test_the_cost_is_bounded(deployed: Deployed, monkeypatch: pytest.MonkeyPatch
     deployed.unrecovered(*(f"unit-{n}" for n in range(150)))
     for n in range(120):
         deployed.run(OVERDUE - timedelta(minutes=n), "FAILED")
-    with calls(monkeypatch) as made:
-        found = {c["name"]: c["value"] for c in get_health()["checks"]}
-    assert found["units-unrecovered"] == 150
-    assert found["ticks-failed"] == 100
-    assert len(made) <= 5 + 5 + len(TABLES) + 5 + 5 + 1 + 2
-    assert sorted(made) == sorted(
+    with calls(monkeypatch) as operations:
+        checks = {c["name"]: c["value"] for c in get_health()["checks"]}
+    assert checks["units-unrecovered"] == 150
+    assert checks["ticks-failed"] == 100
+    assert len(operations) <= 5 + 5 + len(TABLES) + 5 + 5 + 1 + 2
+    assert sorted(operations) == sorted(
         [
             *["ListSchedules", "GetQueueAttributes", "GetItem", "BatchGetItem"],
             *["DescribeAlarms", "GetTopicAttributes", "GetAccountSettings", "GetResources"],
@@ -237,8 +237,8 @@ def test_a_deployment_without_benchmarks_has_no_reaper_and_no_runs(
     monkeypatch.delenv("TROOP_RUNS_TABLE")
     body = get_health()
     assert body["status"] == "ok", failing(body)
-    found = {c["name"]: (c["value"], c["threshold"]) for c in body["checks"]}
-    assert (found["schedules"], found["tables"]) == ((5, 5), (5, 5))
+    checks = {c["name"]: (c["value"], c["threshold"]) for c in body["checks"]}
+    assert (checks["schedules"], checks["tables"]) == ((5, 5), (5, 5))
 
 
 def test_alarms_that_are_on_are_told_with_what_to_do(deployed: Deployed) -> None:
@@ -298,11 +298,11 @@ def test_tables_that_an_earlier_deployment_has_left(deployed: Deployed, monkeypa
     deployed.forgotten.append(f"arn:aws:dynamodb:{REGION}:123456789012:table/Troop-DataState-GONE")
     body = get_health()
     assert body["status"] == "warn"
-    (told,) = failing(body).values()
-    assert "exist beside these: Troop-DataState-OLD (State, made " in told
-    assert "Staging" not in told
-    assert "GONE" not in told
-    assert "OWN" not in told
+    (detail,) = failing(body).values()
+    assert "exist beside these: Troop-DataState-OLD (State, made " in detail
+    assert "Staging" not in detail
+    assert "GONE" not in detail
+    assert "OWN" not in detail
 
 
 @pytest.mark.parametrize(

@@ -32,5 +32,5 @@ def test_workflow_functions_import_neither_pydantic_nor_the_x_ray_sdk(name: str)
 def test_none_of_them_is_left_out_of_the_contract() -> None:
     contracts = configparser.ConfigParser()
     contracts.read(FUNCTIONS.parent / ".importlinter")
-    told = contracts["importlinter:contract:workflow"]["source_modules"].split()
-    assert sorted(told) == [f"handlers.{name}" for name in OTHERS]
+    modules = contracts["importlinter:contract:workflow"]["source_modules"].split()
+    assert sorted(modules) == [f"handlers.{name}" for name in OTHERS]

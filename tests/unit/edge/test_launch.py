@@ -136,15 +136,15 @@ def test_nodes_reach_each_other_and_s3_and_nobody_reaches_them(bench: Bench) -> 
 def test_all_barriers_hold_before_any_node_is_there(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.open()
 
-    def look(number: int, operation: str, call: Call) -> Any:
+    def intercept(number: int, operation: str, call: Call) -> Any:
         if operation == "CreateAutoScalingGroup":
             for phase in BENCHMARK.phases:
                 assert bench.barrier(phase.name)["state"] == "hold"
         return call()
 
-    with calls(monkeypatch, look) as made:
+    with calls(monkeypatch, intercept) as operations:
         bench.launch()
-    assert made.count("CreateAutoScalingGroup") == 2
+    assert operations.count("CreateAutoScalingGroup") == 2
     assert bench.barrier("measure") == {
         "format": "troop.barrier/1", "phase": "measure", "state": "hold", "script": "read.py",
         "timeout_seconds": 600, "warm_up_seconds": 30, "measured_seconds": 300, "start_at": None,
@@ -155,12 +155,12 @@ def test_what_will_be_created_is_on_record_before_it_is(bench: Bench, monkeypatc
     bench.open()
     planned: dict[str, set[tuple[str, str]]] = {}
 
-    def look(number: int, operation: str, call: Call) -> Any:
+    def intercept(number: int, operation: str, call: Call) -> Any:
         if operation in CREATES and operation not in planned:
             planned[operation] = {(r.kind, r.name) for r in bench.runs.resources.of(bench.run)}
         return call()
 
-    with calls(monkeypatch, look):
+    with calls(monkeypatch, intercept):
         bench.launch()
     fleets = [names.fleet_name(bench.run, CELL, role) for role in ("servers", "drivers")]
     expected = {(Kind.SECURITY_GROUP, names.security_group_name(bench.run, CELL))}
@@ -178,18 +178,20 @@ def test_cut_anywhere_another_try_makes_the_same_and_nothing_twice(
     small = replace(BENCHMARK, fleets=(Fleet("drivers", 1, "c5.large", 1, 300, 8),), phases=BENCHMARK.phases[1:])
     first = bench.again("first", small)
     first.open()
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         first.launch()
     first.drop()
-    for number in [i for i, operation in enumerate(made) if not operation.startswith(("Get", "List", "Describe"))]:
+    for number in [
+        i for i, operation in enumerate(operations) if not operation.startswith(("Get", "List", "Describe"))
+    ]:
         one = bench.again(str(number), small)
         one.open()
         with calls(monkeypatch, cut_at(number, acted=True)), pytest.raises(Cut):
             one.launch()
         one.launch()
-        assert len([name for name in one.groups() if one.run in name]) == 1, made[number]
-        assert len([name for name in one.templates() if one.run in name]) == 1, made[number]
-        assert len([g for g in one.security_groups() if one.run in g["GroupName"]]) == 1, made[number]
+        assert len([name for name in one.groups() if one.run in name]) == 1, operations[number]
+        assert len([name for name in one.templates() if one.run in name]) == 1, operations[number]
+        assert len([g for g in one.security_groups() if one.run in g["GroupName"]]) == 1, operations[number]
         assert len(one.nodes()) == 1
         assert one.cell().phase == "boot"
         one.drop()
@@ -200,9 +202,9 @@ def test_a_launch_that_is_done_is_not_done_again(bench: Bench, monkeypatch: pyte
     bench.register(bench.nodes())
     bench.gather()
     bench.step("release", phase_index=0)
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         bench.launch()
-    assert not set(made) & set(CHANGES)
+    assert not set(operations) & set(CHANGES)
     assert bench.barrier("prepare")["state"] == "release"
 
 
@@ -211,12 +213,12 @@ def test_a_run_that_is_closed_while_it_launches_creates_no_more(bench: Bench, mo
     small = replace(BENCHMARK, fleets=(Fleet("drivers", 1, "c5.large", 1, 300, 8),), phases=BENCHMARK.phases[1:])
     first = bench.again("first", small)
     first.open()
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         first.launch()
     first.drop()
-    last = max(i for i, operation in enumerate(made) if operation in CREATES)
-    begun = made.index("TransactWriteItems")
-    for at in [i for i in range(begun, last) if not made[i].startswith(("Get", "List", "Describe"))]:
+    last = max(i for i, operation in enumerate(operations) if operation in CREATES)
+    begun = operations.index("TransactWriteItems")
+    for at in [i for i in range(begun, last) if not operations[i].startswith(("Get", "List", "Describe"))]:
         one = bench.again(str(at), small)
         one.open()
 
@@ -228,7 +230,7 @@ def test_a_run_that_is_closed_while_it_launches_creates_no_more(bench: Bench, mo
 
         with calls(monkeypatch, closing) as cut, pytest.raises(RunClosedError):
             one.launch()
-        assert not set(cut[at + 1 :]) & set(CREATES), made[at]
+        assert not set(cut[at + 1 :]) & set(CREATES), operations[at]
         assert one.runs.launches.of(one.run) == [], "teardown need not wait for its time to end"
         one.drop()
 
@@ -236,9 +238,9 @@ def test_a_run_that_is_closed_while_it_launches_creates_no_more(bench: Bench, mo
 def test_for_a_closed_run_nothing_is_created(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.open()
     bench.runs.close(bench.run, RunStatus.STOPPED, "by hand", bench.account.clock())
-    with calls(monkeypatch) as made, pytest.raises(RunClosedError):
+    with calls(monkeypatch) as operations, pytest.raises(RunClosedError):
         bench.launch()
-    assert not set(made) & set(CHANGES)
+    assert not set(operations) & set(CHANGES)
 
 
 def test_an_expired_run_is_not_launched(bench: Bench) -> None:
@@ -300,10 +302,10 @@ def test_what_aws_does_not_know_yet_is_waited_for(
     bench.open()
     left = [TRIES - 1]
 
-    def later(number: int, made: str, call: Call) -> Any:
-        if made == operation and left[0]:
+    def later(number: int, name: str, call: Call) -> Any:
+        if name == operation and left[0]:
             left[0] -= 1
-            raise refused(code, message, made)
+            raise refused(code, message, name)
         return call()
 
     with calls(monkeypatch, later):
@@ -320,9 +322,9 @@ def test_what_aws_refuses_for_good_is_not_asked_for_again(bench: Bench, monkeypa
             raise refused("LimitExceeded", "You have reached your limit of groups", operation)
         return call()
 
-    with calls(monkeypatch, full) as made, pytest.raises(ClientError, match="LimitExceeded"):
+    with calls(monkeypatch, full) as operations, pytest.raises(ClientError, match="LimitExceeded"):
         bench.launch()
-    assert made.count("CreateAutoScalingGroup") == 1
+    assert operations.count("CreateAutoScalingGroup") == 1
 
 
 def test_a_type_that_too_few_zones_offer_is_refused_with_what_to_do(bench: Bench) -> None:

@@ -25,15 +25,15 @@ def test_every_decision_is_a_line(account: Account, log: Log) -> None:
     account.group("lost", tags={"troop:calendar": "nigth"})
     execution = account.execution()
     account.decide(**execution)
-    told = {line["unit"]: line for line in lines(log, "decision")}
-    assert set(told) == {"web", "tiny", "lost"}
-    web = told["web"]
+    lines_by_unit = {line["unit"]: line for line in lines(log, "decision")}
+    assert set(lines_by_unit) == {"web", "tiny", "lost"}
+    web = lines_by_unit["web"]
     assert (web["reason"], web["day"], web["probability"]) == ("terminate", str(FRIDAY), 1)
     assert (web["groups"], web["group_count"]) == (["web-v041", "web-v042"], 2)
     assert 0 < web["rolled"] < 1
-    assert told["tiny"]["detail"] == "tiny has 1 instance, fewer than min_healthy 2"
-    assert "day" not in told["lost"]
-    assert {line["correlation_id"] for line in told.values()} == {execution["execution"]}
+    assert lines_by_unit["tiny"]["detail"] == "tiny has 1 instance, fewer than min_healthy 2"
+    assert "day" not in lines_by_unit["lost"]
+    assert {line["correlation_id"] for line in lines_by_unit.values()} == {execution["execution"]}
 
 
 def test_a_line_has_a_bounded_length(account: Account, log: Log) -> None:
@@ -53,9 +53,9 @@ def test_all_that_one_tick_does_has_one_correlation(account: Account, log: Log) 
     account.terminate(item)
     (termination,) = lines(log, "termination")
     assert termination["correlation_id"] == execution["execution"]
-    account.look(f"{FRIDAY}#web")
-    (look,) = lines(log, "look")
-    assert (look["correlation_id"], look["execution"]) == (f"{FRIDAY}#web", execution["execution"])
+    account.check_recovery(f"{FRIDAY}#web")
+    (line,) = lines(log, "look")
+    assert (line["correlation_id"], line["execution"]) == (f"{FRIDAY}#web", execution["execution"])
 
 
 def test_all_that_a_run_does_has_its_id(bench: Bench, log: Log) -> None:
@@ -63,9 +63,9 @@ def test_all_that_a_run_does_has_its_id(bench: Bench, log: Log) -> None:
     bench.gathered()
     work = {"run": bench.run, "status": "STOPPED", "reason": "enough"}
     teardown.handler({"step": "close", "work": work, "execution": "teardown"}, CONTEXT)
-    told = {line["message"]: line["correlation_id"] for line in log()}
-    assert {"open", "launch", "gather", "teardown"} <= set(told)
-    assert set(told.values()) == {bench.run}
+    correlations = {line["message"]: line["correlation_id"] for line in log()}
+    assert {"open", "launch", "gather", "teardown"} <= set(correlations)
+    assert set(correlations.values()) == {bench.run}
 
 
 def test_a_failure_is_a_line_that_says_what_it_belongs_to(

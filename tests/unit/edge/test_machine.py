@@ -60,10 +60,12 @@ def test_there_may_be_no_execution(machine: Machine, states: Stubber) -> None:
 
 
 def test_what_runs_is_read_to_the_last_page(machine: Machine, states: Stubber) -> None:
-    asked = {"stateMachineArn": ARN, "statusFilter": "RUNNING"}
+    parameters = {"stateMachineArn": ARN, "statusFilter": "RUNNING"}
     for name, token, more in (("one", {}, {"nextToken": "t"}), ("two", {"nextToken": "t"}, {})):
         execution = {"executionArn": EXECUTION, "stateMachineArn": ARN, "name": name, "status": "RUNNING"}
-        states.add_response("list_executions", {"executions": [execution | {"startDate": WHEN}], **more}, asked | token)
+        states.add_response(
+            "list_executions", {"executions": [execution | {"startDate": WHEN}], **more}, parameters | token
+        )
     assert machine.running() == ["one", "two"]
 
 

@@ -34,39 +34,39 @@ PATTERNS: list[tuple[tuple[str, str], ...]] = [
 
 
 @pytest.fixture
-def asked(account: Account) -> Iterator[list[dict[str, Any]]]:
+def requests(account: Account) -> Iterator[list[dict[str, Any]]]:
     """Parameters of every call for groups."""
     for name, tags in GROUPS.items():
         account.group(name, size=0, tags=tags)
-    found: list[dict[str, Any]] = []
+    parameters: list[dict[str, Any]] = []
 
     def note(params: dict[str, Any], **_: Any) -> None:
-        found.append(dict(params))
+        parameters.append(dict(params))
 
     event = "provide-client-params.autoscaling.DescribeAutoScalingGroups"
     account.autoscaling.meta.events.register(event, note, unique_id="members")
-    yield found
+    yield parameters
     account.autoscaling.meta.events.unregister(event, unique_id="members")  # the client outlives the test
 
 
 @pytest.mark.parametrize("patterns", PATTERNS)
 def test_they_are_those_that_a_whole_reading_shows(
-    account: Account, asked: list[dict[str, Any]], patterns: tuple[tuple[str, str], ...]
+    account: Account, requests: list[dict[str, Any]], patterns: tuple[tuple[str, str], ...]
 ) -> None:
     every = by_unit(read_groups(account.autoscaling), patterns)
     assert len(every) > 3
     for unit, groups in every.items():
-        asked.clear()
+        requests.clear()
         assert read_members(account.autoscaling, unit, patterns) == list(groups), unit
         whole = any(named == unit for _, named in patterns)
-        assert [not (a.get("Filters") or a.get("AutoScalingGroupNames")) for a in asked] == (
+        assert [not (a.get("Filters") or a.get("AutoScalingGroupNames")) for a in requests] == (
             [True] if whole else [False, False]
         )
 
 
-def test_many_tagged_ones_are_read_page_by_page(account: Account, asked: list[dict[str, Any]]) -> None:
+def test_many_tagged_ones_are_read_page_by_page(account: Account, requests: list[dict[str, Any]]) -> None:
     for number in range(120):
         account.group(f"n{number:03d}", size=0, tags={"troop:unit": "many"})
-    asked.clear()
+    requests.clear()
     assert len(read_members(account.autoscaling, "many", ())) == 120
-    assert len(asked) == 3
+    assert len(requests) == 3

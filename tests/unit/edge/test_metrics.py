@@ -22,14 +22,14 @@ from troop.metrics import Metric
 
 def written(capsys: pytest.CaptureFixture[str]) -> list[tuple[dict[str, str], dict[str, list[float]]]]:
     """(dimensions, values) of every line of metrics written since the last call."""
-    found = []
+    metrics = []
     for line in map(_parse, capsys.readouterr().out.splitlines()):
         if "_aws" in line:
             (directive,) = line["_aws"]["CloudWatchMetrics"]
             assert directive["Namespace"] == "Troop"
             (names,) = directive["Dimensions"]
-            found.append(({n: line[n] for n in names}, {m["Name"]: line[m["Name"]] for m in directive["Metrics"]}))
-    return found
+            metrics.append(({n: line[n] for n in names}, {m["Name"]: line[m["Name"]] for m in directive["Metrics"]}))
+    return metrics
 
 
 def _parse(line: str) -> dict[str, Any]:
@@ -93,9 +93,9 @@ def test_a_recovery_and_how_long_it_took(
     account.clock.forward(seconds=7)
     written(capsys)
     with calls(monkeypatch, never_whole):
-        account.look(WEB)
+        account.check_recovery(WEB)
     assert written(capsys) == []
-    account.look(WEB)
+    account.check_recovery(WEB)
     assert written(capsys) == [(HERE, {"Recoveries": [1], "RecoverySeconds": [7]}), outcome("RECOVERED")]
 
 
@@ -107,7 +107,7 @@ def test_a_group_that_does_not_recover(
     account.clock.forward(minutes=31)
     written(capsys)
     with calls(monkeypatch, never_whole):
-        account.look(WEB)
+        account.check_recovery(WEB)
     assert written(capsys) == [(HERE, {"Unrecovered": [1]}), outcome("UNRECOVERED")]
 
 
@@ -120,9 +120,9 @@ def test_what_a_sweep_brings_to_an_end(account: Account, capsys: pytest.CaptureF
     written(capsys)
     account.sweep()
     assert account.event(f"{FRIDAY}#db").status == "GROUP_DELETED"
-    told = written(capsys)
-    assert told[0] == (HERE, {"Recoveries": [1]})
-    *outcomes, repaired = told[1:]
+    metrics = written(capsys)
+    assert metrics[0] == (HERE, {"Recoveries": [1]})
+    *outcomes, repaired = metrics[1:]
     assert sorted(outcomes, key=str) == [outcome("GROUP_DELETED"), outcome("RECOVERED")]
     assert repaired == (HERE | {"kind": "event-swept"}, {"Repairs": [2]})
     account.clock.moment += timedelta(minutes=10)

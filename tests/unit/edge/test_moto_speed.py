@@ -53,7 +53,7 @@ def test_fields_are_found_under_the_same_names(transformers: Any) -> None:
     serializer = type("Any", (ResponseSerializer,), {})(operation, value_picker=picker)
     alone = ResponseSerializer.get_value.__wrapped__
     shape: Any = operation.output_shape.members["LaunchTemplates"].member
-    found = set()
+    answers = set()
     for _ in range(2):  # what was found out, and what is remembered
         for key, member in shape.members.items():
             member.parent = shape
@@ -67,9 +67,9 @@ def test_fields_are_found_under_the_same_names(transformers: Any) -> None:
                 except TypeError as error:
                     answered = str(error)
                 assert answered == expected, (thing, key)
-                found.add(str(answered))
-    assert {"bert", "by its prefix", "ann"} <= found
-    assert found & {"lt-1", "LT-1"}
+                answers.add(str(answered))
+    assert {"bert", "by its prefix", "ann"} <= answers
+    assert answers & {"lt-1", "LT-1"}
 
 
 def _updated(expression: str) -> dict[str, Any]:
@@ -106,10 +106,10 @@ def test_the_functions_of_a_class_are_all_known() -> None:
 @pytest.mark.parametrize("service", ["s3", "dynamodb", "ec2"])
 def test_a_service_has_the_same_addresses(service: str) -> None:
     backend: Any = get_backend(service)["123456789012"]["eu-central-1" if service != "s3" else "aws"]
-    found = backend.urls
-    assert backend.urls is found, "they are kept"
+    urls = backend.urls
+    assert backend.urls is urls, "they are kept"
     bases = backend.url_bases
-    assert {path.format(base) for base in bases for path in backend._url_module.url_paths} <= set(found)
+    assert {path.format(base) for base in bases for path in backend._url_module.url_paths} <= set(urls)
 
 
 def test_a_transaction_that_fails_leaves_every_table_as_it_was(account: Account) -> None:

@@ -51,7 +51,7 @@ class Listeners:
 
     def records(self) -> list[dict[str, Any]]:
         """What was written since this was last asked, as Lambda hands it to a function."""
-        found = []
+        pairs = []
         for table in ("Events", "Changes", "GroupTags", "State"):
             arn = self.account.dynamodb.describe_table(TableName=table)["Table"]["LatestStreamArn"]
             (shard,) = self._streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
@@ -59,9 +59,9 @@ class Listeners:
                 StreamArn=arn, ShardId=shard["ShardId"], ShardIteratorType="TRIM_HORIZON"
             )["ShardIterator"]
             records = self._streams.get_records(ShardIterator=iterator)["Records"]
-            found += [(arn, record) for record in records[self._seen.get(table, 0) :]]
+            pairs += [(arn, record) for record in records[self._seen.get(table, 0) :]]
             self._seen[table] = len(records)
-        return [self._as_lambda(arn, record) for arn, record in found]
+        return [self._as_lambda(arn, record) for arn, record in pairs]
 
     def _as_lambda(self, arn: str, record: dict[str, Any]) -> dict[str, Any]:
         change = dict(record["dynamodb"])
@@ -99,20 +99,20 @@ class Listeners:
 def listeners(account: Account, monkeypatch: pytest.MonkeyPatch) -> Listeners:
     topic = client("sns").create_topic(Name="news")["TopicArn"]
     monkeypatch.setenv("TROOP_NEWS_TOPIC", topic)
-    made = Listeners(account, topic)
+    listeners = Listeners(account, topic)
     real = BaseClient._make_api_call  # type: ignore[attr-defined]
 
     def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
-        made.fail(operation)
+        listeners.fail(operation)
         answer = real(self, operation, parameters)
         if operation == "PutEvents":
-            made.bus += parameters["Entries"]
+            listeners.bus += parameters["Entries"]
         if operation == "Publish":
-            made.published.append(parameters)
+            listeners.published.append(parameters)
         return answer
 
     monkeypatch.setattr(BaseClient, "_make_api_call", call)
-    return made
+    return listeners
 
 
 def edits() -> Edits:
@@ -130,9 +130,9 @@ def test_a_termination_and_its_recovery(
     assert (terminated["kind"], terminated["event_id"], terminated["instance_id"]) == ("terminated", WEB, victim)
     account.clock.forward(seconds=7)
     with calls(monkeypatch, never_whole):
-        account.look(WEB)
+        account.check_recovery(WEB)
     assert listeners.kinds() == []
-    account.look(WEB)
+    account.check_recovery(WEB)
     listeners.tell()
     (recovered,) = listeners.heard()
     assert (recovered["kind"], recovered["recovery_seconds"]) == ("recovered", 7.0)
@@ -143,11 +143,11 @@ def test_a_unit_that_does_not_recover(account: Account, listeners: Listeners, mo
     account.terminate(account.item("web"))
     account.clock.forward(minutes=31)
     with calls(monkeypatch, never_whole):
-        account.look(WEB)
+        account.check_recovery(WEB)
     listeners.tell()
-    _, told = listeners.heard()
-    assert (told["kind"], told["unit"], told["status"]) == ("unrecovered", "web", "UNRECOVERED")
-    assert told["terminated_at"] == "2026-11-20T22:46:00.000Z"
+    _, detail = listeners.heard()
+    assert (detail["kind"], detail["unit"], detail["status"]) == ("unrecovered", "web", "UNRECOVERED")
+    assert detail["terminated_at"] == "2026-11-20T22:46:00.000Z"
 
 
 def test_what_was_claimed_and_not_carried_out(account: Account, listeners: Listeners) -> None:
@@ -155,8 +155,8 @@ def test_what_was_claimed_and_not_carried_out(account: Account, listeners: Liste
     account.clock.forward(minutes=1)
     account.sweep()
     listeners.tell()
-    (told,) = listeners.heard()
-    assert (told["kind"], told["status"], told["terminated_at"]) == ("failed", "GONE_ELSEWHERE", None)
+    (detail,) = listeners.heard()
+    assert (detail["kind"], detail["status"], detail["terminated_at"]) == ("failed", "GONE_ELSEWHERE", None)
 
 
 def _claimed() -> Event:
@@ -299,8 +299,8 @@ def test_an_unleash_by_hand_that_pretends_to_be_the_apis_is_told_of(
     item = plain(_stored(account, "State", {"key": "switch"}))
     account.put("State", typed(item | UNLEASHED | forged))
     listeners.tell()
-    (told,) = listeners.heard()
-    assert (told["kind"], told["by_hand"], told["caller"]) == ("unleashed", True, None)
+    (detail,) = listeners.heard()
+    assert (detail["kind"], detail["by_hand"], detail["caller"]) == ("unleashed", True, None)
 
 
 @pytest.mark.parametrize("settings", [{"leashed": True}], indirect=True)
@@ -314,8 +314,8 @@ def test_a_genuine_unleash_cannot_be_replayed(account: Account, listeners: Liste
     account.clock.forward(seconds=later.total_seconds())
     account.put("State", unleashed)
     listeners.tell()
-    (told,) = listeners.heard()
-    assert (told["kind"], told["by_hand"]) == ("unleashed", True)
+    (detail,) = listeners.heard()
+    assert (detail["kind"], detail["by_hand"]) == ("unleashed", True)
 
 
 def test_a_forged_policy_is_told_of_with_what_it_forges(account: Account, listeners: Listeners) -> None:
@@ -325,9 +325,9 @@ def test_a_forged_policy_is_told_of_with_what_it_forges(account: Account, listen
     account.clock.forward(minutes=1)
     account.put("GroupTags", typed(item | {"opt_out": False, "changed_request": "request-2", "version": 2}))
     listeners.tell()
-    (told,) = listeners.heard()
-    assert (told["kind"], told["by_hand"], told["caller"]) == ("policy-changed", True, None)
-    assert set(told["changes"]) == {"opt_out", "changed_request"}
+    (detail,) = listeners.heard()
+    assert (detail["kind"], detail["by_hand"], detail["caller"]) == ("policy-changed", True, None)
+    assert set(detail["changes"]) == {"opt_out", "changed_request"}
 
 
 def test_a_record_that_is_malformed_vouches_for_nothing(account: Account, listeners: Listeners) -> None:
@@ -335,28 +335,28 @@ def test_a_record_that_is_malformed_vouches_for_nothing(account: Account, listen
     account.put("Changes", typed({"subject": "unit#web", "at": f"{at}#request-9", "caller": "x", "changes": "none"}))
     account.policy("web", opt_out=True, changed_at=at, changed_request="request-9")
     listeners.tell()
-    assert [told["by_hand"] for told in listeners.heard()] == [True]
+    assert [detail["by_hand"] for detail in listeners.heard()] == [True]
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "changes",
     [
         {"probability": 0.2, "min_healthy": 3, "stop_alarms": ["b", "a"], "until": "2026-12-04"},
         {"opt_out": True, "reason": "Grüße", "owner": None},
         {"probability": None, "stop_alarms": None},
     ],
 )
-def test_whatever_the_api_writes_is_its_own(account: Account, listeners: Listeners, wanted: dict[str, Any]) -> None:
+def test_whatever_the_api_writes_is_its_own(account: Account, listeners: Listeners, changes: dict[str, Any]) -> None:
     """Also over an item that was written by hand, in types of its own."""
     account.policy("web", opt_out="yes", probability="0.2", stop_alarms={"a", "b"}, owner="ann")
     listeners.kinds()
     for number in range(2):
         read = _stored(account, "GroupTags", {"unit": "web"})
         author = Author(ANN.caller, f"request-{number}")
-        edits().unit("web", read, wanted | {"min_days_between": number}, None, author, account.clock())
+        edits().unit("web", read, changes | {"min_days_between": number}, None, author, account.clock())
         account.clock.forward(seconds=5)
         listeners.tell()
-        assert [(told["kind"], told["by_hand"]) for told in listeners.heard()] == [("policy-changed", False)]
+        assert [(detail["kind"], detail["by_hand"]) for detail in listeners.heard()] == [("policy-changed", False)]
 
 
 def test_changes_of_the_switch_at_once_are_both_the_apis(
@@ -366,7 +366,10 @@ def test_changes_of_the_switch_at_once_are_both_the_apis(
     with calls(monkeypatch, between):
         patch("/switch", {"leashed": True})
     listeners.tell()
-    assert {(told["kind"], told["by_hand"]) for told in listeners.heard()} == {("halted", False), ("leashed", False)}
+    assert {(detail["kind"], detail["by_hand"]) for detail in listeners.heard()} == {
+        ("halted", False),
+        ("leashed", False),
+    }
 
 
 @pytest.mark.parametrize("operation", ["PutEvents", "Publish", "Query"])
@@ -409,9 +412,9 @@ def test_an_entry_that_the_bus_refuses_is_sent_again(
             return {"FailedEntryCount": 1, "Entries": [{"ErrorCode": "ThrottlingException", "ErrorMessage": "slow"}]}
         return answer
 
-    with calls(monkeypatch, refuse) as made:
+    with calls(monkeypatch, refuse) as operations:
         assert listeners.tell([record]) == [record["dynamodb"]["SequenceNumber"]]
-    assert made.count("Publish") == 1, "the topic hears of it all the same"
+    assert operations.count("Publish") == 1, "the topic hears of it all the same"
 
 
 def test_a_record_that_nobody_can_read_holds_up_no_other(

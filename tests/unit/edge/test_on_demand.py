@@ -23,16 +23,16 @@ MACHINE = "arn:aws:states:eu-central-1:123456789012:stateMachine:on-demand"
 @pytest.fixture(autouse=True)
 def machine(account: Account) -> None:
     role = client("iam").create_role(RoleName="od", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
-    made = client("stepfunctions").create_state_machine(name="on-demand", definition="{}", roleArn=role)
-    assert made["stateMachineArn"] == MACHINE
+    answer = client("stepfunctions").create_state_machine(name="on-demand", definition="{}", roleArn=role)
+    assert answer["stateMachineArn"] == MACHINE
 
 
 def executions() -> list[dict[str, Any]]:
     """Inputs of the executions that were started."""
     states = client("stepfunctions")
-    found = states.list_executions(stateMachineArn=MACHINE)["executions"]
-    told = [states.describe_execution(executionArn=e["executionArn"]) for e in found]
-    return [json.loads(t["input"]) | {"arn": t["executionArn"]} for t in told]
+    summaries = states.list_executions(stateMachineArn=MACHINE)["executions"]
+    descriptions = [states.describe_execution(executionArn=e["executionArn"]) for e in summaries]
+    return [json.loads(t["input"]) | {"arn": t["executionArn"]} for t in descriptions]
 
 
 def post(group: str = "web", key: str = "k1", **more: Any) -> tuple[int, Any]:
@@ -89,7 +89,7 @@ def test_two_keys_at_the_same_time_never_take_two_instances(account: Account, mo
     """Although the group still shows all of its instances in service."""
     account.group("web")
     account.terminate(account.item("web"))
-    account.look(f"{FRIDAY}#web"), account.look(f"{FRIDAY}#web")
+    account.check_recovery(f"{FRIDAY}#web"), account.check_recovery(f"{FRIDAY}#web")
     answers: list[tuple[int, Any]] = []
 
     def another_first(number: int, operation: str, call: Callable[[], Any]) -> Any:
@@ -163,7 +163,7 @@ def test_it_counts_as_the_units_termination_of_the_day(account: Account) -> None
     account.group("web")
     post()
     account.terminate(executions()[0])
-    account.look(EVENT), account.look(EVENT)
+    account.check_recovery(EVENT), account.check_recovery(EVENT)
     account.decide()
     assert account.decisions()["web"]["reason"] == "already-today"
     assert post(key="k2")[0] == 202, "but another one may be asked for"
@@ -209,8 +209,8 @@ def test_protection_by_tag(account: Account) -> None:
 
 def test_troops_own_fleets_are_refused_though_no_tick_decides_about_them(account: Account) -> None:
     account.group("troop-run-c001-servers", tags={"troop:run": "run", "troop:fleet": "servers"})
-    status, told = post("troop-run-c001-servers")
-    assert (status, told["reason"]) == (409, "protected")
+    status, answer = post("troop-run-c001-servers")
+    assert (status, answer["reason"]) == (409, "protected")
     assert executions() == []
 
 

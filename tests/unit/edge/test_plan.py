@@ -27,8 +27,8 @@ Plan = Callable[..., Result]
 
 @pytest.fixture
 def template(settings: dict[str, Any]) -> dict[str, Any]:
-    told = {k: v for k, v in settings.items() if k != "deployment"} | {"tick_minutes": 15}
-    return {"Metadata": {"TroopSettings": json.dumps(told)}, "Resources": {}}
+    document = {k: v for k, v in settings.items() if k != "deployment"} | {"tick_minutes": 15}
+    return {"Metadata": {"TroopSettings": json.dumps(document)}, "Resources": {}}
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def run(account: Account, monkeypatch: pytest.MonkeyPatch, template: dict[str, A
     return lambda *words: CliRunner().invoke(app, ["--region", "eu-central-1", "plan", *words])
 
 
-def told(run: Plan, *words: str) -> dict[str, dict[str, Any]]:
+def planned_units(run: Plan, *words: str) -> dict[str, dict[str, Any]]:
     result = run(*words, "--json")
     assert result.exit_code == 0, result.output
     return {unit["unit"]: unit for unit in json.loads(result.stdout)["units"]}
@@ -71,28 +71,30 @@ def fill(account: Account) -> None:
 
 def test_every_tick_decides_what_was_told(run: Plan, account: Account) -> None:
     fill(account)
-    ahead = told(run)
+    ahead = planned_units(run)
     assert {unit["reason"] for unit in ahead.values()} >= {"terminate", "opted-out", "too-small", "refreshing"}
     ticks = sorted({d["tick"] for u in ahead.values() if u["calendar"] == "default" for d in u["decisions"]})
     assert ticks[0] == moments.iso(HALF_PAST_NOON + timedelta(minutes=15))
     for tick in ticks:
         account.clock.moment = moments.parse(tick)
         decided = account.decide()
-        found = account.decisions()
+        decisions = account.decisions()
         for unit, plan_of in ahead.items():
             planned = [d for d in plan_of["decisions"] if d["tick"] == tick]
             if plan_of["calendar"] == "default" and plan_of["tick"] in (None, tick):
-                assert [(found[unit]["reason"], found[unit]["detail"])] == [(d["reason"], d["detail"]) for d in planned]
+                assert [(decisions[unit]["reason"], decisions[unit]["detail"])] == [
+                    (d["reason"], d["detail"]) for d in planned
+                ]
             if plan_of["tick"] == tick:
-                assert found[unit]["instance_id"] == plan_of["target"]["instance_id"]
+                assert decisions[unit]["instance_id"] == plan_of["target"]["instance_id"]
         assert decided["reasons"]
 
 
 def test_it_changes_nothing(run: Plan, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(account)
-    with calls(monkeypatch) as made:
-        told(run)
-    assert {operation.rstrip("s") for operation in made} <= {
+    with calls(monkeypatch) as operations:
+        planned_units(run)
+    assert {operation.rstrip("s") for operation in operations} <= {
         "Scan",
         "DescribeAutoScalingGroup",
         "DescribeInstance",
@@ -106,7 +108,7 @@ def test_it_changes_nothing(run: Plan, account: Account, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("settings", [{"leashed": True}], indirect=True)
 def test_a_leash_is_told_and_may_be_thought_away(run: Plan, account: Account) -> None:
     account.group("web-v1")
-    leashed, unleashed = told(run)["web"], told(run, "--unleashed")["web"]
+    leashed, unleashed = planned_units(run)["web"], planned_units(run, "--unleashed")["web"]
     assert (leashed["reason"], unleashed["reason"]) == ("leashed", "terminate")
     assert leashed["target"] == unleashed["target"]
     assert "were it not leashed" in run().stdout
@@ -115,14 +117,14 @@ def test_a_leash_is_told_and_may_be_thought_away(run: Plan, account: Account) ->
 def test_what_has_happened_today_is_known(run: Plan, account: Account) -> None:
     account.group("web-v1")
     account.dynamodb.put_item(TableName="State", Item={"key": {"S": "unit#web"}, "last_day": {"S": "2026-11-20"}})
-    assert told(run)["web"]["reason"] == "already-today"
-    assert told(run, "--day", "2026-11-23")["web"]["reason"] == "terminate"
+    assert planned_units(run)["web"]["reason"] == "already-today"
+    assert planned_units(run, "--day", "2026-11-23")["web"]["reason"] == "terminate"
 
 
 def test_when_the_days_ticks_are_over_nothing_is_due(run: Plan, account: Account) -> None:
     account.group("web-v1")
     account.clock.moment = OVERDUE
-    unit = told(run)["web"]
+    unit = planned_units(run)["web"]
     assert (unit["reason"], unit["target"], unit["tick"]) == ("outside-window", None, None)
 
 
@@ -136,8 +138,8 @@ def test_another_salt_and_other_settings_may_be_tried(run: Plan, account: Accoun
     account.group("web-v1")
     file = tmp_path / "settings.yaml"
     file.write_text("probability: 0\nunits: {}")
-    assert told(run, "--settings", str(file))["web-v1"]["reason"] == "not-rolled"
-    assert told(run, "--salt", "x")["web"]["rolled"] != told(run)["web"]["rolled"]
+    assert planned_units(run, "--settings", str(file))["web-v1"]["reason"] == "not-rolled"
+    assert planned_units(run, "--salt", "x")["web"]["rolled"] != planned_units(run)["web"]["rolled"]
 
 
 def test_a_stack_of_an_earlier_version(run: Plan, template: dict[str, Any]) -> None:
@@ -160,4 +162,4 @@ def test_the_salt_is_not_for_everybody(run: Plan, account: Account, monkeypatch:
     result = run()
     assert result.exit_code == Exit.FORBIDDEN
     assert "must allow secretsmanager:GetSecretValue" in result.stderr
-    assert told(run, "--salt", "x")["web"]["reason"] == "terminate"
+    assert planned_units(run, "--salt", "x")["web"]["reason"] == "terminate"

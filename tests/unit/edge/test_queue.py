@@ -17,12 +17,12 @@ class Sqs:
 
     def __init__(self, numbers: list[int]) -> None:
         self.left = numbers
-        self.asked: list[int] = []
+        self.limits: list[int] = []
 
-    def receive_message(self, **given: Any) -> dict[str, Any]:
-        self.asked.append(given["MaxNumberOfMessages"])
-        assert len(self.asked) < MOST_CALLS
-        some = min(3, given["MaxNumberOfMessages"])
+    def receive_message(self, **request: Any) -> dict[str, Any]:
+        self.limits.append(request["MaxNumberOfMessages"])
+        assert len(self.limits) < MOST_CALLS
+        some = min(3, request["MaxNumberOfMessages"])
         now, self.left = self.left[:some], self.left[some:]
         attributes = {"SentTimestamp": "0"}
         messages = [
@@ -32,7 +32,7 @@ class Sqs:
 
 
 @pytest.mark.parametrize(
-    ("there", "most", "found"),
+    ("there", "most", "expected"),
     [
         ([], 100, 0),
         ([1, 2], 100, 2),
@@ -44,11 +44,11 @@ class Sqs:
     ],
     ids=["none", "few", "short answers", "more than asked for", "no more than asked for", "one twice", "for ever"],
 )
-def test_all_are_read_though_a_call_brings_only_some(there: list[int], most: int, found: int) -> None:
+def test_all_are_read_though_a_call_brings_only_some(there: list[int], most: int, expected: int) -> None:
     sqs = Sqs(there)
     letters = [letter.receipt for letter in Queue(sqs, "url").letters(most)]
-    assert letters == [f"{number}" for number in dict.fromkeys(there)][:found]
-    assert all(1 <= asked <= 10 for asked in sqs.asked)
+    assert letters == [f"{number}" for number in dict.fromkeys(there)][:expected]
+    assert all(1 <= limit <= 10 for limit in sqs.limits)
 
 
 def test_no_look_at_a_queue_ends_the_alarm_about_it() -> None:

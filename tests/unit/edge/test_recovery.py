@@ -48,7 +48,7 @@ def test_recovered_after_two_good_looks_and_measured_to_the_first(
     monkeypatch.setattr(environment, "sleep", sleep)
     chaos.watcher.cache_clear()
     account.clock.forward(seconds=7)
-    assert account.look(WEB) == {"event_id": WEB, "status": "RECOVERED", "wait_seconds": 0}
+    assert account.check_recovery(WEB) == {"event_id": WEB, "status": "RECOVERED", "wait_seconds": 0}
     assert slept == [3]
     event = account.event(WEB)
     assert (event.status, event.recovery_seconds) == (Status.RECOVERED, 7.0)
@@ -61,27 +61,27 @@ def test_recovered_after_two_good_looks_and_measured_to_the_first(
 
 
 def test_a_look_at_a_closed_event_changes_nothing(account: Account, victim: str) -> None:
-    account.look(WEB)
-    account.look(WEB)
+    account.check_recovery(WEB)
+    account.check_recovery(WEB)
     before = account.event(WEB)
-    assert account.look(WEB)["status"] == "RECOVERED"
+    assert account.check_recovery(WEB)["status"] == "RECOVERED"
     assert account.event(WEB) == before
     assert account.count("in-flight") == 0
 
 
 def test_waits_grow_and_end_with_the_timeout(account: Account, victim: str, monkeypatch: pytest.MonkeyPatch) -> None:
     waits = []
-    with calls(monkeypatch, never_whole) as made:
+    with calls(monkeypatch, never_whole) as operations:
         answer: dict[str, Any] = {"status": "TERMINATED", "wait_seconds": 45}
         while answer["status"] == "TERMINATED":
             waits.append(answer["wait_seconds"])
             account.clock.forward(seconds=float(answer["wait_seconds"]))
-            answer = account.look(WEB)
+            answer = account.check_recovery(WEB)
     assert answer["status"] == "UNRECOVERED"
     assert waits[1:] == sorted(waits[1:])
     assert waits[-1] == 120
     assert 30 * 60 < sum(waits) <= 32 * 60
-    assert "PutEvents" not in made, "others are told from the record, not by the watch"
+    assert "PutEvents" not in operations, "others are told from the record, not by the watch"
     assert account.state("unit#web")["unrecovered"] == WEB
     assert account.count("in-flight") == 0
     assert account.events.open_ids() == []
@@ -93,7 +93,7 @@ def test_waits_grow_and_end_with_the_timeout(account: Account, victim: str, monk
 
 def test_a_group_deleted_meanwhile_ends_the_watch(account: Account, victim: str) -> None:
     account.drop_group("web")
-    assert account.look(WEB)["status"] == "GROUP_DELETED"
+    assert account.check_recovery(WEB)["status"] == "GROUP_DELETED"
     assert account.count("in-flight") == 0
 
 
@@ -110,9 +110,9 @@ def test_a_balancer_that_may_not_be_read_holds_no_place_for_ever(
 
     with calls(monkeypatch, forbidden):
         with pytest.raises(ClientError, match="not you"):
-            account.look(WEB)
+            account.check_recovery(WEB)
         account.clock.forward(hours=2)
-        assert account.look(WEB)["status"] == "UNRECOVERED"
+        assert account.check_recovery(WEB)["status"] == "UNRECOVERED"
     assert "could not be read: " in account.event(WEB).detail
     assert "not you" in account.event(WEB).detail
     assert account.count("in-flight") == 0
@@ -136,17 +136,17 @@ def test_healthy_only_when_the_target_group_says_so(
         return answer
 
     with calls(monkeypatch, behind_a_balancer):
-        account.look(WEB)
+        account.check_recovery(WEB)
         assert account.event(WEB).watch.whole == 0
         monkeypatch.setattr(environment, "sleep", lambda _: health.update(State="initial"))
         chaos.watcher.cache_clear()
         health.update(State="healthy")
-        assert account.look(WEB)["status"] == "TERMINATED"
+        assert account.check_recovery(WEB)["status"] == "TERMINATED"
         assert account.event(WEB).watch.whole == 0, "healthy once, and not at the second look"
         monkeypatch.setattr(environment, "sleep", lambda _: health.update(State="unused", Reason="Target.NotInUse"))
         chaos.watcher.cache_clear()
         health.update(State="healthy")
-        assert account.look(WEB)["status"] == "RECOVERED"
+        assert account.check_recovery(WEB)["status"] == "RECOVERED"
 
 
 def test_cut_anywhere_a_retry_comes_to_the_same_end(
@@ -155,8 +155,8 @@ def test_cut_anywhere_a_retry_comes_to_the_same_end(
     for number in range(3):
         for acted in (False, True):
             with calls(monkeypatch, cut_at(number, acted)), pytest.raises(Cut):
-                account.look(WEB)
-    while account.look(WEB)["status"] == "TERMINATED":
+                account.check_recovery(WEB)
+    while account.check_recovery(WEB)["status"] == "TERMINATED":
         pass
     assert account.event(WEB).status is Status.RECOVERED
     assert account.count("in-flight") == 0
@@ -173,8 +173,8 @@ def test_closing_with_its_answer_lost_gives_back_once(
         return lost(number, operation, call) if operation == "TransactWriteItems" else call()
 
     with calls(monkeypatch, lose_close), pytest.raises(Cut):
-        account.look(WEB)
-    assert account.look(WEB)["status"] == "RECOVERED"
+        account.check_recovery(WEB)
+    assert account.check_recovery(WEB)["status"] == "RECOVERED"
     assert account.count("in-flight") == 0
 
 
@@ -184,13 +184,13 @@ def test_a_wrong_clock_judges_nothing(account: Account, victim: str, hours: int)
     account.clock.forward(hours=hours)
     before = account.event(WEB)
     with pytest.raises(ClockError, match=r"the workflow says 2026-11-20T22:46:00\.000Z"):
-        chaos.watcher().look(WEB, entered)
+        chaos.watcher().check(WEB, entered)
     assert account.event(WEB) == before
 
 
 def test_an_event_that_is_not_there_is_an_error(account: Account) -> None:
     with pytest.raises(MissingEventError, match="there is no event 'x'"):
-        account.look("x")
+        account.check_recovery("x")
 
 
 def test_closed_by_another_between_read_and_write(
@@ -205,6 +205,6 @@ def test_closed_by_another_between_read_and_write(
         return call()
 
     with calls(monkeypatch, other):
-        assert account.look(WEB)["status"] == "RECOVERED"
+        assert account.check_recovery(WEB)["status"] == "RECOVERED"
     assert account.event(WEB).detail == "by another"
     assert account.count("in-flight") == 0

@@ -30,14 +30,14 @@ STRANGE = {"TARGET_ARN": "arn:aws:states:eu-central-1:123456789012:stateMachine:
 
 
 def send(queue: str, body: Any, **attributes: str) -> None:
-    told = {name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()}
-    client("sqs").send_message(QueueUrl=queue, MessageBody=json.dumps(body), MessageAttributes=told)
+    message_attributes = {name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()}
+    client("sqs").send_message(QueueUrl=queue, MessageBody=json.dumps(body), MessageAttributes=message_attributes)
 
 
 def waiting(queue: str) -> int:
     names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-    found = client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=names)["Attributes"]
-    return sum(map(int, found.values()))
+    attributes = client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=names)["Attributes"]
+    return sum(map(int, attributes.values()))
 
 
 @pytest.fixture
@@ -93,18 +93,18 @@ def test_what_is_dropped_is_in_the_log_before_it_is_gone(
     """However the call ends, what has left the queue was written down, and counted."""
     for _ in range(3):
         send(deployed.queue, {"calendar": "default"}, **OURS)
-    said: list[int] = []
+    counts: list[int] = []
 
     def cut(number: int, operation: str, call: Any) -> Any:
         if operation == "DeleteMessage":
-            said.append([line["message"] for line in log()].count("dead letter dropped"))
-            if len(said) == 2:
+            counts.append([line["message"] for line in log()].count("dead letter dropped"))
+            if len(counts) == 2:
                 raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
         return call()
 
     with calls(monkeypatch, cut):
         watchdog.handler({}, CONTEXT)
-    assert said == [1, 2]
+    assert counts == [1, 2]
     assert waiting(deployed.queue) == 2
     assert (HERE | {"kind": "dead-letter-dropped"}, {"Repairs": [1]}) in written(capsys)
 
@@ -140,8 +140,8 @@ def test_what_nobody_could_be_told_of_is_told_late_and_once(
     account.policy("db", reason="not lost")
     lost(untold, listeners.records()[1:3])
     assert redrive() == {"letters": 1, "kept": []}
-    told = listeners.heard()
-    assert [detail["changes"]["reason"]["new"] for detail in told] == ["1", "2"]
+    details = listeners.heard()
+    assert [detail["changes"]["reason"]["new"] for detail in details] == ["1", "2"]
     assert (HERE | {"kind": "notification-sent-late"}, {"Repairs": [1]}) in written(capsys)
     assert waiting(untold) == 0
     assert redrive() == {"letters": 0, "kept": []}
@@ -186,9 +186,9 @@ def test_a_letter_is_given_up_when_the_stream_has_nothing_of_it_any_more(
     account.policy("web", reason="x")
     lost(untold, listeners.records())
     account.clock.moment = datetime.now(UTC) + TRIED_FOR + timedelta(minutes=1)
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         assert redrive() == {"letters": 0, "kept": ["tried for 24 hours"]}
-    assert set(made) == {"ReceiveMessage"}
+    assert set(operations) == {"ReceiveMessage"}
     assert waiting(untold) == 1
 
 

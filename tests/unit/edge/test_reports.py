@@ -18,7 +18,7 @@ from tests.unit.bench.test_kept_record import TERMS
 from tests.unit.edge.account import CONTEXT
 from tests.unit.edge.benches import BUCKET, CELL, Bench
 from tests.unit.edge.conftest import Log
-from troop.aws.bench.kept_runs import KeptRuns
+from troop.aws.bench.kept_runs import StoredRuns
 from troop.aws.clients import client
 from troop.bench.record import CellStatus, RunStatus
 from troop.bench.standing import Standing
@@ -138,8 +138,8 @@ def test_nor_of_one_whose_definition_cannot_be_read(bench: Bench) -> None:
 
 def test_what_s3_refuses_because_it_is_not_there_is_not_there(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """To a role that may list the run's folder alone, S3 answers so."""
-    kept = KeptRuns(client("s3"), BUCKET).of(bench.run)
-    assert kept.read("nothing.json") is None
+    folder = StoredRuns(client("s3"), BUCKET).of(bench.run)
+    assert folder.read("nothing.json") is None
     real = BaseClient._make_api_call  # type: ignore[attr-defined]
 
     def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
@@ -148,10 +148,10 @@ def test_what_s3_refuses_because_it_is_not_there_is_not_there(bench: Bench, monk
         return real(self, operation, parameters)
 
     monkeypatch.setattr(BaseClient, "_make_api_call", call)
-    assert kept.read("nothing.json") is None
-    assert kept.read("definition") is None
+    assert folder.read("nothing.json") is None
+    assert folder.read("definition") is None
     with pytest.raises(ClientError):
-        kept.read("definition.json")
+        folder.read("definition.json")
 
 
 def test_what_a_node_wrote_is_not_read_when_it_is_too_large(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ def test_what_a_node_wrote_is_not_read_when_it_is_too_large(bench: Bench, monkey
     for name in ("interruptions/i-1.json", "nodes/i-1.json", "phases/measure/i-1.json", "output/i-1.log"):
         bench.put(f"runs/{bench.run}/c001/{name}", {"id": "x" * 100})
         with pytest.raises(DamagedError, match=f"c001/{name} has 1.. bytes, more than 100"):
-            KeptRuns(client("s3"), BUCKET).of(bench.run).read(f"c001/{name}")
+            StoredRuns(client("s3"), BUCKET).of(bench.run).read(f"c001/{name}")
     end(bench)
     assert make(bench)["made"]
     report = Report.model_validate_json(written(bench)["report.json"])
@@ -171,8 +171,8 @@ def test_all_of_a_long_list_is_read(bench: Bench) -> None:
     for number in range(5):
         bench.put(f"runs/{bench.run}/c001/interruptions/i-{number}.json", {})
     bench.put(f"runs/{bench.run}0/c001/interruptions/i-9.json", {})
-    kept = KeptRuns(_Short(client("s3")), BUCKET).of(bench.run)
-    assert kept.names("c001/interruptions/") == [f"c001/interruptions/i-{number}.json" for number in range(5)]
+    folder = StoredRuns(_Short(client("s3")), BUCKET).of(bench.run)
+    assert folder.names("c001/interruptions/") == [f"c001/interruptions/i-{number}.json" for number in range(5)]
 
 
 class _Short:
@@ -189,8 +189,8 @@ class _ShortPages:
     def __init__(self, real: Any) -> None:
         self.real = real
 
-    def paginate(self, **asked: Any) -> Any:
-        return self.real.paginate(**asked, PaginationConfig={"PageSize": 2})
+    def paginate(self, **parameters: Any) -> Any:
+        return self.real.paginate(**parameters, PaginationConfig={"PageSize": 2})
 
 
 def test_the_version_is_the_projects() -> None:

@@ -34,15 +34,15 @@ WORDS = {
 """Of the query language; see "CloudWatch Logs Insights language query syntax" in the CloudWatch Logs user guide."""
 
 
-def asked(query: Query) -> tuple[set[str], set[str]]:
+def fields_and_messages(query: Query) -> tuple[set[str], set[str]]:
     """(fields, messages) that a query names; what it makes itself, and what begins with @, aside."""
     body = "\n".join(line for line in query.lines if not line.startswith("#"))
     messages = set(re.findall(r'message = "([^"]+)"', body))
     for several in re.findall(r"message in \[([^\]]*)\]", body):
         messages |= set(re.findall(r'"([^"]+)"', several))
     bare = re.sub(r'"[^"]*"|like /[^/]*/', "", body)
-    made = set(re.findall(r"\bas (\w+)", bare))
-    return set(re.findall(r"(?<![@\w])[A-Za-z_]\w*", bare)) - made - WORDS, messages
+    aliases = set(re.findall(r"\bas (\w+)", bare))
+    return set(re.findall(r"(?<![@\w])[A-Za-z_]\w*", bare)) - aliases - WORDS, messages
 
 
 @pytest.fixture
@@ -60,8 +60,8 @@ def written(account: Account, log: Log, monkeypatch: pytest.MonkeyPatch) -> dict
     (item,) = account.work(decided)
     account.terminate(item)
     of("terminate")
-    account.look(f"{FRIDAY}#web")
-    account.look(f"{FRIDAY}#web")
+    account.check_recovery(f"{FRIDAY}#web")
+    account.check_recovery(f"{FRIDAY}#web")
     of("recovery")
     account.group("db")
     account.terminate(account.item("db"))
@@ -93,8 +93,8 @@ def written(account: Account, log: Log, monkeypatch: pytest.MonkeyPatch) -> dict
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.title)
 def test_they_ask_for_what_is_written(query: Query, written: dict[str, list[dict[str, object]]]) -> None:
-    fields, messages = asked(query)
-    told = [line for function in query.functions for line in written[function]]
+    fields, messages = fields_and_messages(query)
+    lines = [line for function in query.functions for line in written[function]]
     assert fields
-    assert fields - {field for line in told for field in line} <= OF_LAMBDA
-    assert messages <= {line["message"] for line in told}
+    assert fields - {field for line in lines for field in line} <= OF_LAMBDA
+    assert messages <= {line["message"] for line in lines}

@@ -30,16 +30,16 @@ def without(*missing: tuple[str, str]) -> None:
 
 def creating(after: int = 0) -> Callable[[int, str, Call], Any]:
     """Creates roles as IAM names them, which is not quite moto's way; each is seen after so many looks."""
-    asked: dict[str, int] = {}
+    counts: dict[str, int] = {}
     by_service = dict([AUTO_SCALING_ROLE, SPOT_ROLE])
 
     def intercept(number: int, operation: str, call: Call) -> Any:
         if operation == "CreateServiceLinkedRole":
-            asked.update(dict.fromkeys(by_service.values() - asked.keys(), 0))
+            counts.update(dict.fromkeys(by_service.values() - counts.keys(), 0))
             return {}
-        if operation == "GetRole" and asked:
-            asked["looks"] = asked.get("looks", 0) + 1
-            if asked["looks"] > after:
+        if operation == "GetRole" and counts:
+            counts["looks"] = counts.get("looks", 0) + 1
+            if counts["looks"] > after:
                 return {}
         return call()
 
@@ -48,9 +48,9 @@ def creating(after: int = 0) -> Callable[[int, str, Call], Any]:
 
 def test_an_account_that_has_them_is_only_looked_at(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         roles(slept).ensure(spot=True)
-    assert (made, slept) == (["GetRole", "GetRole"], [])
+    assert (operations, slept) == (["GetRole", "GetRole"], [])
 
 
 @pytest.mark.parametrize(("spot", "created"), [(False, 1), (True, 2)])
@@ -58,24 +58,24 @@ def test_what_is_missing_is_created_once_and_waited_for(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, spot: bool, created: int
 ) -> None:
     without(AUTO_SCALING_ROLE, SPOT_ROLE)
-    asked: list[str] = []
+    services: list[str] = []
     real = BaseClient._make_api_call  # type: ignore[attr-defined]
 
     def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
         if operation != "CreateServiceLinkedRole":
             return real(self, operation, parameters)
         service = parameters["AWSServiceName"]
-        asked.append(service)
+        services.append(service)
         name = dict([AUTO_SCALING_ROLE, SPOT_ROLE])[service]
         return client("iam").create_role(RoleName=name, AssumeRolePolicyDocument="{}")
 
     monkeypatch.setattr(BaseClient, "_make_api_call", call)
     slept: list[float] = []
     roles(slept).ensure(spot=spot)
-    assert asked == [AUTO_SCALING_ROLE[0], SPOT_ROLE[0]][:created]
+    assert services == [AUTO_SCALING_ROLE[0], SPOT_ROLE[0]][:created]
     assert slept == [SPREADING]
     roles(slept).ensure(spot=spot)
-    assert (len(asked), slept) == (created, [SPREADING])
+    assert (len(services), slept) == (created, [SPREADING])
 
 
 @pytest.mark.parametrize("after", [0, 3, 1000])
@@ -110,19 +110,19 @@ def test_a_role_that_may_not_be_created_ends_the_run_with_the_command_for_an_adm
     without(SPOT_ROLE, AUTO_SCALING_ROLE)
     bench.open()
     with (
-        calls(monkeypatch, refusing("CreateServiceLinkedRole", "AccessDenied")) as made,
+        calls(monkeypatch, refusing("CreateServiceLinkedRole", "AccessDenied")) as operations,
         pytest.raises(LaunchImpossibleError, match=r"--aws-service-name autoscaling\.amazonaws\.com") as refused,
     ):
         bench.launch()
     assert "no role AWSServiceRoleForAutoScaling yet" in str(refused.value)
-    assert not {"CreateSecurityGroup", "CreateLaunchTemplate", "CreateAutoScalingGroup"} & set(made)
+    assert not {"CreateSecurityGroup", "CreateLaunchTemplate", "CreateAutoScalingGroup"} & set(operations)
 
 
 def test_who_may_not_look_leaves_it_to_auto_scaling(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
-    with calls(monkeypatch, refusing("GetRole", "AccessDenied")) as made:
+    with calls(monkeypatch, refusing("GetRole", "AccessDenied")) as operations:
         roles(slept).ensure(spot=False)
-    assert (made, slept) == (["GetRole"], [])
+    assert (operations, slept) == (["GetRole"], [])
 
 
 def test_other_failures_are_failures(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,7 @@ def recover(account: Account) -> None:
     for work in executions():
         if account.event(work["event_id"]).status is Status.CLAIMED:
             account.terminate(work)
-            account.look(work["event_id"]), account.look(work["event_id"])
+            account.check_recovery(work["event_id"]), account.check_recovery(work["event_id"])
 
 
 def test_a_request_whose_connection_broke_counts_once(account: Account) -> None:
@@ -155,8 +155,8 @@ def test_the_strategy_may_be_empty_and_in_any_case(account: Account, chaos_type:
 def test_errors_repeat_the_request(account: Account, body: Any, status: int, echoed: dict[str, Any]) -> None:
     account.group("web")
     account.policy("web", opt_out=True)
-    found, answer = post(body)
-    assert (found, answer["statusCode"]) == (status, status)
+    code, answer = post(body)
+    assert (code, answer["statusCode"]) == (status, status)
     assert list(answer)[:4] == ["eventType", "groupType", "groupName", "chaosType"]
     assert answer.items() >= echoed.items()
     assert answer["message"]
@@ -288,11 +288,11 @@ def test_two_repeats_at_once_of_what_was_given_up_ask_once(account: Account, mon
 )
 def test_with_a_key_what_was_given_up_is_an_error(account: Account, against: Any, status: int, words: str) -> None:
     account.group("web")
-    asked = WEB | {"idempotencyKey": "k"}
-    assert post(asked)[0] == 200
+    request = WEB | {"idempotencyKey": "k"}
+    assert post(request)[0] == 200
     against(account)
-    found, answer = post(asked)
-    assert found == status
+    code, answer = post(request)
+    assert code == status
     assert answer["message"].startswith("od#web#k is ")
     assert words in answer["message"]
 
@@ -311,17 +311,17 @@ def test_the_listing_is_filtered_and_newest_first(account: Account) -> None:
     account.clock.forward(seconds=1)
     account.switch(leashed=True)
     account.decide()
-    status, found = ask("GET", PATH)
-    assert (status, [e["groupName"] for e in found]) == (200, ["db", "web"])
+    status, events = ask("GET", PATH)
+    assert (status, [e["groupName"] for e in events]) == (200, ["db", "web"])
 
     def names(**query: Any) -> list[str]:
         return [e["groupName"] for e in ask("GET", PATH, **query)[1]]
 
     assert names(groupName="web") == ["web"]
-    assert names(groupName="web", eventId=found[0]["eventId"]) == []
-    assert names(eventTime=found[0]["eventTime"]) == ["db"]
+    assert names(groupName="web", eventId=events[0]["eventId"]) == []
+    assert names(eventTime=events[0]["eventTime"]) == ["db"]
     assert names(nothing="web") == []
-    assert names(since=found[0]["eventTime"]) == ["db"]
+    assert names(since=events[0]["eventTime"]) == ["db"]
     assert names(since=0, region="eu-central-1") == ["db", "web"]
     account.clock.forward(hours=25)
     assert names() == []
@@ -329,15 +329,15 @@ def test_the_listing_is_filtered_and_newest_first(account: Account) -> None:
 
 
 @pytest.mark.parametrize(
-    ("since", "found"),
+    ("since", "expected"),
     [("0", 1), ("-1", 1), ("-9999999999999999", 1), ("-" + "9" * 5000, 1), ("9" * 16, 0), ("9" * 5000, 0)],
     ids=["zero", "just-before", "long-before", "endlessly-before", "beyond-the-years", "endlessly-late"],
 )
-def test_since_can_be_any_number(account: Account, since: str, found: int) -> None:
+def test_since_can_be_any_number(account: Account, since: str, expected: int) -> None:
     account.group("web")
     account.terminate(account.item("web"))
     status, events = ask("GET", PATH, since=since)
-    assert (status, len(events)) == (200, found)
+    assert (status, len(events)) == (200, expected)
 
 
 def _many(account: Account, first: int, count: int, status: Status) -> None:
@@ -383,27 +383,27 @@ def test_everything_since_is_looked_at_however_much_else_there_is(
 ) -> None:
     _many(account, 0, 1500, Status.LEASHED)
     _many(account, 1500, 1600, Status.RECOVERED)
-    with calls(monkeypatch) as made:
-        found, header = listed(groupName="old")
-    assert [e["eventId"] for e in found] == [f"i-{n:017x}" for n in range(1500, 3100, 100)]
+    with calls(monkeypatch) as operations:
+        events, header = listed(groupName="old")
+    assert [e["eventId"] for e in events] == [f"i-{n:017x}" for n in range(1500, 3100, 100)]
     assert header is None
-    assert made.count("Query") > 1
+    assert operations.count("Query") > 1
     assert len(listed()[0]) == 1600
     assert listed(groupName="old", eventId="i-0") == ([], None)
-    assert [e["groupName"] for e in listed(eventId=found[3]["eventId"])[0]] == ["old"]
+    assert [e["groupName"] for e in listed(eventId=events[3]["eventId"])[0]] == ["old"]
 
 
 def test_time_that_is_up_is_told(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     _many(account, 0, 3100, Status.RECOVERED)
     ticking = count(0, 16)
     monkeypatch.setattr(environment, "seconds", lambda: next(ticking))
-    found, header = listed(groupName="old")
-    assert 10 < len(found) < 31
+    events, header = listed(groupName="old")
+    assert 10 < len(events) < 31
     assert header is not None
-    assert int(header) <= found[-1]["eventTime"]
+    assert int(header) <= events[-1]["eventTime"]
     monkeypatch.setattr(environment, "seconds", lambda: 0.0)
     complete = [e for e in listed(groupName="old")[0] if e["eventTime"] > int(header)]
-    assert found[: len(complete)] == complete
+    assert events[: len(complete)] == complete
 
 
 def test_room_that_is_used_up_is_told(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -411,18 +411,18 @@ def test_room_that_is_used_up_is_told(account: Account, monkeypatch: pytest.Monk
     everything, header = listed()
     assert (len(everything), header) == (40, None)
     monkeypatch.setattr("troop.flows.listing.LARGEST", 5000)
-    found, header = listed()
-    assert 10 < len(found) < 40
-    assert found == everything[: len(found)]
-    assert int(header or 0) == everything[len(found)]["eventTime"]
+    events, header = listed()
+    assert 10 < len(events) < 40
+    assert events == everything[: len(events)]
+    assert int(header or 0) == everything[len(events)]["eventTime"]
 
 
 def test_a_filter_that_nothing_can_match_reads_nothing(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     _many(account, 0, 3, Status.RECOVERED)
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         for filters in ({"nothing": "web"}, {"groupName": ""}, {"since": "9" * 16}):
             assert listed(**filters) == ([], None)
-    assert made == []
+    assert operations == []
     assert listed(groupType="TAG") == ([], None)
 
 

@@ -14,9 +14,9 @@ from troop.chaos.events import Status
 from troop.wiring import chaos
 
 
-def _cut_before(wanted: str) -> Callable[[int, str, Callable[[], Any]], Any]:
+def _cut_before(name: str) -> Callable[[int, str, Callable[[], Any]], Any]:
     def intercept(number: int, operation: str, call: Callable[[], Any]) -> Any:
-        if operation == wanted:
+        if operation == name:
             raise Cut
         return call()
 
@@ -167,9 +167,9 @@ def test_the_schedules_call_sweeps_as_a_ticks_does(account: Account, monkeypatch
 
 
 def test_a_sweep_of_nothing_is_one_query(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         assert account.sweep() == {"swept": 0}
-    assert made == ["Query"]
+    assert operations == ["Query"]
 
 
 @pytest.mark.parametrize("hours", [1, -1])
@@ -206,6 +206,6 @@ def test_many_open_events_are_read_page_by_page(account: Account, monkeypatch: p
         at = item["at"]["S"].partition("#")[0]
         more = {"event_id": {"S": event_id}, "at": {"S": f"{at}#{event_id}"}, "detail": {"S": "x" * 100_000}}
         account.dynamodb.put_item(TableName="Events", Item=item | more)
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         assert len(account.events.open_ids()) == 31
-    assert made.count("Query") > 1
+    assert operations.count("Query") > 1

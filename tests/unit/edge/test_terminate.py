@@ -44,10 +44,10 @@ def test_the_deadline_stays_inside_the_window(account: Account) -> None:
 
 def test_drain_goes_through_the_group(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web", tags={"troop:method": "drain"})
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         account.terminate(account.item("web"))
-    assert "TerminateInstanceInAutoScalingGroup" in made
-    assert "TerminateInstances" not in made
+    assert "TerminateInstanceInAutoScalingGroup" in operations
+    assert "TerminateInstances" not in operations
     assert account.gone() == [account.event(WEB).instance_id]
 
 
@@ -59,11 +59,11 @@ def test_cut_anywhere_a_retry_carries_on_with_the_same_instance(
 ) -> None:
     """Reads may be cut as well; the model test does so. Here it is what changes something."""
     account.group("whole")
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         account.terminate(account.item("whole"))
-    assert made.count("TransactWriteItems") == made.count("TerminateInstances") == 1
-    salt = made.index("GetSecretValue")  # kept from the first time, and not asked for again
-    changing = [(n - (n > salt), op) for n, op in enumerate(made) if not op.startswith(("Get", "Describe"))]
+    assert operations.count("TransactWriteItems") == operations.count("TerminateInstances") == 1
+    salt = operations.index("GetSecretValue")  # kept from the first time, and not asked for again
+    changing = [(n - (n > salt), op) for n, op in enumerate(operations) if not op.startswith(("Get", "Describe"))]
     assert [op for _, op in changing] == ["TransactWriteItems", "UpdateItem", "TerminateInstances", "UpdateItem"]
     cases = [(n, acted, op) for n, op in changing for acted in (False, True)]
     for number, acted, operation in cases:

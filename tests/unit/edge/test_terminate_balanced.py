@@ -18,8 +18,8 @@ def behind_a_target_group(health: dict[str, str], refused: str = "") -> Callable
         if operation == "DescribeTargetHealth":
             if refused:
                 raise ClientError({"Error": {"Code": refused, "Message": "not you"}}, operation)
-            told = [{"Target": {"Id": i}, "TargetHealth": {"State": state}} for i, state in health.items()]
-            return {"TargetHealthDescriptions": told}
+            descriptions = [{"Target": {"Id": i}, "TargetHealth": {"State": state}} for i, state in health.items()]
+            return {"TargetHealthDescriptions": descriptions}
         answer = call()
         if operation == "DescribeAutoScalingGroups":
             for group in answer["AutoScalingGroups"]:
@@ -45,15 +45,15 @@ def test_a_group_whose_load_balancer_finds_it_ill_is_let_be(account: Account, mo
         assert account.terminate(item)["status"] == "TERMINATED"
 
 
-@pytest.mark.parametrize(("code", "asked"), [("AccessDenied", 1), ("HealthUnavailable", 2)])
+@pytest.mark.parametrize(("code", "attempts"), [("AccessDenied", 1), ("HealthUnavailable", 2)])
 def test_where_it_cannot_be_told_who_gets_traffic_nothing_dies(
-    account: Account, monkeypatch: pytest.MonkeyPatch, code: str, asked: int
+    account: Account, monkeypatch: pytest.MonkeyPatch, code: str, attempts: int
 ) -> None:
     for name in ("api", "web"):
         account.group(name)
-    with calls(monkeypatch, behind_a_target_group({}, refused=code)) as made:
+    with calls(monkeypatch, behind_a_target_group({}, refused=code)) as operations:
         assert account.decide()["count"] == 0
-        assert made.count("DescribeTargetHealth") == asked, "what fails for all is asked for once"
+        assert operations.count("DescribeTargetHealth") == attempts, "what fails for all is asked for once"
         decided = account.decisions()["web"]
         assert decided["reason"] == "unhealthy"
         assert code in decided["detail"]

@@ -37,11 +37,11 @@ def test_where_ec2_protects_all_the_decision_says_so(account: Account, monkeypat
     account.group("web", size=12)
     protect(account, *account.instances("web"))
     item = account.item("web")
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         assert account.decide()["count"] == 0
         answer = account.terminate(item)
     assert account.decisions()["web"]["reason"] == answer["reason"] == "protected-instances"
-    assert made.count("DescribeInstanceAttribute") == 2 * MOST_LOOKS, "by either, however large the group is"
+    assert operations.count("DescribeInstanceAttribute") == 2 * MOST_LOOKS, "by either, however large the group is"
     assert account.all_events() == []
     assert account.gone() == []
 
@@ -50,9 +50,9 @@ def test_a_tick_does_not_ask_for_ever_what_ec2_protects(account: Account, monkey
     for name in ("api", "web"):
         protect(account, *account.instances(account.group(name, size=2)))
     monkeypatch.setattr(Asking.__init__, "__defaults__", (1,))
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         items = account.work(account.decide())
-    assert made.count("DescribeInstanceAttribute") == 1
+    assert operations.count("DescribeInstanceAttribute") == 1
     assert {item["unit"] for item in items} == {"api", "web"}
     assert {account.terminate(item)["reason"] for item in items} == {"protected-instances"}
 
@@ -64,9 +64,9 @@ def test_a_tick_asks_no_more_once_ec2_has_been_asked_too_often(
     """Each further call would take its retries' time, of which Decide has five minutes for all."""
     for name in ("api", "web"):
         account.group(name)
-    with calls(monkeypatch, refusing("DescribeInstanceAttribute", code)) as made:
+    with calls(monkeypatch, refusing("DescribeInstanceAttribute", code)) as operations:
         assert account.decide()["count"] == 2
-    assert made.count("DescribeInstanceAttribute") == (1 if code == "RequestLimitExceeded" else 2)
+    assert operations.count("DescribeInstanceAttribute") == (1 if code == "RequestLimitExceeded" else 2)
 
 
 def test_what_was_protected_between_two_tries_lives(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,13 +115,13 @@ def test_where_stop_protection_is_not_known_no_instance_has_it(account: Account)
     """A partition can lag behind: what EC2 does not know there must not end chaos."""
 
     account.group("web")
-    made = account.ec2.describe_instance_attribute
+    describe = account.ec2.describe_instance_attribute
 
     def unknown(**request: Any) -> Any:
         if request["Attribute"] == "disableApiStop":
             error = {"Error": {"Code": "InvalidParameterValue", "Message": "disableApiStop is unknown"}}
             raise ClientError(error, "DescribeInstanceAttribute")  # type: ignore[arg-type]
-        return made(**request)
+        return describe(**request)
 
     for seen in account.instances("web"):
         assert not shielded(SimpleNamespace(describe_instance_attribute=unknown), seen)

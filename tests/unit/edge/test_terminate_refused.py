@@ -28,17 +28,17 @@ def test_what_iam_forbids_is_given_up_at_once_and_fails_the_step(
     assert account.count("in-flight") == 0
 
 
-@pytest.mark.parametrize("asked_before", ["by a try", "by botocore"])
+@pytest.mark.parametrize("earlier_attempt", ["by a try", "by botocore"])
 def test_a_refusal_after_a_lost_answer_is_left_to_the_sweep(
-    account: Account, monkeypatch: pytest.MonkeyPatch, asked_before: str
+    account: Account, monkeypatch: pytest.MonkeyPatch, earlier_attempt: str
 ) -> None:
     """The lost one may have terminated it."""
     account.group("web")
     item = account.item("web")
-    if asked_before == "by a try":
+    if earlier_attempt == "by a try":
         with calls(monkeypatch, refusing("TerminateInstances", "InternalError")), pytest.raises(ClientError):
             account.terminate(item)
-    retries = int(asked_before == "by botocore")
+    retries = int(earlier_attempt == "by botocore")
     with calls(monkeypatch, refusing("TerminateInstances", "OperationNotPermitted", retries)):
         assert account.terminate(item)["status"] == "CLAIMED"
     account.clock.forward(minutes=12)

@@ -40,8 +40,8 @@ def test_the_watchdog_counts_what_is_wrong(deployed: Deployed, capsys: pytest.Ca
     client("sqs").send_message(QueueUrl=deployed.queue, MessageBody="{}")
     answer = watchdog.handler({}, CONTEXT)
     assert answer == {"status": Grade.FAIL, "failing": ["dead-letters", "units-unrecovered"]}
-    found = metrics(capsys)
-    assert (found["UnitsUnrecovered"], found["FailingChecks"]) == ([2], [2])
+    measurements = metrics(capsys)
+    assert (measurements["UnitsUnrecovered"], measurements["FailingChecks"]) == ([2], [2])
 
 
 def test_what_could_not_be_read_has_no_metric_and_makes_the_watchdog_silent(
@@ -66,7 +66,7 @@ def test_the_watchdog_looks_at_no_alarm(
     """Its metrics are what alarms are made of: one of these would keep itself on."""
     deployed.alarm("Troop-TicksFailed", deployed.topic)
     monkeypatch.delenv("TROOP_ACT_NOW_TOPIC")
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         assert watchdog.handler({}, CONTEXT) == {"status": "ok", "failing": []}
-    assert not {"DescribeAlarms", "GetTopicAttributes"} & set(made)
+    assert not {"DescribeAlarms", "GetTopicAttributes"} & set(operations)
     assert metrics(capsys)["FailingChecks"] == [0]

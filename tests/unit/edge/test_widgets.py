@@ -36,17 +36,17 @@ def markup(widget: str, **parameters: Any) -> str:
     return answer
 
 
-def read(found: str) -> str:
+def read(page: str) -> str:
     hidden = r"<style>.*?</style>|<cwdb-action.*?</cwdb-action>|<select.*?</select>"
-    without = re.sub(hidden, "", found, flags=re.DOTALL)
+    without = re.sub(hidden, "", page, flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", without)).split())
 
 
 def clicks(shown: str, text: str) -> str:
     """The parameters behind what is clicked."""
-    found = re.search(rf">{re.escape(text)}</button><cwdb-action[^>]*>(.*?)</cwdb-action>", shown)
-    assert found, text
-    return found[1]
+    match = re.search(rf">{re.escape(text)}</button><cwdb-action[^>]*>(.*?)</cwdb-action>", shown)
+    assert match, text
+    return match[1]
 
 
 @pytest.fixture(autouse=True)
@@ -69,11 +69,11 @@ def terminated(account: Account) -> Account:
 def test_events(terminated: Account) -> None:
     terminated.clock.forward(seconds=75)
     (instance,) = terminated.gone()
-    told = shown("events")
-    assert "TERMINATED web web-v1" in told
-    assert instance in told
-    assert "75 s so far" in told
-    assert "unleashed: terminates instances" in told
+    text = shown("events")
+    assert "TERMINATED web web-v1" in text
+    assert instance in text
+    assert "75 s so far" in text
+    assert "unleashed: terminates instances" in text
     assert "There is no such event." in shown("events", unit="checkout")
     assert "There is no such event." in shown(
         "events", form=True, widgetContext={"forms": {"all": {"unit": "payments"}}}
@@ -97,10 +97,10 @@ def test_events_page_by_page(account: Account) -> None:
 
 
 def test_decisions_of_the_calendars_today_by_reason(terminated: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = shown("decisions")
-    assert f"{FRIDAY} default (America/Los_Angeles)" in told
-    assert "not-rolled 1 opted-out 1 terminate 1" in told
-    assert "opted out by item until 2026-12-01: month-end" in told
+    text = shown("decisions")
+    assert f"{FRIDAY} default (America/Los_Angeles)" in text
+    assert "not-rolled 1 opted-out 1 terminate 1" in text
+    assert "opted out by item until 2026-12-01: month-end" in text
     only = shown("decisions", reason="not-rolled")
     assert "payments" in only
     assert "month-end" not in only
@@ -112,9 +112,9 @@ def test_decisions_of_the_calendars_today_by_reason(terminated: Account, monkeyp
 def test_a_day_begins_and_ends_with_its_calendar(terminated: Account) -> None:
     """At 23:10 UTC it is Friday in Los Angeles, Saturday in Vienna: what the one decides on Friday is of its today."""
     terminated.clock.forward(minutes=24)
-    told = shown("decisions")
-    assert "2026-11-21 night (Europe/Vienna) · 2026-11-20 default (America/Los_Angeles)" in told
-    assert "terminate 1" in told
+    text = shown("decisions")
+    assert "2026-11-21 night (Europe/Vienna) · 2026-11-20 default (America/Los_Angeles)" in text
+    assert "terminate 1" in text
     terminated.clock.forward(hours=9)
     assert "Nothing has been decided yet today" in shown("decisions")
     assert "terminate 1" in shown("decisions", day="2026-11-20")
@@ -123,17 +123,17 @@ def test_a_day_begins_and_ends_with_its_calendar(terminated: Account) -> None:
 def test_a_termination_stays_in_sight_when_later_ticks_have_decided(terminated: Account) -> None:
     terminated.clock.forward(minutes=10)
     terminated.decide()
-    told = shown("decisions")
-    assert "already-today 1" in told
-    assert "terminate 1" in told
+    text = shown("decisions")
+    assert "already-today 1" in text
+    assert "terminate 1" in text
     of_one = shown("decisions", unit="web")
     assert of_one.index("already-today") < of_one.index("is to be terminated")
 
 
 def test_units_with_the_source_of_each_value(terminated: Account) -> None:
-    told = shown("units")
-    assert "payments payments 3 of 3 yes settings 0 tag of payments 2 settings" in told
-    assert "opted out until 2026-12-01 : month-end item" in told.replace("2026-12-01:", "2026-12-01 :")
+    text = shown("units")
+    assert "payments payments 3 of 3 yes settings 0 tag of payments 2 settings" in text
+    assert "opted out until 2026-12-01 : month-end item" in text.replace("2026-12-01:", "2026-12-01 :")
     left_out = shown("units", show="left-out")
     assert "checkout" in left_out
     assert "payments" not in left_out
@@ -142,15 +142,15 @@ def test_units_with_the_source_of_each_value(terminated: Account) -> None:
 def test_groups_of_one_unit_are_one_row_with_its_strictest_policy(account: Account) -> None:
     account.group("web-v1", 2)
     account.group("web-v2", 3, tags={"troop:probability": "0.25"})
-    told = shown("units")
-    assert "web web-v1 2 of 2 web-v2 3 of 3 yes settings 0.25 tag of web-v2" in told
+    text = shown("units")
+    assert "web web-v1 2 of 2 web-v2 3 of 3 yes settings 0.25 tag of web-v2" in text
 
 
 def test_one_unit_also_by_the_name_of_its_group(terminated: Account) -> None:
     for name in ("web", "web-v1"):
-        told = shown("units", unit=name)
-        assert "troop --region eu-central-1 opt-out --until 2026-11-27 --reason why web" in told
-        assert "Last events" in told
+        text = shown("units", unit=name)
+        assert "troop --region eu-central-1 opt-out --until 2026-11-27 --reason why web" in text
+        assert "Last events" in text
     assert "Nothing is known of this unit" in shown("units", unit="nobody")
 
 
@@ -159,17 +159,17 @@ def test_looking_for_what_is_left_out_ends(account: Account, monkeypatch: pytest
         account.group(f"group-{number}")
     monkeypatch.setattr(flow, "GROUPS", 1)
     monkeypatch.setattr(flow, "CALLS", 2)
-    found = markup("units", show="left-out")
-    assert "None of the 2 groups looked at is left out." in read(found)
-    assert '"show": "left-out"' in clicks(found, "Next page")
+    page = markup("units", show="left-out")
+    assert "None of the 2 groups looked at is left out." in read(page)
+    assert '"show": "left-out"' in clicks(page, "Next page")
 
 
 def test_runs_nodes_alive_and_cost(bench: Bench) -> None:
     bench.gathered()
-    told = shown("runs")
-    assert f"ranges {bench.run} RUNNING" in told
-    assert "5 of 5" in told
-    assert f"troop --region eu-central-1 bench stop {bench.run}" in told
+    text = shown("runs")
+    assert f"ranges {bench.run} RUNNING" in text
+    assert "5 of 5" in text
+    assert f"troop --region eu-central-1 bench stop {bench.run}" in text
     bench.runs.close(bench.run, RunStatus.FAILED, "lost a node", bench.account.clock())
     bench.runs.conclude(bench.run, bench.account.clock() + timedelta(minutes=9))
     ended = shown("runs")
@@ -180,9 +180,9 @@ def test_runs_nodes_alive_and_cost(bench: Bench) -> None:
 
 @pytest.mark.parametrize("settings", [{"benchmarks": False}], indirect=True)
 def test_without_benchmarks_it_says_so_and_asks_nothing(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as requests:
         assert "runs no benchmarks" in shown("runs")
-    assert made == []
+    assert requests == []
 
 
 def test_a_widget_reads_little_and_writes_nothing(terminated: Account, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,9 +193,9 @@ def test_a_widget_reads_little_and_writes_nothing(terminated: Account, monkeypat
         "units": ({"show": "left-out"}, groups),
     }
     for widget, (parameters, operations) in reads.items():
-        with calls(monkeypatch) as made:
+        with calls(monkeypatch) as requests:
             shown(widget, **parameters)
-        assert made == operations, widget
+        assert requests == operations, widget
 
 
 def test_what_aws_refuses_is_a_sentence_and_a_line_in_the_log(
@@ -205,8 +205,8 @@ def test_what_aws_refuses_is_a_sentence_and_a_line_in_the_log(
         raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "arn:secret"}}, operation)
 
     with calls(monkeypatch, refuse):
-        told = shown("events")
-    assert told == (
+        text = shown("events")
+    assert text == (
         "This cannot be shown, for AWS answered Query with AccessDeniedException: refresh the widget, or look for "
         "request request-7 in the function's log."
     )

@@ -57,7 +57,7 @@ def run(world: World, monkeypatch: pytest.MonkeyPatch) -> Run:
     ) -> None:
         world.typed = typed
         monkeypatch.setattr(sys, "stdin", io.StringIO(typed or ""))
-        given = argparse.Namespace(
+        options = argparse.Namespace(
             deployment=name,
             stage=stage,
             yes=yes,
@@ -66,6 +66,6 @@ def run(world: World, monkeypatch: pytest.MonkeyPatch) -> Run:
             unleashed=unleashed,
             context=list(settings),
         )
-        deploy.deploy(given)
+        deploy.deploy(options)
 
     return run

@@ -17,19 +17,19 @@ from tests.unit.lifecycle.world import DEPLOYED, SESSION, TABLES, Printed, Run, 
 
 def test_it_says_where_it_goes_and_asks(run: Run, world: World, capsys: Printed) -> None:
     run(typed="y\n")
-    told = capsys.readouterr().out
-    assert "Deployment Troop, account 111122223333, region eu-west-1, as arn:aws:iam::111122223333:user/ada" in told
-    assert "Deploy Troop into account 111122223333, region eu-west-1? [y/N]" in told
-    assert "It starts leashed" in told
+    output = capsys.readouterr().out
+    assert "Deployment Troop, account 111122223333, region eu-west-1, as arn:aws:iam::111122223333:user/ada" in output
+    assert "Deploy Troop into account 111122223333, region eu-west-1? [y/N]" in output
+    assert "It starts leashed" in output
     assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]
     assert world.done[1][-2:] == ("--require-approval", "broadening")
 
 
-@pytest.mark.parametrize(("typed", "told"), [("n\n", "nothing was done"), ("", "nothing"), (None, "add YES=1")])
-def test_without_a_yes_nothing_is_deployed(run: Run, world: World, typed: str | None, told: str) -> None:
+@pytest.mark.parametrize(("typed", "message"), [("n\n", "nothing was done"), ("", "nothing"), (None, "add YES=1")])
+def test_without_a_yes_nothing_is_deployed(run: Run, world: World, typed: str | None, message: str) -> None:
     world.bootstrapped = None
     world.retained = [old("t")]
-    with pytest.raises(CliError, match=told) as refused:
+    with pytest.raises(CliError, match=message) as refused:
         run(typed=typed)
     assert refused.value.code == Exit.NOT_CONFIRMED
     assert [arguments[0] for arguments in world.done] == ["synth"]
@@ -54,15 +54,15 @@ def test_a_stage_is_a_deployment_of_its_own(run: Run, world: World, capsys: Prin
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("options", "message"),
     [
         ({"stage": "prd"}, "troop:stage is 'prd': must be spelled prod"),
         ({"stage": "prod", "name": "Troop"}, "the stage's deployment is Troop-prod: leave STAGE out to deploy Troop"),
     ],
 )
-def test_a_stage_that_is_not_meant_ends_it_first(run: Run, world: World, asked: dict[str, str], told: str) -> None:
-    with pytest.raises(CliError, match=told) as refused:
-        run(yes=True, **asked)
+def test_a_stage_that_is_not_meant_ends_it_first(run: Run, world: World, options: dict[str, str], message: str) -> None:
+    with pytest.raises(CliError, match=message) as refused:
+        run(yes=True, **options)
     assert refused.value.code == Exit.USAGE
     assert world.done == []
 
@@ -70,8 +70,8 @@ def test_a_stage_that_is_not_meant_ends_it_first(run: Run, world: World, asked: 
 def test_bootstrapping_is_told_before_it_is_done(run: Run, world: World, capsys: Printed) -> None:
     world.bootstrapped = None
     run(typed="yes\n")
-    told = capsys.readouterr().out
-    assert told.index("cdk bootstrap aws://111122223333/eu-west-1") < told.index("[y/N]")
+    output = capsys.readouterr().out
+    assert output.index("cdk bootstrap aws://111122223333/eu-west-1") < output.index("[y/N]")
     assert [arguments[0] for arguments in world.done] == ["synth", "bootstrap", "deploy"]
 
 
@@ -101,7 +101,7 @@ def test_a_stack_that_takes_no_deployment(run: Run, world: World, status: str, h
 
 
 @pytest.mark.parametrize(
-    ("setting", "told"),
+    ("setting", "message"),
     [
         ("troop:probabilty=1", "spelled troop:probability"),
         ("troop:probability", "KEY=VALUE"),
@@ -109,8 +109,8 @@ def test_a_stack_that_takes_no_deployment(run: Run, world: World, status: str, h
         ("troop:deployment=bad name!", "'bad name!': must be a letter, then letters, digits and hyphens"),
     ],
 )
-def test_a_bad_setting_ends_it_first(run: Run, world: World, setting: str, told: str) -> None:
-    with pytest.raises(CliError, match=told) as refused:
+def test_a_bad_setting_ends_it_first(run: Run, world: World, setting: str, message: str) -> None:
+    with pytest.raises(CliError, match=message) as refused:
         run(setting, yes=True)
     assert refused.value.code == Exit.USAGE
     assert world.done == []
@@ -130,8 +130,8 @@ def test_functions_get_what_the_machine_that_runs_them_can_import(
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
     run(*settings, yes=True)
-    told = [argument for argument in world.done[0] if argument.startswith("troop:bundle=")]
-    assert told == ([f"troop:bundle={bundled}"] if bundled else [])
+    bundles = [argument for argument in world.done[0] if argument.startswith("troop:bundle=")]
+    assert bundles == ([f"troop:bundle={bundled}"] if bundled else [])
 
 
 @pytest.mark.parametrize(
@@ -167,28 +167,28 @@ def test_the_cdk_is_run_with_the_sessions_region(monkeypatch: pytest.MonkeyPatch
     assert stderr.getvalue().startswith("eu-west-1 /ca.pem synth Troop")
 
 
-@pytest.mark.parametrize(("typed", "given", "fine"), [("Troop\n", None, True), ("troop\n", None, False),
+@pytest.mark.parametrize(("typed", "confirmation", "fine"), [("Troop\n", None, True), ("troop\n", None, False),
                                                       ("", None, False), (None, None, False), (None, "Troop", True),
                                                       (None, "Trop", False)])  # fmt: skip
 def test_removing_takes_the_name(
-    monkeypatch: pytest.MonkeyPatch, typed: str | None, given: str | None, fine: bool
+    monkeypatch: pytest.MonkeyPatch, typed: str | None, confirmation: str | None, fine: bool
 ) -> None:
     monkeypatch.setattr(destroy, "interactive", lambda: typed is not None)
     monkeypatch.setattr(sys, "stdin", io.StringIO(typed or ""))
     if fine:
-        destroy._confirm("Troop", given)
+        destroy._confirm("Troop", confirmation)
     else:
         with pytest.raises(CliError) as refused:
-            destroy._confirm("Troop", given)
+            destroy._confirm("Troop", confirmation)
         assert refused.value.code == Exit.NOT_CONFIRMED
-        nobody = typed is None and given is None
+        nobody = typed is None and confirmation is None
         assert ("add CONFIRM=Troop" if nobody else "nothing was removed") in str(refused.value)
 
 
 def test_what_no_deployment_can_be_called_is_not_looked_for() -> None:
-    given = argparse.Namespace(deployment="bad name!", stage=None, confirm=None)
+    options = argparse.Namespace(deployment="bad name!", stage=None, confirm=None)
     with pytest.raises(CliError, match="'bad name!' cannot be a deployment's name"):
-        destroy.destroy(given)
+        destroy.destroy(options)
 
 
 def test_errors_are_one_line_and_a_code(capsys: Printed) -> None:

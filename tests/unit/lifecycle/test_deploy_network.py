@@ -16,8 +16,8 @@ def zones_of(world: World) -> list[str]:
 def test_zones_are_named_once_and_for_all(run: Run, world: World, capsys: Printed) -> None:
     world.zones.reverse()
     run(typed="y\n")
-    told = capsys.readouterr().out
-    assert told.index("a subnet in each of eu-west-1a, eu-west-1b, eu-west-1c") < told.index("[y/N]")
+    output = capsys.readouterr().out
+    assert output.index("a subnet in each of eu-west-1a, eu-west-1b, eu-west-1c") < output.index("[y/N]")
     assert zones_of(world) == ["troop:zones=eu-west-1a,eu-west-1b,eu-west-1c"]
 
 
@@ -45,8 +45,10 @@ def test_subnets_stay_where_they_are_whatever_the_region_has_now(run: Run, world
 def test_fewer_zones_than_wanted_are_taken_and_told(run: Run, world: World, capsys: Printed) -> None:
     world.zones.pop()
     run(typed="y\n")
-    told = capsys.readouterr().out
-    assert told.index("troop:zones is 3, and eu-west-1 has 2") < told.index("-c troop:zones=2") < told.index("[y/N]")
+    output = capsys.readouterr().out
+    assert (
+        output.index("troop:zones is 3, and eu-west-1 has 2") < output.index("-c troop:zones=2") < output.index("[y/N]")
+    )
     assert zones_of(world) == ["troop:zones=eu-west-1a,eu-west-1b"]
 
 
@@ -57,7 +59,7 @@ def test_a_zone_the_region_does_not_have_is_refused(run: Run, world: World) -> N
     assert world.done == []
 
 
-GIVEN = 'troop:network={"vpc": "vpc-0123abcd", "subnets": ["subnet-0123abcd"]}'
+NETWORK = 'troop:network={"vpc": "vpc-0123abcd", "subnets": ["subnet-0123abcd"]}'
 
 
 def test_a_network_beyond_the_quota_is_refused_before_anything_is_made(run: Run, world: World) -> None:
@@ -70,7 +72,7 @@ def test_a_network_beyond_the_quota_is_refused_before_anything_is_made(run: Run,
     assert world.done == []
 
 
-@pytest.mark.parametrize("settings", [(GIVEN,), ("troop:benchmarks=false",)])
+@pytest.mark.parametrize("settings", [(NETWORK,), ("troop:benchmarks=false",)])
 def test_without_a_network_of_its_own_nothing_is_asked_of_it(run: Run, world: World, settings: tuple[str, ...]) -> None:
     world.vpcs = 5
     run(*settings, yes=True)
@@ -84,9 +86,9 @@ def test_too_few_functions_at_a_time_are_warned_of_with_the_command_that_raises_
     assert "Warning" not in capsys.readouterr().out
     world.concurrency = 10
     run(typed="y\n")
-    told, _ = capsys.readouterr().out.split("[y/N]")
-    assert "Lambda runs at most 10 functions at a time here" in told
-    assert "--region eu-west-1 --service-code lambda --quota-code L-B99A9384 --desired-value 1000" in told
+    output, _ = capsys.readouterr().out.split("[y/N]")
+    assert "Lambda runs at most 10 functions at a time here" in output
+    assert "--region eu-west-1 --service-code lambda --quota-code L-B99A9384 --desired-value 1000" in output
 
 
 @pytest.mark.parametrize("operation", ["get_service_quota", "describe_vpcs", "get_account_settings"])

@@ -23,8 +23,8 @@ def test_drift_is_put_back_only_if_it_is_asked_for(run: Run, world: World, capsy
     assert "changed by hand" not in capsys.readouterr().out
     run(typed="y\n", repair=True)
     assert (world.done[-1][0], world.done[-1].count(OPTION)) == ("deploy", 1)
-    told = capsys.readouterr().out
-    assert told.index("changed by hand") < told.index("[y/N]"), "before anybody says yes to it"
+    output = capsys.readouterr().out
+    assert output.index("changed by hand") < output.index("[y/N]"), "before anybody says yes to it"
 
 
 @pytest.mark.parametrize("status", [None, "REVIEW_IN_PROGRESS"])
@@ -47,8 +47,8 @@ def test_the_pinned_cdk_knows_the_option_and_make_passes_it(monkeypatch: pytest.
     assert OPTION.removeprefix("--") in (project.CDK.parents[1] / "aws-cdk" / "lib" / "index.js").read_text("utf-8")
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (option,) = re.findall(r"\$\(if \$\(REPAIR\),(\S+)\)", makefile)
-    given: list[argparse.Namespace] = []
-    monkeypatch.setattr(deploy, "deploy", given.append)
+    calls: list[argparse.Namespace] = []
+    monkeypatch.setattr(deploy, "deploy", calls.append)
     monkeypatch.setattr(sys, "argv", ["deploy", option])
     deploy.main()
-    assert given[0].repair is True
+    assert calls[0].repair is True

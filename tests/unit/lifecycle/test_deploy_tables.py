@@ -15,9 +15,9 @@ from tests.unit.lifecycle.world import DEPLOYED, STACKS, TABLES, Printed, Run, W
 def test_an_update_looks_for_nothing_retained(run: Run, world: World, capsys: Printed) -> None:
     world.status, world.resources, world.retained = "UPDATE_COMPLETE", DEPLOYED, [old("t")]
     run("troop:leashed=false", yes=True)
-    told = capsys.readouterr().out
-    assert "It starts" not in told
-    assert "brought up to date" in told
+    output = capsys.readouterr().out
+    assert "It starts" not in output
+    assert "brought up to date" in output
     assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]
 
 
@@ -48,9 +48,9 @@ def test_a_stack_of_nothing_but_tables_is_no_deployment_yet(
     world.retained = [old("Troop-State-1"), old("Troop-Events-1", "Events")]
     world.switch = {"leashed": {"BOOL": False}}
     run(yes=True, unleashed=True)
-    told = capsys.readouterr().out
-    assert "It starts UNLEASHED (the switch in the retained table)" in told
-    assert "taken these tables over, and they are kept:\n  State: Troop-State-1\n" in told
+    output = capsys.readouterr().out
+    assert "It starts UNLEASHED (the switch in the retained table)" in output
+    assert "taken these tables over, and they are kept:\n  State: Troop-State-1\n" in output
     assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]
     with pytest.raises(CliError, match=r"would delete them.*make destroy, which leaves them"):
         run("troop:retain_data=false", yes=True)
@@ -69,21 +69,21 @@ BENCHMARKS = {"Runs": Resource("AWS::DynamoDB::Table", "Troop-Runs-1"),
               "RunLogs": Resource("AWS::Logs::LogGroup", "run-logs")}  # fmt: skip
 
 
-@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("is_retained", [True, False])
 def test_what_a_deployment_leaves_behind_is_said_beforehand(
-    run: Run, world: World, monkeypatch: pytest.MonkeyPatch, kept: bool, capsys: Printed
+    run: Run, world: World, monkeypatch: pytest.MonkeyPatch, is_retained: bool, capsys: Printed
 ) -> None:
     world.status, world.resources = "UPDATE_COMPLETE", DEPLOYED | BENCHMARKS
-    policy = "Retain" if kept else "Delete"
-    deployed = {key: {"Type": found.kind, "DeletionPolicy": policy} for key, found in world.resources.items()}
+    policy = "Retain" if is_retained else "Delete"
+    deployed = {key: {"Type": resource.kind, "DeletionPolicy": policy} for key, resource in world.resources.items()}
     monkeypatch.setattr(adoption, "template_of", lambda *_: {"Resources": deployed})
     run("troop:benchmarks=false", typed="y\n")
-    told, _ = capsys.readouterr().out.split("[y/N]")
-    if kept:
-        assert "cannot be shown:\n  table Troop-Runs-1\n  bucket troop-results-1\n" in told
+    output, _ = capsys.readouterr().out.split("[y/N]")
+    if is_retained:
+        assert "cannot be shown:\n  table Troop-Runs-1\n  bucket troop-results-1\n" in output
     else:
-        assert "go with what is in them: Troop-Runs-1, troop-results-1\n" in told
-    assert "Troop-State-1" not in told
+        assert "go with what is in them: Troop-Runs-1, troop-results-1\n" in output
+    assert "Troop-State-1" not in output
 
 
 def test_a_table_that_a_deployment_has_again_is_taken_over(run: Run, world: World, capsys: Printed) -> None:
@@ -91,10 +91,10 @@ def test_a_table_that_a_deployment_has_again_is_taken_over(run: Run, world: Worl
     world.status, world.resources = "UPDATE_COMPLETE", {k: v for k, v in DEPLOYED.items() if k != "DataEvents"}
     world.retained = [old("Troop-State-1"), old("Troop-Events-1", "Events"), old("Troop-State-0")]
     run(yes=True)
-    told = capsys.readouterr().out
-    assert "  Events: Troop-Events-1, made 2026-11-20 10:00\n" in told
-    assert "Troop-State" not in told
-    assert "The salt is a new one" not in told
+    output = capsys.readouterr().out
+    assert "  Events: Troop-Events-1, made 2026-11-20 10:00\n" in output
+    assert "Troop-State" not in output
+    assert "The salt is a new one" not in output
     assert world.done[1:] == [("adopt into", "Troop", "Troop-Events-1"), world.done[-1]]
     assert world.done[-1][0] == "deploy"
     world.done.clear()
@@ -114,9 +114,9 @@ def test_retained_tables_are_told_and_taken_over(run: Run, world: World, capsys:
     world.retained = [old("Troop-State-1"), old("Troop-Events-1", "Events")]
     world.switch = {"leashed": {"BOOL": False}}
     run(typed="y\n")
-    told = capsys.readouterr().out
-    assert told.index("Troop-Events-1") < told.index("[y/N]")
-    assert told.index("UNLEASHED (the switch in the retained table)") < told.index("[y/N]")
+    output = capsys.readouterr().out
+    assert output.index("Troop-Events-1") < output.index("[y/N]")
+    assert output.index("UNLEASHED (the switch in the retained table)") < output.index("[y/N]")
     assert world.done[1] == ("adopt", "Troop", "Troop-State-1", "Troop-Events-1")
 
 
@@ -135,15 +135,15 @@ def test_a_table_that_no_stack_of_this_name_has_made_is_taken_over_only_by_its_n
 
 
 @pytest.mark.parametrize(
-    ("adopt", "told"),
+    ("adopt", "message"),
     [
         ("oldest", r"ADOPT is oldest: must be newest, none, or names .* there is Troop-State-1, Troop-State-2"),
         ("Troop-State-1,Troop-State-2", "several tables of State: name one of each"),
     ],
 )
-def test_names_that_cannot_be_meant_are_refused(run: Run, world: World, adopt: str, told: str) -> None:
+def test_names_that_cannot_be_meant_are_refused(run: Run, world: World, adopt: str, message: str) -> None:
     world.retained = [old("Troop-State-1"), old("Troop-State-2")]
-    with pytest.raises(CliError, match=told) as refused:
+    with pytest.raises(CliError, match=message) as refused:
         run(yes=True, adopt=adopt)
     assert (refused.value.code, len(world.done)) == (Exit.USAGE, 1)
 
@@ -187,8 +187,8 @@ def test_a_setting_that_unleashes_is_an_answer(run: Run, world: World) -> None:
 def test_what_a_failed_creation_has_left_is_named_and_not_taken_over(run: Run, world: World, capsys: Printed) -> None:
     world.retained = [dataclasses.replace(old("Troop-State-1"), empty=True, stack=f"{STACKS}Troop/failed")]
     run(typed="y\n")
-    told = capsys.readouterr().out
-    assert "aws dynamodb delete-table --region eu-west-1 --table-name Troop-State-1" in told
+    output = capsys.readouterr().out
+    assert "aws dynamodb delete-table --region eu-west-1 --table-name Troop-State-1" in output
     assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]
 
 

@@ -49,11 +49,11 @@ class CloudFormation:
     def _resources(self) -> dict[str, Any]:
         kinds = {"Bus": ("AWS::Events::EventBus", "Troop"), "Work": ("AWS::S3::Bucket", "work"),
                  "Own": ("AWS::Events::Rule", "Troop|own")}  # fmt: skip
-        found = [
+        summaries = [
             {"LogicalResourceId": key, "ResourceType": kind, "PhysicalResourceId": name, "ResourceStatus": "A"}
             for key, (kind, name) in kinds.items()
         ]
-        return {"StackResourceSummaries": found}
+        return {"StackResourceSummaries": summaries}
 
     def delete_stack(self, StackName: str) -> None:
         assert StackName == "Troop"
@@ -122,8 +122,8 @@ def test_rules_of_people_are_named_beforehand_and_go_with_the_bus(
 def test_a_rule_of_a_service_is_left_to_what_it_is_for(stack: CloudFormation, monkeypatch: pytest.MonkeyPatch) -> None:
     class Bus:
         def get_paginator(self, operation: str) -> Any:
-            found = {"list_rules": {"Rules": [{"Name": "archive", "ManagedBy": "prod.vhs.events.aws.internal"}]}}
-            return type("Pages", (), {"paginate": lambda *_, **__: [found.get(operation, {"Targets": []})]})()
+            pages = {"list_rules": {"Rules": [{"Name": "archive", "ManagedBy": "prod.vhs.events.aws.internal"}]}}
+            return type("Pages", (), {"paginate": lambda *_, **__: [pages.get(operation, {"Targets": []})]})()
 
     played = aws.client
     monkeypatch.setattr(aws, "client", lambda s, name, **o: Bus() if name == "events" else played(s, name, **o))

@@ -38,8 +38,8 @@ TEMPLATE: dict[str, Any] = {
 
 
 def table(name: str, part: str = "Events", day: int = 1, schema: Any = None, stack: str = "") -> RetainedTable:
-    made = datetime(2026, 11, day, tzinfo=UTC)
-    return RetainedTable(name, part, made, 7, KEY if schema is None else schema, stack=stack)
+    moment = datetime(2026, 11, day, tzinfo=UTC)
+    return RetainedTable(name, part, moment, 7, KEY if schema is None else schema, stack=stack)
 
 
 def make(session: boto3.Session, name: str, **tags: str) -> None:
@@ -57,25 +57,25 @@ def test_tables_are_known_by_their_tags(session: boto3.Session) -> None:
     make(session, "Troop-Staging-DataGroupTags1-X", **{DEPLOYMENT_TAG: "Troop-Staging", DATA_TAG: "GroupTags"})
     make(session, "Troop-mine", owner="me")
     make(session, "Other", **{DEPLOYMENT_TAG: "Troop", DATA_TAG: "GroupTags"})
-    (found,) = find_retained(session, "Troop")
-    assert (found.name, found.part) == ("Troop-DataGroupTags1-X", "GroupTags")
-    assert found.schema == {"": (("HASH", "unit"),)}
+    (retained_table,) = find_retained(session, "Troop")
+    assert (retained_table.name, retained_table.part) == ("Troop-DataGroupTags1-X", "GroupTags")
+    assert retained_table.schema == {"": (("HASH", "unit"),)}
     assert find_retained(session, "Nobodys") == []
 
 
 def test_one_of_each_is_taken() -> None:
-    found = [table("e"), table("s", "State")]
-    assert choose(found, newest=False) == {"Events": found[0], "State": found[1]}
+    tables = [table("e"), table("s", "State")]
+    assert choose(tables, newest=False) == {"Events": tables[0], "State": tables[1]}
 
 
 def test_of_several_only_on_request_the_newest() -> None:
-    found = [table("new", day=2), table("s", "State"), table("old")]
+    tables = [table("new", day=2), table("s", "State"), table("old")]
     with pytest.raises(CliError) as refused:
-        choose(found, newest=False)
+        choose(tables, newest=False)
     assert refused.value.code == Exit.USAGE
     for text in ("Events: new, made 2026-11-02", "Events: old, made 2026-11-01", "ADOPT=newest", "ADOPT=none"):
         assert text in str(refused.value)
-    assert choose(found, newest=True)["Events"].name == "new"
+    assert choose(tables, newest=True)["Events"].name == "new"
 
 
 def test_tables_are_matched_to_the_template() -> None:
@@ -84,11 +84,11 @@ def test_tables_are_matched_to_the_template() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "told"),
+    ("schema", "problem"),
     [({"": KEY[""]}, "by-time"), (KEY | {"": (("HASH", "id"),)}, "its key"), (KEY | {"by-time": ()}, "by-time")],
 )
-def test_a_table_that_does_not_fit_is_refused(schema: Any, told: str) -> None:
-    with pytest.raises(CliError, match=f"table e does not fit this version \\({told}\\)"):
+def test_a_table_that_does_not_fit_is_refused(schema: Any, problem: str) -> None:
+    with pytest.raises(CliError, match=f"table e does not fit this version \\({problem}\\)"):
         imports(TEMPLATE, {"Events": table("e", schema=schema)})
 
 
@@ -98,7 +98,7 @@ def test_a_stream_is_seen(session: boto3.Session) -> None:
     session.client("dynamodb").update_table(
         TableName="Troop-b", StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
     )
-    assert {found.name: found.streamed for found in find_retained(session, "Troop")} == {
+    assert {retained_table.name: retained_table.streamed for retained_table in find_retained(session, "Troop")} == {
         "Troop-a": False,
         "Troop-b": True,
     }
@@ -113,20 +113,20 @@ def test_what_is_in_a_table_is_looked_up_for_its_count_lags_behind(session: boto
     make(session, "Troop-a", **tags, **{"aws:cloudformation:stack-id": "arn:stack/1"})
     make(session, "Troop-b", **tags)
     session.client("dynamodb").put_item(TableName="Troop-a", Item={"unit": {"S": "web"}})
-    found = {table.name: (table.empty, table.stack) for table in find_retained(session, "Troop")}
-    assert found == {"Troop-a": (False, "arn:stack/1"), "Troop-b": (True, "")}
+    tables = {table.name: (table.empty, table.stack) for table in find_retained(session, "Troop")}
+    assert tables == {"Troop-a": (False, "arn:stack/1"), "Troop-b": (True, "")}
 
 
 def test_a_table_with_a_policy_of_its_own_is_refused(session: boto3.Session) -> None:
     dynamodb = session.client("dynamodb")
     for name in ("Troop-a", "Troop-b"):
         make(session, name, **{DEPLOYMENT_TAG: "Troop", DATA_TAG: name})
-    found = find_retained(session, "Troop")
-    refuse_shared(session, found)
+    tables = find_retained(session, "Troop")
+    refuse_shared(session, tables)
     arn = dynamodb.describe_table(TableName="Troop-b")["Table"]["TableArn"]
     dynamodb.put_resource_policy(ResourceArn=arn, Policy='{"Version": "2012-10-17", "Statement": []}')
     with pytest.raises(CliError, match=f"--resource-arn {arn}") as refused:
-        refuse_shared(session, found)
+        refuse_shared(session, tables)
     assert "Troop-a" not in str(refused.value)
 
 

@@ -33,9 +33,9 @@ def operations(service: str) -> dict[str, str]:
     folder = max(file.parent for file in (DATA / service).glob("*/service-2.json*"))
     names = re.findall(r'"name":\s*"(\w+)",\s*"http":', text_of(folder / "service-2.json.gz"))
     assert names, service
-    found = {xform_name(name): name for name in names}
+    calls = {xform_name(name): name for name in names}
     waiters = json.loads(text_of(folder / "waiters-2.json")).get("waiters", {})
-    return found | {xform_name(name): waiter["operation"] for name, waiter in waiters.items()}
+    return calls | {xform_name(name): waiter["operation"] for name, waiter in waiters.items()}
 
 
 def text_of(file: Path) -> str:
@@ -52,21 +52,21 @@ def called(code: str) -> set[str]:
     services: set[str] = set()
     for call in calls:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        given = [
+        literals = [
             argument.value
             for argument in call.args
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
         ]
         if name == "client":
-            assert given, "a client of a service that is not named"
-            services.update(given)
-        names.update(given if name in ("get_paginator", "get_waiter") else [name])
+            assert literals, "a client of a service that is not named"
+            services.update(literals)
+        names.update(literals if name in ("get_paginator", "get_waiter") else [name])
     return {operations(service)[name] for service in services for name in names if name in operations(service)}
 
 
 def test_the_table_has_every_call_and_no_other() -> None:
-    found = {one for file in (ROOT / "lifecycle").glob("*.py") for one in called(file.read_text())}
-    assert found - FREE == set(RIGHTS)
+    calls = {one for file in (ROOT / "lifecycle").glob("*.py") for one in called(file.read_text())}
+    assert calls - FREE == set(RIGHTS)
 
 
 def test_the_documents_policy_allows_what_is_needed_and_no_more() -> None:
@@ -79,19 +79,19 @@ def test_the_documents_policy_allows_what_is_needed_and_no_more() -> None:
 @pytest.mark.parametrize("operation", sorted(RIGHTS))
 def test_a_refusal_names_the_action_and_what_it_is_for(operation: str, capsys: pytest.CaptureFixture[str]) -> None:
     def fail() -> None:
-        with aws.told():
+        with aws.translated_errors():
             raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
 
     assert console.run(fail) == Exit.FORBIDDEN
-    told = capsys.readouterr().err
+    output = capsys.readouterr().err
     right: Any = RIGHTS[operation]
-    assert any(f"must allow {action}, and" in told for action in right.actions)
-    assert f"It is needed {right.why}. " in told
+    assert any(f"must allow {action}, and" in output for action in right.actions)
+    assert f"It is needed {right.why}. " in output
 
 
 def test_other_failures_are_told_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     def fail() -> None:
-        with aws.told():
+        with aws.translated_errors():
             raise ClientError({"Error": {"Code": "Throttling", "Message": "slow down"}}, "Scan")
 
     assert console.run(fail) == Exit.FAILED

@@ -29,7 +29,7 @@ class CloudFormation:
         refuses: it makes no change set of them.
         statuses: the stack's, in their order, once the change set is executed.
         has: what the stack has then: statuses by logical id.
-        given: the template it was given.
+        template: the template it was given.
         deleted: stacks.
     """
 
@@ -37,11 +37,11 @@ class CloudFormation:
         self.refuses = False
         self.statuses = ["IMPORT_IN_PROGRESS", "IMPORT_COMPLETE"]
         self.has: dict[str, str] = {}
-        self.given: dict[str, Any] = {}
+        self.template: dict[str, Any] = {}
         self.deleted: list[str] = []
 
     def create_change_set(self, **request: Any) -> dict[str, str]:
-        self.given = json.loads(request["TemplateBody"])
+        self.template = json.loads(request["TemplateBody"])
         return {"StackId": STACK_ID}
 
     def describe_change_set(self, **_: Any) -> dict[str, str]:
@@ -105,7 +105,7 @@ def test_a_table_is_taken_over_without_the_stream_that_others_have_heard_already
         **stream,
     )
     adopt(session, "Troop", TEMPLATE, table(streamed=streamed))
-    assert cloudformation.given["Resources"]["Events"]["Properties"] == {"TableName": "e"}
+    assert cloudformation.template["Resources"]["Events"]["Properties"] == {"TableName": "e"}
     assert not dynamodb.describe_table(TableName="e")["Table"].get("StreamSpecification", {}).get("StreamEnabled")
     assert cloudformation.deleted == []
 

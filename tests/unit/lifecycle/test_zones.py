@@ -17,17 +17,17 @@ ZONES = [f"eu-west-1{letter}" for letter in "abcdef"]
 
 
 @given(
-    wanted=st.integers(1, 6), there=st.lists(st.sampled_from(ZONES), unique=True), has=st.sets(st.sampled_from(ZONES))
+    count=st.integers(1, 6), there=st.lists(st.sampled_from(ZONES), unique=True), has=st.sets(st.sampled_from(ZONES))
 )
-def test_no_subnet_ever_moves_and_no_zone_has_two(wanted: int, there: list[str], has: set[str]) -> None:
+def test_no_subnet_ever_moves_and_no_zone_has_two(count: int, there: list[str], has: set[str]) -> None:
     places = dict(enumerate(there))
     if not there and not has:
         with pytest.raises(CliError, match="no availability zone"):
-            choose_zones(wanted, places, has, "eu-west-1")
+            choose_zones(count, places, has, "eu-west-1")
         return
-    chosen = choose_zones(wanted, places, has, "eu-west-1")
-    assert list(chosen[: len(there)]) == there[:wanted]
-    assert len(set(chosen)) == len(chosen) == min(wanted, len({*there, *has}) if len(there) < wanted else wanted)
+    chosen = choose_zones(count, places, has, "eu-west-1")
+    assert list(chosen[: len(there)]) == there[:count]
+    assert len(set(chosen)) == len(chosen) == min(count, len({*there, *has}) if len(there) < count else count)
     assert set(chosen) <= {*there, *has}
 
 
@@ -41,7 +41,7 @@ def test_only_zones_that_take_subnets_count_and_first_those_that_have_one(monkey
 
     class Ec2:
         def describe_availability_zones(self) -> dict[str, Any]:
-            found = [
+            zones = [
                 zone("us-west-2a", ZoneType="availability-zone"),
                 zone("us-west-2b", State="unavailable"),
                 zone("us-west-2c", OptInStatus="not-opted-in"),
@@ -49,7 +49,7 @@ def test_only_zones_that_take_subnets_count_and_first_those_that_have_one(monkey
                 zone("us-west-2-lax-1a", ZoneType="local-zone", OptInStatus="opted-in"),
                 zone("us-west-2-wl1-las-wlz-1", ZoneType="wavelength-zone", OptInStatus="opted-in"),
             ]
-            return {"AvailabilityZones": found}
+            return {"AvailabilityZones": zones}
 
         def describe_subnets(self, Filters: list[dict[str, Any]]) -> dict[str, Any]:
             assert Filters == [{"Name": "default-for-az", "Values": ["true"]}]

@@ -73,8 +73,8 @@ class World:
         pages = [{"Vpcs": [{"OwnerId": "111122223333"}] * self.vpcs}, {"Vpcs": [shared]}]
         return type("Pages", (), {"paginate": lambda _: pages})()
 
-    def get_service_quota(self, **asked: str) -> dict[str, Any]:
-        assert asked == {"ServiceCode": "vpc", "QuotaCode": "L-F678F1CE"}
+    def get_service_quota(self, **request: str) -> dict[str, Any]:
+        assert request == {"ServiceCode": "vpc", "QuotaCode": "L-F678F1CE"}
         self._refuse("get_service_quota")
         return {"Quota": {"Value": self.quota}}
 

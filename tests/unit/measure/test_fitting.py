@@ -32,26 +32,26 @@ def size(one: Summary) -> int:
 
 def test_what_fits_stays_as_it_is() -> None:
     whole = busy(get=5, put=3)
-    assert fitted(whole, wanted=size(whole)) == (whole, [])
+    assert fitted(whole, target=size(whole)) == (whole, [])
 
 
 def test_the_rarest_operations_lose_what_is_told_by_second_and_keep_their_totals() -> None:
     whole = busy(common=9, rare=1, seldom=3)
-    one, told = fitted(whole, wanted=size(whole) - 1)
-    assert [sentence.split(":")[0] for sentence in told] == ["rare"]
-    two, _ = fitted(whole, wanted=size(one) - 1)
+    one, sentences = fitted(whole, target=size(whole) - 1)
+    assert [sentence.split(":")[0] for sentence in sentences] == ["rare"]
+    two, _ = fitted(whole, target=size(one) - 1)
     assert size(two) < size(one) < size(whole)
-    found = parse(json.loads(encoded(two.document())))
-    assert {name for name, left in found.operations.items() if left.per_second.count} == {"common"}
-    assert {name: left.times.count for name, left in found.operations.items()} == {"common": 9, "rare": 1, "seldom": 3}
-    assert all(left.over_time for left in found.operations.values())
+    copy = parse(json.loads(encoded(two.document())))
+    assert {name for name, left in copy.operations.items() if left.per_second.count} == {"common"}
+    assert {name: left.times.count for name, left in copy.operations.items()} == {"common": 9, "rare": 1, "seldom": 3}
+    assert all(left.over_time for left in copy.operations.values())
     assert (two.outcome, two.reason) == ("ok", None)
 
 
 def test_then_they_lose_what_is_told_by_step() -> None:
     whole = busy(common=9, rare=1)
-    least, told = fitted(whole, wanted=0)
-    assert [sentence.split(" are ")[0] for sentence in told] == [
+    least, sentences = fitted(whole, target=0)
+    assert [sentence.split(" are ")[0] for sentence in sentences] == [
         "rare: its counts by second",
         "common: its counts by second",
         "rare: its times over time",
@@ -62,12 +62,12 @@ def test_then_they_lose_what_is_told_by_step() -> None:
 
 def test_what_is_too_much_all_the_same_fails_with_its_size() -> None:
     whole = busy(common=9)
-    least, _ = fitted(whole, wanted=0)
-    small, told = fitted(whole, wanted=0, most=size(least) - 1)
-    assert (small.outcome, small.reason) == ("failed", told[-1])
-    assert "its summary has 0.0 MiB, and 0.0 MiB are read: record fewer operations" in told[-1]
+    least, _ = fitted(whole, target=0)
+    small, sentences = fitted(whole, target=0, most=size(least) - 1)
+    assert (small.outcome, small.reason) == ("failed", sentences[-1])
+    assert "its summary has 0.0 MiB, and 0.0 MiB are read: record fewer operations" in sentences[-1]
     assert size(small) < size(least)
-    lost, _ = fitted(parse({**whole.document(), "outcome": "lost", "reason": "spot"}), wanted=0, most=10)
+    lost, _ = fitted(parse({**whole.document(), "outcome": "lost", "reason": "spot"}), target=0, most=10)
     assert (lost.outcome, lost.operations) == ("lost", {})
     assert str(lost.reason).startswith("spot; its summary has ")
 
@@ -75,5 +75,5 @@ def test_what_is_too_much_all_the_same_fails_with_its_size() -> None:
 def test_what_was_given_is_as_it_was() -> None:
     whole = busy(common=9)
     before = whole.document()
-    fitted(whole, wanted=0, most=0)
+    fitted(whole, target=0, most=0)
     assert whole.document() == before

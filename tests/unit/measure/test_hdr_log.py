@@ -27,15 +27,15 @@ DIGITS_BITS = {2: 7, 3: 10, 5: 17}
 
 @pytest.fixture(scope="module")
 def expected() -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(LOG.with_suffix(".json").read_text())
-    return told
+    document: dict[str, Any] = json.loads(LOG.with_suffix(".json").read_text())
+    return document
 
 
 def read(path: Path, tag: str | None = None) -> list[Interval]:
     problems: list[str] = []
-    found = [one for one in hdr_log.read(path, problems) if tag in (None, one.tag)]
+    intervals = [one for one in hdr_log.read(path, problems) if tag in (None, one.tag)]
     assert problems == []
-    return found
+    return intervals
 
 
 def written(values: dict[int, int], digits: int = 3, lowest: int = 1) -> str:
@@ -72,7 +72,7 @@ def log_of(*lines: str, head: str = f"#[BaseTime: {START}.000 (seconds since epo
 def test_a_real_log_is_read_as_another_implementation_does(expected: dict[str, Any]) -> None:
     requests = read(LOG, "requests")
     began = requests[0].start
-    told = [
+    rows = [
         {
             "start": round(one.start - began, 3),
             "seconds": one.seconds,
@@ -82,7 +82,7 @@ def test_a_real_log_is_read_as_another_implementation_does(expected: dict[str, A
         }
         for one in requests
     ]
-    assert told == expected["intervals"]
+    assert rows == expected["intervals"]
     whole = hdr_log.operation(requests, began, 10).times
     assert whole.count == expected["count"]
     assert whole.mean() == pytest.approx(expected["mean"] / 1000, rel=0.0005)
@@ -102,10 +102,10 @@ def test_every_bucket_and_count_is_found_again(values: dict[int, int], digits: i
     buckets: dict[int, int] = {}
     for value, count in values.items():
         buckets[bucket_of(value, bits)] = buckets.get(bucket_of(value, bits), 0) + count
-    found = list(hdr_log.decode(written(buckets, digits)))
-    assert [count for _, _, count in found] == [buckets[index] for index in sorted(buckets)]
-    assert [bucket_of(smallest, bits) for smallest, _, _ in found] == sorted(buckets)
-    assert [bucket_of(largest, bits) for _, largest, _ in found] == sorted(buckets)
+    ranges = list(hdr_log.decode(written(buckets, digits)))
+    assert [count for _, _, count in ranges] == [buckets[index] for index in sorted(buckets)]
+    assert [bucket_of(smallest, bits) for smallest, _, _ in ranges] == sorted(buckets)
+    assert [bucket_of(largest, bits) for _, largest, _ in ranges] == sorted(buckets)
 
 
 @given(st.lists(st.integers(1, 10**12), min_size=1, max_size=50))
@@ -114,17 +114,17 @@ def test_values_are_those_recorded_to_a_thousandth_or_a_microsecond(nanoseconds:
     for value in nanoseconds:
         buckets[bucket_of(value, 10)] = buckets.get(bucket_of(value, 10), 0) + 1
     counts = tuple(hdr_log.decode(written(buckets)))
-    made = hdr_log.operation([Interval(None, START, 1, counts)], START, 1).times
+    times = hdr_log.operation([Interval(None, START, 1, counts)], START, 1).times
     true = histogram_of([round(value / 1000) for value in nanoseconds])
-    assert made.count == true.count
-    for one, other in [(made.min, true.min), (made.max, true.max), (made.mean(), true.mean())]:
+    assert times.count == true.count
+    for one, other in [(times.min, true.min), (times.max, true.max), (times.mean(), true.mean())]:
         assert one == pytest.approx(other, rel=0.001, abs=1)
 
 
 def test_values_are_rounded_to_the_nearest_microsecond() -> None:
     counts = tuple(hdr_log.decode(written({1499: 1, 1500: 2})))
-    made = hdr_log.operation([Interval(None, START, 1, counts)], START, 1).times
-    assert (made.count, made.min, made.max, made.sum) == (3, 1, 2, 5)
+    times = hdr_log.operation([Interval(None, START, 1, counts)], START, 1).times
+    assert (times.count, times.min, times.max, times.sum) == (3, 1, 2, 5)
 
 
 def test_the_largest_counts_take_nine_bytes() -> None:
@@ -160,10 +160,10 @@ def test_starts_count_from_the_log_s_base_or_from_1970(head: str, start: str) ->
 
 def test_whole_intervals_count_whose_middle_is_in_the_measured_time() -> None:
     intervals = [Interval("t", START + n / 2 - 0.2, 0.5, ((7_000, 7_001, 10**n),)) for n in range(8)]
-    found = hdr_log.operation(intervals, START + 1, 2)
-    assert found.times.count == 100 + 1_000 + 10_000 + 100_000
-    assert found.per_second.document() == {"from": START + 1, "count": [1100, 110000], "errors": [0, 0]}
-    assert operations.parse({"write": found.document()}, "it")["write"].times == found.times
+    operation = hdr_log.operation(intervals, START + 1, 2)
+    assert operation.times.count == 100 + 1_000 + 10_000 + 100_000
+    assert operation.per_second.document() == {"from": START + 1, "count": [1100, 110000], "errors": [0, 0]}
+    assert operations.parse({"write": operation.document()}, "it")["write"].times == operation.times
 
 
 @given(
@@ -178,27 +178,27 @@ def test_counts_of_an_interval_lie_in_all_of_its_seconds(
     for seconds, count in lengths:
         intervals.append(Interval(None, at, seconds, ((1000, 1000, count),) if count else ()))
         at += seconds
-    found = hdr_log.operation(intervals, START + warm_up, 60, warm_up_seconds=warm_up)
+    operation = hdr_log.operation(intervals, START + warm_up, 60, warm_up_seconds=warm_up)
     until = START + warm_up + 60
-    assert sum(found.per_second.count) == sum(one.count for one in intervals if one.middle < until)
-    assert sum(found.per_second.count[warm_up:]) == found.times.count
+    assert sum(operation.per_second.count) == sum(one.count for one in intervals if one.middle < until)
+    assert sum(operation.per_second.count[warm_up:]) == operation.times.count
 
 
 def test_throughput_of_long_intervals_is_as_steady_as_it_was() -> None:
     intervals = [Interval(None, START + 0.4 + 10 * n, 10.0, ((1000, 1000, 105),)) for n in range(6)]
-    found = hdr_log.operation(intervals, START, 60)
-    assert set(found.per_second.count) == {10, 11}
-    assert sum(found.per_second.count) == 630
+    operation = hdr_log.operation(intervals, START, 60)
+    assert set(operation.per_second.count) == {10, 11}
+    assert sum(operation.per_second.count) == 630
 
 
 def test_an_interval_of_the_warm_up_shows_over_time_alone() -> None:
     """Each in the step of its middle."""
     intervals = [Interval("t", START + n / 2 - 0.2, 0.5, ((7_000, 7_001, 10**n),)) for n in range(8)]
-    found = hdr_log.operation(intervals, START + 2, 1, warm_up_seconds=1)
-    assert found.times.count == 10_000 + 100_000
-    assert found.per_second.document() == {"from": START + 1, "count": [1100, 110_000], "errors": [0, 0]}
+    operation = hdr_log.operation(intervals, START + 2, 1, warm_up_seconds=1)
+    assert operation.times.count == 10_000 + 100_000
+    assert operation.per_second.document() == {"from": START + 1, "count": [1100, 110_000], "errors": [0, 0]}
     over_time = {"from": START + 1, "step_seconds": 1, "counts": [[[7, 1100]], [[7, 110_000]]]}
-    assert found.document()["over_time"] == over_time
+    assert operation.document()["over_time"] == over_time
 
 
 DAMAGED = {
@@ -219,15 +219,15 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize(("line", "said"), DAMAGED.items(), ids=DAMAGED.values())
-def test_a_damaged_line_is_told_by_file_and_line_and_takes_no_other_with_it(line: str, said: str) -> None:
+@pytest.mark.parametrize(("line", "message"), DAMAGED.items(), ids=DAMAGED.values())
+def test_a_damaged_line_is_told_by_file_and_line_and_takes_no_other_with_it(line: str, message: str) -> None:
     problems: list[str] = []
     good = f"Tag=a,1.0,1.0,2.0,{written({9: 9})}"
-    found = list(hdr_log.intervals(log_of(good, line, good), "run.hlog", problems))
-    assert [(one.tag, one.count) for one in found] == [("a", 9), ("a", 9)]
+    intervals = list(hdr_log.intervals(log_of(good, line, good), "run.hlog", problems))
+    assert [(one.tag, one.count) for one in intervals] == [("a", 9), ("a", 9)]
     (problem,) = problems
     assert problem.startswith("run.hlog:4: ")
-    assert said in problem
+    assert message in problem
 
 
 @given(st.data())
@@ -251,8 +251,8 @@ def test_an_infinite_base_time_is_told() -> None:
 def test_a_log_that_was_cut_off_says_so() -> None:
     text, problems = LOG.read_text(), list[str]()
     lines = text[: len(text) - 100].splitlines(keepends=True)
-    found = list(hdr_log.intervals(lines, "run.hlog", problems))
-    assert len(found) == len(read(LOG)) - 1
+    intervals = list(hdr_log.intervals(lines, "run.hlog", problems))
+    assert len(intervals) == len(read(LOG)) - 1
     assert problems[0].startswith(f"run.hlog:{len(lines)}: ")
     assert problems[0].endswith("; the log ends in the midst of a line")
 
@@ -260,9 +260,9 @@ def test_a_log_that_was_cut_off_says_so() -> None:
 @pytest.fixture
 def phase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     began = read(LOG)[0].start
-    told = {"MEASURED_FROM": f"{began + 0.9:.6f}", "MEASURED_SECONDS": "2", "RESULTS": str(tmp_path)}
-    told["WARM_UP_SECONDS"] = "0.5"
-    for name, value in told.items():
+    environment = {"MEASURED_FROM": f"{began + 0.9:.6f}", "MEASURED_SECONDS": "2", "RESULTS": str(tmp_path)}
+    environment["WARM_UP_SECONDS"] = "0.5"
+    for name, value in environment.items():
         monkeypatch.setenv(f"TROOP_{name}", value)
     return tmp_path
 
@@ -272,11 +272,11 @@ def test_the_command_writes_what_the_agent_reads(phase: Path, expected: dict[str
     (written,) = phase.glob("operations-*.json")
     document = json.loads(written.read_text())
     assert document["format"] == "troop.operations/1"
-    found = operations.parse(document["operations"], "it")["write"]
+    operation = operations.parse(document["operations"], "it")["write"]
     middles = [(one["start"] + one["seconds"] / 2, one["count"]) for one in expected["intervals"]]
-    assert found.times.count == sum(count for middle, count in middles if 0.9 <= middle < 2.9)
-    assert sum(found.per_second.count) == sum(count for middle, count in middles if 0.4 <= middle < 2.9)
-    assert sum(found.per_second.count) > found.times.count
+    assert operation.times.count == sum(count for middle, count in middles if 0.9 <= middle < 2.9)
+    assert sum(operation.per_second.count) == sum(count for middle, count in middles if 0.4 <= middle < 2.9)
+    assert sum(operation.per_second.count) > operation.times.count
 
 
 def test_the_command_asks_for_a_tag_where_there_are_several(phase: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,9 +53,9 @@ def test_a_bucket_holds_its_values_and_is_no_wider_than_a_thousandth(value: int)
 
 @given(times.filter(bool), percents)
 def test_a_percentile_is_the_exact_one_to_three_digits(values: list[int], percent: float) -> None:
-    found, true = histogram_of(values).percentile(percent), exact(values, percent)
-    assert found is not None
-    assert true <= found <= true * 1.001
+    estimate, true = histogram_of(values).percentile(percent), exact(values, percent)
+    assert estimate is not None
+    assert true <= estimate <= true * 1.001
 
 
 def test_percentiles_of_many_latencies() -> None:

@@ -33,18 +33,18 @@ def recorder(
     return Recorder(folder, measured_from, seconds, clock, warm_up)
 
 
-def written(made: Recorder) -> dict[str, Operation]:
-    return operations.parse(json.loads(made.write().read_text())["operations"])
+def written(counter: Recorder) -> dict[str, Operation]:
+    return operations.parse(json.loads(counter.write().read_text())["operations"])
 
 
 def test_the_warm_up_and_what_comes_after_do_not_count(tmp_path: Path) -> None:
     clock = Clock(0)
-    made = recorder(tmp_path, clock)
+    counter = recorder(tmp_path, clock)
     for now in (50, 99.999, 100, 101.5, 102.999, 103, 500):
         clock.now = now
-        made.ok("read", 0.010, 100)
-        made.error("read", "timeout")
-    read = written(made)["read"]
+        counter.ok("read", 0.010, 100)
+        counter.error("read", "timeout")
+    read = written(counter)["read"]
     assert (read.times.count, read.bytes, read.errors) == (3, 300, {"timeout": 3})
     assert (read.per_second.start, read.per_second.count, read.per_second.errors) == (100, [1, 1, 1], [1, 1, 1])
 
@@ -52,13 +52,13 @@ def test_the_warm_up_and_what_comes_after_do_not_count(tmp_path: Path) -> None:
 def test_the_warm_up_shows_over_time_and_nowhere_else(tmp_path: Path) -> None:
     """It is over, and the measured time begins, within a second."""
     clock = Clock(0)
-    made = recorder(tmp_path, clock, measured_from=100.5, seconds=2, warm_up=2)
+    counter = recorder(tmp_path, clock, measured_from=100.5, seconds=2, warm_up=2)
     for now in (98.49, 98.5, 100.4, 100.5, 100.6, 102.4, 102.5):
         clock.now = now
-        made.ok("read", round(now) / 1_000_000, 100)
-        made.error("read", f"at-{now}")
-    assert made.totals("read") == (3, 3)
-    read = written(made)["read"]
+        counter.ok("read", round(now) / 1_000_000, 100)
+        counter.error("read", f"at-{now}")
+    assert counter.totals("read") == (3, 3)
+    read = written(counter)["read"]
     assert (read.times.count, read.bytes, sorted(read.errors)) == (3, 300, ["at-100.5", "at-100.6", "at-102.4"])
     assert read.per_second == PerSecond(98, [1, 0, 3, 0, 1], [1, 0, 3, 0, 1])
     assert read.over_time is not None
@@ -67,10 +67,10 @@ def test_the_warm_up_shows_over_time_and_nowhere_else(tmp_path: Path) -> None:
 
 
 def test_an_operation_of_the_warm_up_alone_has_no_totals(tmp_path: Path) -> None:
-    made = recorder(tmp_path, Clock(99), warm_up=2)
-    made.ok("connect", 0.001, 100)
-    made.error("connect", "timeout")
-    connect = written(made)["connect"]
+    counter = recorder(tmp_path, Clock(99), warm_up=2)
+    counter.ok("connect", 0.001, 100)
+    counter.error("connect", "timeout")
+    connect = written(counter)["connect"]
     assert (connect.times.count, connect.bytes, connect.errors) == (0, 0, {})
     assert sum(connect.per_second.count) == sum(connect.per_second.errors) == 1
 
@@ -85,48 +85,48 @@ def test_what_is_kept_is_as_if_each_were_counted_on_its_own(
 ) -> None:
     """In whatever order threads come to count."""
     clock = Clock(0)
-    made = recorder(Path(), clock, measured_from=100.25, seconds=seconds, warm_up=warm_up)
+    counter = recorder(Path(), clock, measured_from=100.25, seconds=seconds, warm_up=warm_up)
     times, over_time = Histogram(), Windows(int(100.25 - warm_up), step_for(seconds + warm_up))
     for now, micros in ended:
         clock.now = now
-        made.ok("read", micros / 1_000_000)
+        counter.ok("read", micros / 1_000_000)
         if 100.25 - warm_up <= now < 100.25 + seconds:
             over_time.record(now, micros)
             if now >= 100.25:
                 times.record(micros)
     if over_time.steps:
-        read = operations.parse(made.document()["operations"])["read"]
+        read = operations.parse(counter.document()["operations"])["read"]
         assert (read.times, read.over_time) == (times, over_time)
     else:
-        assert made.document()["operations"] == {}
+        assert counter.document()["operations"] == {}
 
 
 def test_seconds_are_the_clocks_even_when_measuring_starts_between_two(tmp_path: Path) -> None:
     clock = Clock(101.2)
-    made = recorder(tmp_path, clock, measured_from=100.5, seconds=2)
-    made.ok("read", 0.001)
+    counter = recorder(tmp_path, clock, measured_from=100.5, seconds=2)
+    counter.ok("read", 0.001)
     clock.now = 102.4
-    made.ok("read", 0.001)
-    per_second = written(made)["read"].per_second
+    counter.ok("read", 0.001)
+    per_second = written(counter)["read"].per_second
     assert (per_second.start, per_second.count) == (100, [0, 1, 1])
 
 
 def test_times_are_in_microseconds(tmp_path: Path) -> None:
-    made = recorder(tmp_path, Clock(100))
-    made.ok("read", 0.0015)
-    made.ok("read", -0.1)  # a clock that went back
-    times = written(made)["read"].times
+    counter = recorder(tmp_path, Clock(100))
+    counter.ok("read", 0.0015)
+    counter.ok("read", -0.1)  # a clock that went back
+    times = written(counter)["read"].times
     assert (times.min, times.max) == (0, 1500)
 
 
 def test_no_thread_loses_a_count(tmp_path: Path) -> None:
     interval = sys.getswitchinterval()
-    made = recorder(tmp_path, Clock(101))
+    counter = recorder(tmp_path, Clock(101))
 
     def work() -> None:
         for _ in range(2000):
-            made.ok("read", 0.001, 1)
-            made.error("read", "reset")
+            counter.ok("read", 0.001, 1)
+            counter.error("read", "reset")
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     sys.setswitchinterval(1e-6)  # threads take turns as often as can be
@@ -137,22 +137,22 @@ def test_no_thread_loses_a_count(tmp_path: Path) -> None:
             thread.join()
     finally:
         sys.setswitchinterval(interval)
-    assert made.totals("read") == (16_000, 16_000)
-    read = written(made)["read"]
+    assert counter.totals("read") == (16_000, 16_000)
+    read = written(counter)["read"]
     assert (read.times.count, read.bytes, sum(read.per_second.errors)) == (16_000, 16_000, 16_000)
 
 
 def test_each_recorder_has_a_file_of_its_own_and_leaves_no_half_of_one(tmp_path: Path) -> None:
     for _ in range(2):
-        with recorder(tmp_path, Clock(100)) as made:
-            made.ok("read", 1)
+        with recorder(tmp_path, Clock(100)) as counter:
+            counter.ok("read", 1)
     assert len(list(tmp_path.glob("operations*.json"))) == len(list(tmp_path.iterdir())) == 2
 
 
 def test_it_is_written_when_the_script_fails(tmp_path: Path) -> None:
     def script() -> None:
-        with recorder(tmp_path, Clock(100)) as made:
-            made.ok("read", 1)
+        with recorder(tmp_path, Clock(100)) as counter:
+            counter.ok("read", 1)
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -161,11 +161,11 @@ def test_it_is_written_when_the_script_fails(tmp_path: Path) -> None:
 
 
 def test_kinds_of_errors_are_bounded(tmp_path: Path) -> None:
-    made = recorder(tmp_path, Clock(100))
+    counter = recorder(tmp_path, Clock(100))
     for number in range(1000):
-        made.error("read", f"kind-{number}")
-    made.error("read", "no name: it has spaces")
-    errors = written(made)["read"].errors
+        counter.error("read", f"kind-{number}")
+    counter.error("read", "no name: it has spaces")
+    errors = written(counter)["read"].errors
     assert len(errors) == MOST_NAMES
     assert sum(errors.values()) == 1001
     assert errors["other"] == 1001 - (MOST_NAMES - 1)
@@ -181,8 +181,8 @@ def test_it_knows_its_phase_from_the_environment(tmp_path: Path, monkeypatch: py
     environment = {"RESULTS": tmp_path, "MEASURED_FROM": now + 1800, "MEASURED_SECONDS": 60, "WARM_UP_SECONDS": 3600}
     for name, value in environment.items():
         monkeypatch.setenv(f"TROOP_{name}", str(value))
-    with Recorder.of_this_phase() as made:
-        made.ok("read", 1)
-    assert made.totals("read") == (0, 0), "it is warming up"
-    assert sum(written(made)["read"].per_second.count) == 1
+    with Recorder.of_this_phase() as counter:
+        counter.ok("read", 1)
+    assert counter.totals("read") == (0, 0), "it is warming up"
+    assert sum(written(counter)["read"].per_second.count) == 1
     assert len(list(tmp_path.iterdir())) == 1

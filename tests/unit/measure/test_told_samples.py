@@ -19,24 +19,24 @@ SAMPLED = samples(1000, 1, cpu_user=[1, 2, 3, 4], disk_reads=[5, 6, 7, 8], memor
 
 
 def test_what_is_told_takes_the_place_of_what_was_sampled_and_the_rest_stays() -> None:
-    found = over(SAMPLED, samples(1001, 1, cpu_user=[70, None, 90, 100, 110], disk_reads=[0, 1, 2, 3, 4]))
-    assert (found.start, found.interval_seconds) == (1000, 1)
-    assert found.series["cpu_user"] == [1, 70, 3, 90]
-    assert found.series["disk_reads"] == [5, 0, 1, 2]
-    assert found.series["memory_used"] == [9, 9, 9, 9]
+    overlay = over(SAMPLED, samples(1001, 1, cpu_user=[70, None, 90, 100, 110], disk_reads=[0, 1, 2, 3, 4]))
+    assert (overlay.start, overlay.interval_seconds) == (1000, 1)
+    assert overlay.series["cpu_user"] == [1, 70, 3, 90]
+    assert overlay.series["disk_reads"] == [5, 0, 1, 2]
+    assert overlay.series["memory_used"] == [9, 9, 9, 9]
 
 
 def test_longer_intervals_are_split_and_amounts_keep_their_sum() -> None:
-    found = over(SAMPLED, samples(1000, 4, cpu_user=[50], disk_reads=[10]))
-    assert found.series["cpu_user"] == [50, 50, 50, 50]
-    assert found.series["disk_reads"] == [2, 3, 2, 3]
+    overlay = over(SAMPLED, samples(1000, 4, cpu_user=[50], disk_reads=[10]))
+    assert overlay.series["cpu_user"] == [50, 50, 50, 50]
+    assert overlay.series["disk_reads"] == [2, 3, 2, 3]
 
 
 def test_shorter_intervals_are_put_together_where_all_of_them_are_told() -> None:
     sampled = samples(1000, 2, cpu_user=[1, 2], disk_reads=[3, 4])
-    found = over(sampled, samples(1001, 1, cpu_user=[10, 20, 40], disk_reads=[1, 1, 1]))
-    assert found.series["cpu_user"] == [1, 30]
-    assert found.series["disk_reads"] == [3, 2]
+    overlay = over(sampled, samples(1001, 1, cpu_user=[10, 20, 40], disk_reads=[1, 1, 1]))
+    assert overlay.series["cpu_user"] == [1, 30]
+    assert overlay.series["disk_reads"] == [3, 2]
 
 
 def test_of_very_much_only_what_covers_the_sampled_time_is_split(monkeypatch: pytest.MonkeyPatch) -> None:

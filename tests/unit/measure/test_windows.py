@@ -47,9 +47,9 @@ def test_buckets_are_sixteen_a_doubling(value: int, index: int) -> None:
     st.sampled_from([0, 1, 50, 90, 99, 99.9, 100]),
 )
 def test_a_percentile_is_the_exact_one_to_a_sixteenth(values: list[int], percent: float) -> None:
-    found, true = one_step(values).percentile(0, percent), exact(values, percent)
-    assert found is not None
-    assert true <= found <= true * 17 / 16
+    estimate, true = one_step(values).percentile(0, percent), exact(values, percent)
+    assert estimate is not None
+    assert true <= estimate <= true * 17 / 16
 
 
 @given(st.lists(st.one_of(st.integers(0, 5_000), st.integers(0, HIGHEST))))
@@ -70,13 +70,13 @@ def test_percentiles_and_means_are_nearly_those_of_a_histogram() -> None:
 
 
 def test_each_step_has_its_own() -> None:
-    made = Windows(START + 3, 5)
+    histograms = Windows(START + 3, 5)
     for second, micros in ((0, 10), (4.99, 20), (5, 30), (17, 31)):
-        made.record(START + second, micros)
-    assert made.start == START, "a multiple of the step"
-    assert [made.count(step) for step in range(made.steps)] == [2, 1, 0, 1]
-    assert [made.percentile(step, 100) for step in range(made.steps)] == [20, 30, None, 31]
-    assert made.mean(2) is None
+        histograms.record(START + second, micros)
+    assert histograms.start == START, "a multiple of the step"
+    assert [histograms.count(step) for step in range(histograms.steps)] == [2, 1, 0, 1]
+    assert [histograms.percentile(step, 100) for step in range(histograms.steps)] == [20, 30, None, 31]
+    assert histograms.mean(2) is None
 
 
 @pytest.mark.parametrize(
@@ -90,10 +90,10 @@ def test_each_step_has_its_own() -> None:
     ],
 )
 def test_what_cannot_be_counted_is_refused(second: int, micros: int, count: int) -> None:
-    made = Windows(START, 1)
+    histograms = Windows(START, 1)
     with pytest.raises(ValueError, match="cannot record"):
-        made.record(second, micros, count)
-    assert made.steps == 0
+        histograms.record(second, micros, count)
+    assert histograms.steps == 0
 
 
 # ------------------------------------------------------------------ steps

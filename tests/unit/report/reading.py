@@ -66,8 +66,8 @@ class Read(HTMLParser):
 
     def data(self) -> dict[str, Any]:
         """Of the charts."""
-        found: dict[str, Any] = json.loads(next(t for a, t in self.scripts if a.get("id") == "chart-data"))
-        return found
+        document: dict[str, Any] = json.loads(next(t for a, t in self.scripts if a.get("id") == "chart-data"))
+        return document
 
     def over_time(self) -> list[dict[str, Any]]:
         """Of the charts over time."""

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from troop.bench import kept_record, names, roster
-from troop.bench.costs import Cost, Item, made_of
+from troop.bench.costs import Cost, Item, cost_of
 from troop.bench.definition import SPOT, Artifact, Benchmark, Fleet, Phase, to_document
 from troop.bench.estimate import estimate
 from troop.bench.estimate import to_document as estimate_document
@@ -113,12 +113,12 @@ def plan() -> Plan:
 def members(cell: str, step: str) -> Roster:
     servers, drivers = STEPS[step]
     number = int(names.attempt_of(cell)[0][1:]) * 100 + names.attempt_of(cell)[1] * 20
-    found = [Member(f"i-{number + n:05x}", "drivers", n, "a", "10.0.0.1", "c7g.large") for n in range(drivers)]
-    found += [
+    nodes = [Member(f"i-{number + n:05x}", "drivers", n, "a", "10.0.0.1", "c7g.large") for n in range(drivers)]
+    nodes += [
         Member(f"i-{number + n:05x}f", "servers", n, "abc"[n % 3], "10.0.1.1", "i4i.large", SPOT)
         for n in range(servers)
     ]
-    return Roster(tuple(found), 0.02)
+    return Roster(tuple(nodes), 0.02)
 
 
 def coarse(micros: int) -> int:
@@ -203,7 +203,7 @@ def results(cell: str, step: str, noise: float, errors: int = 0, start: int = ST
 
 def cost(amount: str) -> Cost:
     item = Item("servers, i4i.large, spot", Decimal(amount) / Decimal("0.07"), "node-hour", Decimal("0.07"))
-    return replace(made_of([item], "USD"), amount=Decimal(amount))
+    return replace(cost_of([item], "USD"), amount=Decimal(amount))
 
 
 GOOD = {"c001": ("n3", 1.0), "c002": ("n3", 1.04), "c003": ("n6", 1.0), "c005-2": ("n12", 1.0), "c006": ("n12", 0.97)}
@@ -213,21 +213,21 @@ FAILED, INTERRUPTED = "c004", "c005"
 
 
 def recorded() -> list[Cell]:
-    found = []
+    cells = []
     for one in plan().cells:
         n = int(one.cell[1:])
         phases = {
             phase: AT + timedelta(minutes=10 * n, seconds=seconds)
             for phase, seconds in (("launch", 0), ("boot", 20), ("prepare", 60), ("measure", 90), ("over", 200))
         }
-        made = Cell(RUN, one.cell, CellStatus.SUCCEEDED, "over", phases, variant=one.variant, cost=cost("0.02"))
+        cell = Cell(RUN, one.cell, CellStatus.SUCCEEDED, "over", phases, variant=one.variant, cost=cost("0.02"))
         if one.cell == FAILED:
-            made = replace(made, status=CellStatus.FAILED, reason="read.py went wrong on 1 node\nlast lines of i-1:")
+            cell = replace(cell, status=CellStatus.FAILED, reason="read.py went wrong on 1 node\nlast lines of i-1:")
         if one.cell == INTERRUPTED:
-            found.append(replace(made, cell=f"{INTERRUPTED}-2", attempt=2))
-            made = replace(made, status=CellStatus.INVALID, reason="spot took i-0021cf back during the phase measure")
-        found.append(made)
-    return found
+            cells.append(replace(cell, cell=f"{INTERRUPTED}-2", attempt=2))
+            cell = replace(cell, status=CellStatus.INVALID, reason="spot took i-0021cf back during the phase measure")
+        cells.append(cell)
+    return cells
 
 
 def run() -> Run:
@@ -248,7 +248,7 @@ def run() -> Run:
 
 
 @cache
-def kept() -> InMemory:
+def archive() -> InMemory:
     """All that is kept of the run. It is shared: ``put``, ``without`` and ``changed`` make others of it."""
     planned = plan()
     expected = estimate(planned, planned.cells[0].benchmark.money, PRICES)
@@ -272,8 +272,8 @@ def kept() -> InMemory:
             errors = 3 if cell.cell == "c003" else 0
             documents[f"{cell.cell}/results.json"] = results(cell.cell, *GOOD[cell.cell], errors, start)
         for member in cast.members:
-            told = {"format": "troop.node/1", **asdict(member), "kernel": "6.1.150-1.amzn2023", "agent": "c0ffee" * 10}
-            documents[f"{cell.cell}/nodes/{member.id}.json"] = told
+            node = {"format": "troop.node/1", **asdict(member), "kernel": "6.1.150-1.amzn2023", "agent": "c0ffee" * 10}
+            documents[f"{cell.cell}/nodes/{member.id}.json"] = node
             nodes.append(
                 Resource(
                     RUN,

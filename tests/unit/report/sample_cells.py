@@ -177,8 +177,8 @@ def _series(rate: float, base: float, servers: int, steps: int, dice: random.Ran
             for n in range(steps)
         ]
 
-    def one(role: str, operation: str | None, name: Any, found: list[float | None]) -> Series:
-        return Series(role=role, operation=operation, name=name, start=-60, step_seconds=step, values=found)
+    def one(role: str, operation: str | None, name: Any, points: list[float | None]) -> Series:
+        return Series(role=role, operation=operation, name=name, start=-60, step_seconds=step, values=points)
 
     for operation, part, slower in (("write", 1.0, 1.0), ("read", 1 / 9, 1.7)):
         yield one("drivers", operation, "per_second", values(rate * part, 0.03))

@@ -108,5 +108,5 @@ def _compared(label: str, operation: str, repetitions: int, dice: random.Random)
 
 
 def _spread(value: float, repetitions: int, dice: random.Random) -> Spread:
-    found = sorted(value * dice.uniform(0.97, 1.03) for _ in range(repetitions))
-    return Spread(median=found[len(found) // 2], low=found[0], high=found[-1], repetitions=repetitions)
+    rates = sorted(value * dice.uniform(0.97, 1.03) for _ in range(repetitions))
+    return Spread(median=rates[len(rates) // 2], low=rates[0], high=rates[-1], repetitions=repetitions)

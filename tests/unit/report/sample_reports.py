@@ -227,9 +227,9 @@ def empty() -> Report:
 def many(cells: int = 200, steps: int = 300) -> Report:
     """As many cells as there can be, with as many steps over time as there can be."""
     one = study(repetitions=1)
-    made = [measured(f"c{n + 1:03}", 3 + 3 * (n % 4), 50 + n // 8, 1 + n % 2, steps) for n in range(cells)]
+    all_cells = [measured(f"c{n + 1:03}", 3 + 3 * (n % 4), 50 + n // 8, 1 + n % 2, steps) for n in range(cells)]
     threads = tuple(dict.fromkeys(50 + n // 8 for n in range(cells)))
-    return one.model_copy(update={"cells": made, "scaling": list(scaling(made, threads)), "findings": []})
+    return one.model_copy(update={"cells": all_cells, "scaling": list(scaling(all_cells, threads)), "findings": []})
 
 
 DEFINITION: dict[str, Any] = {

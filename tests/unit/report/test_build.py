@@ -19,18 +19,18 @@ from troop.report.document import Cell, Report
 from troop.report.html import report_page
 from troop.report.kept import ReportError
 
-COMPLETE = build(runs.kept(), runs.AT, "0.3")
+COMPLETE = build(runs.archive(), runs.AT, "0.3")
 
 
-def made(kept: InMemory, run: str = "") -> Report:
-    return build(kept, runs.AT, "0.3", run)
+def report_of(archive: InMemory, run: str = "") -> Report:
+    return build(archive, runs.AT, "0.3", run)
 
 
 def cell(report: Report, name: str) -> Cell:
     return next(one for one in report.cells if one.cell == name)
 
 
-def said(report: Report, cell: str | None = None) -> str:
+def findings_of(report: Report, cell: str | None = None) -> str:
     return "\n".join(f"{one.severity}: {one.text}" for one in report.findings if one.cell == cell)
 
 
@@ -59,7 +59,7 @@ def test_of_several_attempts_the_last_one_is_the_cell() -> None:
     (before,) = again.earlier
     assert (before.cell, before.status, before.amount) == ("c005", "INVALID", 0.02)
     assert [(one.node, one.action) for one in before.interruptions] == [("i-0021cf", "terminate")]
-    assert "c005 was an earlier attempt, INVALID: spot took i-0021cf back" in said(COMPLETE, "c005-2")
+    assert "c005 was an earlier attempt, INVALID: spot took i-0021cf back" in findings_of(COMPLETE, "c005-2")
 
 
 def test_a_cell_has_its_fleets_and_what_they_cost() -> None:
@@ -80,10 +80,10 @@ def test_without_a_price_nothing_is_told_of_what_an_hour_costs() -> None:
     def unpriced(record: dict[str, Any]) -> None:
         del record["terms"]["prices"]["on_demand"]["c7g.large"]
 
-    report = made(runs.kept().changed("record.json", unpriced))
+    report = report_of(runs.archive().changed("record.json", unpriced))
     one = cell(report, "c001")
     assert (one.hourly, one.phases[0].operations[0].cost_per_million) == (None, None)
-    assert "some nodes or volumes have no price" in said(report, "c001")
+    assert "some nodes or volumes have no price" in findings_of(report, "c001")
 
 
 def test_percentiles_are_those_of_all_nodes_together() -> None:
@@ -93,8 +93,12 @@ def test_percentiles_are_those_of_all_nodes_together() -> None:
     assert percents[-1] == 100
     assert 99.99 in percents
     assert 99.999 not in percents  # of 63,000
-    told = dict(operation.distribution)
-    assert (told[50.0], told[99.0], told[100.0]) == (operation.p50_ms, operation.p99_ms, operation.max_ms)
+    distribution = dict(operation.distribution)
+    assert (distribution[50.0], distribution[99.0], distribution[100.0]) == (
+        operation.p50_ms,
+        operation.p99_ms,
+        operation.max_ms,
+    )
 
 
 def test_the_warm_up_is_set_apart() -> None:
@@ -129,9 +133,9 @@ def test_scaling_counts_the_first_role_that_grows_and_only_cells_that_succeeded(
 
 
 def test_what_went_wrong_comes_first() -> None:
-    assert "error: It is FAILED, and counts neither" in said(COMPLETE, "c004")
-    assert "last lines of" not in said(COMPLETE, "c004")
-    assert "warning: measure, read of drivers: 6 of 35,286 operations" in said(COMPLETE, "c003")
+    assert "error: It is FAILED, and counts neither" in findings_of(COMPLETE, "c004")
+    assert "last lines of" not in findings_of(COMPLETE, "c004")
+    assert "warning: measure, read of drivers: 6 of 35,286 operations" in findings_of(COMPLETE, "c003")
     severities = [one.severity for one in COMPLETE.findings]
     assert severities == sorted(severities)  # error before warning
 
@@ -139,9 +143,9 @@ def test_what_went_wrong_comes_first() -> None:
 def test_growth_that_is_less_than_it_should_be_is_a_finding_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "of perfect growth" not in str(COMPLETE.findings)
     monkeypatch.setattr(trust, "GROWN", 0.99)
-    (told,) = [one for one in made(runs.kept()).findings if "of perfect growth" in one.text]
-    assert (told.cell, told.severity) == (None, "warning")
-    assert told.text.startswith("measure, read of drivers: at 12 servers ")
+    (finding,) = [one for one in report_of(runs.archive()).findings if "of perfect growth" in one.text]
+    assert (finding.cell, finding.severity) == (None, "warning")
+    assert finding.text.startswith("measure, read of drivers: at 12 servers ")
 
 
 def test_an_older_run_has_less_and_its_report_says_so() -> None:
@@ -155,12 +159,12 @@ def test_an_older_run_has_less_and_its_report_says_so() -> None:
                 for operation in role["operations"].values():
                     operation.pop("over_time", None)
 
-    kept = runs.kept().without("record.json")
+    archive = runs.archive().without("record.json")
     for name in runs.GOOD:
-        kept = kept.changed(f"{name}/results.json", older)
-    report = made(kept, "20261120-150000-1f0c9b2e")
+        archive = archive.changed(f"{name}/results.json", older)
+    report = report_of(archive, "20261120-150000-1f0c9b2e")
     assert (report.run.run, report.run.status, report.money.actual) == (runs.RUN, "PARTIAL", None)
-    assert "There is no record.json" in said(report)
+    assert "There is no record.json" in findings_of(report)
     assert [one.status for one in report.cells] == ["SUCCEEDED"] * 3 + ["UNKNOWN"] + ["SUCCEEDED"] * 2
     again = cell(report, "c005-2")
     assert ([one.cell for one in again.earlier], again.cost, again.hourly) == (["c005"], None, None)
@@ -203,8 +207,8 @@ def unrouted(document: dict[str, Any]) -> None:
     ],
 )
 def test_of_a_damaged_cell_the_others_are_told_all_the_same(change: Callable[[Any], None], why: str) -> None:
-    report = made(runs.kept().changed("c001/results.json", change))
-    assert why in said(report, "c001")
+    report = report_of(runs.archive().changed("c001/results.json", change))
+    assert why in findings_of(report, "c001")
     assert cell(report, "c001").phases == []
     assert cell(report, "c001").fleets
     assert [one.model_copy(update={"efficiency": None}) for one in report.scaling[0].points] == [
@@ -223,7 +227,7 @@ def places(document: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
             yield from places(document[index], (*at, index))
 
 
-RESULTS = json.loads(runs.kept().files["c001/results.json"])
+RESULTS = json.loads(runs.archive().files["c001/results.json"])
 JUNK: st.SearchStrategy[Any] = st.sampled_from(
     [None, -1, 0, 0.5, 10**20, 1e300, "x", "", [], {}, [[]], [None], {"a": 1}, True]
 )
@@ -232,13 +236,13 @@ JUNK: st.SearchStrategy[Any] = st.sampled_from(
 @settings(max_examples=15, deadline=None)
 @given(st.sampled_from(list(places(RESULTS))[1:]), JUNK)
 def test_whatever_is_damaged_there_is_a_report_of_the_rest(at: tuple[Any, ...], junk: Any) -> None:
-    document = json.loads(runs.kept().files["c001/results.json"])
+    document = json.loads(runs.archive().files["c001/results.json"])
     inner = document
     for key in at[:-1]:
         inner = inner[key]
     inner[at[-1]] = junk
-    few = runs.kept().without("c002", "c003", "c004", "c005", "c006", "plan.json", "record.json")
-    report = made(few.put({"c001/results.json": json.dumps(document).encode()}))
+    few = runs.archive().without("c002", "c003", "c004", "c005", "c006", "plan.json", "record.json")
+    report = report_of(few.put({"c001/results.json": json.dumps(document).encode()}))
     assert Report.model_validate_json(report.model_dump_json()) == report
     assert [(one.cell, len(one.fleets)) for one in report.cells] == [("c001", 2)]
 
@@ -255,8 +259,8 @@ def test_whatever_is_damaged_there_is_a_report_of_the_rest(at: tuple[Any, ...], 
     ],
 )
 def test_bytes_that_are_no_results_are_a_finding(body: bytes) -> None:
-    report = made(runs.kept().put({"c002/results.json": body}))
-    assert "error: " in said(report, "c002")
+    report = report_of(runs.archive().put({"c002/results.json": body}))
+    assert "error: " in findings_of(report, "c002")
     assert cell(report, "c001") == cell(COMPLETE, "c001")
 
 
@@ -269,15 +273,15 @@ def test_bytes_that_are_no_results_are_a_finding(body: bytes) -> None:
     ],
 )
 def test_what_is_missing_is_told(name: str, where: str | None, why: str) -> None:
-    report = made(runs.kept().without(name))
-    assert why in said(report, where)
+    report = report_of(runs.archive().without(name))
+    assert why in findings_of(report, where)
     assert [one.cell for one in report.cells] == [one.cell for one in COMPLETE.cells]
 
 
 @pytest.mark.parametrize("name", ["plan.json", "record.json", "c003/roster.json"])
 @pytest.mark.parametrize("body", [b"{", b"{}", b'{"format": "troop.plan/1"}', b"[1]"])
 def test_what_is_damaged_is_told(name: str, body: bytes) -> None:
-    report = made(runs.kept().put({name: body}))
+    report = report_of(runs.archive().put({name: body}))
     new = next(one for one in report.findings if one not in COMPLETE.findings)
     assert name.rpartition("/")[2].removesuffix(".json") in new.text
     (before,), (after,) = (cell(one, "c003").phases[0].operations for one in (COMPLETE, report))
@@ -295,27 +299,27 @@ def test_what_is_damaged_is_told(name: str, body: bytes) -> None:
 def test_without_a_record_the_estimate_tells_what_it_was_to_cost(
     estimate: Any, expected: float | None, why: str
 ) -> None:
-    kept = runs.kept().without("record.json", "estimate.json")
-    report = made(kept if estimate is None else kept.put({"estimate.json": json.dumps(estimate).encode()}))
+    archive = runs.archive().without("record.json", "estimate.json")
+    report = report_of(archive if estimate is None else archive.put({"estimate.json": json.dumps(estimate).encode()}))
     assert report.money.expected == expected
     assert report.money.currency == ("CNY" if expected else "USD")
-    assert why in said(report)
+    assert why in findings_of(report)
 
 
 @pytest.mark.parametrize(("body", "why"), [(None, "there is no definition.json"), (b"[]", "must be a JSON object")])
 def test_without_a_definition_there_is_no_report(body: bytes | None, why: str) -> None:
-    kept = runs.kept().without("definition.json")
+    archive = runs.archive().without("definition.json")
     with pytest.raises(ReportError, match=why):
-        made(kept if body is None else kept.put({"definition.json": body}))
+        report_of(archive if body is None else archive.put({"definition.json": body}))
 
 
 def test_what_is_left_of_a_run_is_an_error() -> None:
     def leave(record: dict[str, Any]) -> None:
         record["left"] = [{"cell": "c001", "kind": "volume", "name": "vol-1"}]
 
-    report = made(runs.kept().changed("record.json", leave))
-    assert "error: Not all that the run has created was seen to be gone" in said(report)
-    assert "vol-1" in said(report)
+    report = report_of(runs.archive().changed("record.json", leave))
+    assert "error: Not all that the run has created was seen to be gone" in findings_of(report)
+    assert "vol-1" in findings_of(report)
 
 
 def test_what_cannot_be_put_together_is_told_by_node() -> None:
@@ -334,9 +338,9 @@ def test_what_cannot_be_put_together_is_told_by_node() -> None:
     def add(document: dict[str, Any]) -> None:
         document["phases"][0] |= {"separate": [row], "separate_left_out": 7}
 
-    report = made(runs.kept().changed("c001/results.json", add))
+    report = report_of(runs.archive().changed("c001/results.json", add))
     (separate,) = cell(report, "c001").phases[0].separate
-    assert "measure: 7 more lines of single nodes were not kept" in said(report, "c001")
+    assert "measure: 7 more lines of single nodes were not kept" in findings_of(report, "c001")
     assert separate.model_dump(exclude_defaults=True) == json.loads(json.dumps(row))
 
 
@@ -346,7 +350,7 @@ def test_throughput_over_time_that_lacks_operations_is_told() -> None:
         counts["count"] = [1] * len(counts["count"])
 
     what = "throughput over time of drivers read is told in part"
-    assert what in said(made(runs.kept().changed("c001/results.json", lose)), "c001")
+    assert what in findings_of(report_of(runs.archive().changed("c001/results.json", lose)), "c001")
 
 
 ODD = {
@@ -360,7 +364,7 @@ ODD = {
 
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 @pytest.mark.parametrize(
-    ("name", "found_in"),
+    ("name", "where"),
     [
         ("c001/interruptions/i-1.json", "c001"),
         ("c001/results.json", "c001"),
@@ -369,9 +373,9 @@ ODD = {
         ("plan.json", None),
     ],
 )
-def test_what_could_not_be_written_is_damaged(name: str, found_in: str | None, odd: bytes) -> None:
-    report = made(runs.kept().put({name: odd}), runs.RUN)
-    assert re.search(f"error: {re.escape(name)} is no JSON", said(report, found_in))
+def test_what_could_not_be_written_is_damaged(name: str, where: str | None, odd: bytes) -> None:
+    report = report_of(runs.archive().put({name: odd}), runs.RUN)
+    assert re.search(f"error: {re.escape(name)} is no JSON", findings_of(report, where))
     assert Report.model_validate_json(report.model_dump_json().encode()).findings == report.findings
     assert report_page(report, "").encode()
 
@@ -379,33 +383,33 @@ def test_what_could_not_be_written_is_damaged(name: str, found_in: str | None, o
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 def test_a_version_that_could_not_be_written_is_not_told(odd: bytes) -> None:
     node = cell(COMPLETE, "c001").phases[0].members[0].node
-    report = made(runs.kept().put({"images/odd.json": odd, f"c001/nodes/{node}.json": odd}))
+    report = report_of(runs.archive().put({"images/odd.json": odd, f"c001/nodes/{node}.json": odd}))
     assert report.model_dump_json().encode()
 
 
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 def test_nor_is_there_a_report_of_such_a_definition(odd: bytes) -> None:
     with pytest.raises(ReportError, match=r"definition\.json is no JSON"):
-        made(runs.kept().put({"definition.json": odd}))
+        report_of(runs.archive().put({"definition.json": odd}))
 
 
 def test_whole_pairs_are_text_as_any_other() -> None:
-    kept = runs.kept().put({"c001/interruptions/i-1.json": b'{"id": "\\ud83d\\ude00", "action": "\\\\ud800"}'})
-    (one,) = cell(made(kept), "c001").interruptions
+    archive = runs.archive().put({"c001/interruptions/i-1.json": b'{"id": "\\ud83d\\ude00", "action": "\\\\ud800"}'})
+    (one,) = cell(report_of(archive), "c001").interruptions
     assert (one.node, one.action) == ("\N{GRINNING FACE}", "\\ud800")
 
 
 def test_one_notice_that_cannot_be_read_costs_no_other() -> None:
     good = {f"c001/interruptions/i-{number}.json": b'{"action": "stop"}' for number in (1, 4)}
     bad = {f"c001/interruptions/i-{number}.json": b"{" for number in (2, 3)}
-    report = made(runs.kept().put({**good, **bad}))
+    report = report_of(runs.archive().put({**good, **bad}))
     assert [one.node for one in cell(report, "c001").interruptions] == ["i-1", "i-4"]
-    assert "c001/interruptions/i-2.json is no JSON" in said(report, "c001")
-    assert "left out; 1 more cannot be read either" in said(report, "c001")
+    assert "c001/interruptions/i-2.json is no JSON" in findings_of(report, "c001")
+    assert "left out; 1 more cannot be read either" in findings_of(report, "c001")
 
 
 def test_notices_have_a_bound_and_the_rest_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleets, "MOST_NOTICES", 3)
-    report = made(runs.kept().put({f"c001/interruptions/i-{number}.json": b"{}" for number in range(5)}))
+    report = report_of(runs.archive().put({f"c001/interruptions/i-{number}.json": b"{}" for number in range(5)}))
     assert len(cell(report, "c001").interruptions) == 3
-    assert "has 5 notices of spot: 2 of them are left out" in said(report, "c001")
+    assert "has 5 notices of spot: 2 of them are left out" in findings_of(report, "c001")

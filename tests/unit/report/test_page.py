@@ -48,17 +48,17 @@ def compared() -> Read:
 
 
 PAGES = [
-    *(pytest.param(lambda made=made: html.report_page(made(), SCRIPT), id=made.__name__) for made in REPORTS),
+    *(pytest.param(lambda sample=sample: html.report_page(sample(), SCRIPT), id=sample.__name__) for sample in REPORTS),
     *(
-        pytest.param(lambda made=made: html.comparison_page(made(), SCRIPT), id=f"compared{n}")
-        for n, made in enumerate(COMPARISONS)
+        pytest.param(lambda sample=sample: html.comparison_page(sample(), SCRIPT), id=f"compared{n}")
+        for n, sample in enumerate(COMPARISONS)
     ),
 ]
 
 
-@pytest.mark.parametrize("made", PAGES)
-def test_a_page_runs_its_own_scripts_and_fetches_nothing(made: Callable[[], str]) -> None:
-    read = Read(made())
+@pytest.mark.parametrize("render", PAGES)
+def test_a_page_runs_its_own_scripts_and_fetches_nothing(render: Callable[[], str]) -> None:
+    read = Read(render())
     policy = next(one["content"] or "" for tag, one in read.elements if "http-equiv" in one)
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     running = [text for attributes, text in read.scripts if not attributes]
@@ -126,8 +126,8 @@ def test_a_failed_cell_says_why(study: Read) -> None:
 
 
 def test_what_went_wrong_begins_with_errors(study: Read) -> None:
-    found = [one["class"] for tag, one in study.elements if tag == "li" and one.get("class") in ("error", "warning")]
-    assert found == ["error", "warning", "warning"]
+    classes = [one["class"] for tag, one in study.elements if tag == "li" and one.get("class") in ("error", "warning")]
+    assert classes == ["error", "warning", "warning"]
     assert "Nothing." in Read(html.report_page(samples.single(), SCRIPT)).page
 
 

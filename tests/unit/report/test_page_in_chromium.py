@@ -37,8 +37,8 @@ SAMPLES: dict[str, Callable[[], Report | Comparison]] = {
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a file for each sample."""
     folder, script = tmp_path_factory.mktemp("pages"), chart_script()
-    for name, made in SAMPLES.items():
-        document = made()
+    for name, sample in SAMPLES.items():
+        document = sample()
         page = report_page(document, script) if isinstance(document, Report) else comparison_page(document, script)
         (folder / f"{name}.html").write_text(page, encoding="utf-8")
     return folder
@@ -54,23 +54,23 @@ def opened(browser: Browser, pages: Path) -> Opened:
     def open_(name: str, width: int = 375) -> Page:
         page = browser.new_page(viewport={"width": width, "height": 900})
         page.set_default_timeout(PAGE_PATIENCE_MS)
-        told: list[str] = []
+        messages: list[str] = []
 
         def dismissed(dialog: Dialog) -> None:
-            told.append(f"dialog: {dialog.message}")
+            messages.append(f"dialog: {dialog.message}")
             dialog.dismiss()
 
-        def asked_for(request: Request) -> None:
+        def on_request(request: Request) -> None:
             if not request.url.startswith("file:"):
-                told.append(f"request: {request.url}")
+                messages.append(f"request: {request.url}")
 
-        page.on("console", lambda message: told.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: told.append(f"error: {error}"))
+        page.on("console", lambda message: messages.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: messages.append(f"error: {error}"))
         page.on("dialog", dismissed)
-        page.on("request", asked_for)
+        page.on("request", on_request)
         page.goto((pages / f"{name}.html").as_uri())
         page.wait_for_selector("html[data-drawn]")
-        page.told = told  # type: ignore[attr-defined]
+        page.messages = messages  # type: ignore[attr-defined]
         return page
 
     return open_
@@ -86,8 +86,8 @@ def lines(page: Page, chart: str) -> list[str]:
     script = """box => [...box.querySelectorAll('svg path[fill=none]')]
         .filter(path => path.getAttribute('stroke-width') === '2' && path.getAttribute('d').length > 20)
         .map(path => path.getAttribute('stroke'))"""
-    found: list[str] = page.locator(chart).evaluate(script)
-    return found
+    colours: list[str] = page.locator(chart).evaluate(script)
+    return colours
 
 
 def panel(title: str) -> str:
@@ -97,7 +97,7 @@ def panel(title: str) -> str:
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_page_is_drawn_without_a_word_and_asks_for_nothing(opened: Opened, name: str) -> None:
     page = opened(name)
-    assert page.told == []  # type: ignore[attr-defined]
+    assert page.messages == []  # type: ignore[attr-defined]
     assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth"), "it is wider than a phone"
     boxes = page.locator(".drawing").all()
     assert all(box.locator("svg path").count() for box in boxes)
@@ -142,11 +142,11 @@ def test_lines_are_switched_by_keyboard_and_others_keep_their_colours(study: Pag
 
 
 def test_in_the_dark_page_and_charts_change_at_once(study: Page) -> None:
-    look = "() => [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
-    light, drawn = study.evaluate(look), lines(study, "#latency-chart")
+    script = "() => [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
+    light, drawn = study.evaluate(script), lines(study, "#latency-chart")
     study.emulate_media(color_scheme="dark")
     eventually(lambda: not set(drawn) & set(lines(study, "#latency-chart")))
-    dark = study.evaluate(look)
+    dark = study.evaluate(script)
     study.emulate_media(color_scheme="light")
     assert dark[0] != light[0]
     assert dark[1] != light[1]
@@ -168,9 +168,9 @@ def test_words_and_lines_can_be_told_from_what_is_behind_them(study: Page, schem
     words = [(front, back) for front in ("ink", "soft", "accent") for back in ("page", "surface", "shade")]
     words += [(front, f"{front}-back") for front in ("good", "bad", "odd")]
     words += [(front, "shade") for front in ("bad", "odd")] + [("good", "surface")]
-    assert {pair: found for pair in words if (found := study.evaluate(ratio, list(pair))) < 4.5} == {}
+    assert {pair: contrast for pair in words if (contrast := study.evaluate(ratio, list(pair))) < 4.5} == {}
     marks = [(f"s{n}", "surface") for n in range(1, 8)]
-    assert {pair: found for pair in marks if (found := study.evaluate(ratio, list(pair))) < 3} == {}
+    assert {pair: contrast for pair in marks if (contrast := study.evaluate(ratio, list(pair))) < 3} == {}
     study.emulate_media(color_scheme="light")
 
 
@@ -201,7 +201,7 @@ def test_paper_has_light_charts_of_some_cells_and_nothing_to_press(study: Page) 
     assert lines(page, "#latency-chart") == on_screen
     sheet = page.pdf(prefer_css_page_size=True)
     assert sheet.count(b"/Type /Page\n") + sheet.count(b"/Type /Page ") + sheet.count(b"/Type /Page/") > 4
-    assert page.told == []  # type: ignore[attr-defined]
+    assert page.messages == []  # type: ignore[attr-defined]
     page.emulate_media(color_scheme="light")
     page.set_viewport_size({"width": 1280, "height": 900})
 

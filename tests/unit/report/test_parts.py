@@ -18,10 +18,10 @@ from troop.report.scaling import efficiencies, scaling
 
 
 def histogram(values: list[int]) -> Histogram:
-    found = Histogram()
+    times = Histogram()
     for value in values:
-        found.record(value)
-    return found
+        times.record(value)
+    return times
 
 
 # How times are distributed
@@ -29,12 +29,12 @@ def histogram(values: list[int]) -> Histogram:
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=300))
 def test_percentiles_ascend_from_the_smallest_to_the_largest(values: list[int]) -> None:
-    found = distribution(histogram(values))
-    percents, times = [percent for percent, _ in found], [time for _, time in found]
+    points = distribution(histogram(values))
+    percents, times = [percent for percent, _ in points], [time for _, time in points]
     assert percents == sorted(set(percents))
     assert times == sorted(times)
-    assert found[0] == (0, min(values) / 1000)
-    assert found[-1] == (100, max(values) / 1000)
+    assert points[0] == (0, min(values) / 1000)
+    assert points[-1] == (100, max(values) / 1000)
 
 
 @pytest.mark.parametrize(
@@ -65,15 +65,15 @@ def step(number: int, servers: int, rate: float, **more: Any) -> Cell:
 
 
 def test_linear_growth_is_told_as_such() -> None:
-    (found,) = scaling([step(n, n, 100.0 * n) for n in (3, 6, 12)], ["servers", "drivers"])
-    assert found.counted == "servers"
-    assert (found.slope, found.intercept, found.r_squared) == pytest.approx((100, 0, 1))
-    assert [point.efficiency for point in found.points] == pytest.approx([1, 1, 1])
+    (growth,) = scaling([step(n, n, 100.0 * n) for n in (3, 6, 12)], ["servers", "drivers"])
+    assert growth.counted == "servers"
+    assert (growth.slope, growth.intercept, growth.r_squared) == pytest.approx((100, 0, 1))
+    assert [point.efficiency for point in growth.points] == pytest.approx([1, 1, 1])
 
 
 def test_two_sizes_always_lie_on_a_line_which_says_nothing() -> None:
-    (found,) = scaling([step(1, 3, 300.0), step(2, 3, 280.0), step(3, 6, 500.0)], ["servers"])
-    assert (found.slope, found.r_squared) == (pytest.approx(70), None)
+    (growth,) = scaling([step(1, 3, 300.0), step(2, 3, 280.0), step(3, 6, 500.0)], ["servers"])
+    assert (growth.slope, growth.r_squared) == (pytest.approx(70), None)
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_the_matrix_parts_what_does_not_belong_together_but_its_counts_are_steps
         for n in (3, 6)
         for m in (1, 2)
     ]
-    found = scaling(cells, ["servers"])
-    assert [(one.label, [point.nodes for point in one.points]) for one in found] == [
+    growths = scaling(cells, ["servers"])
+    assert [(one.label, [point.nodes for point in one.points]) for one in growths] == [
         ("threads=1", [3, 6]),
         ("threads=2", [3, 6]),
     ]
@@ -111,14 +111,14 @@ def test_only_one_role_is_counted_and_other_numbers_are_combinations(order: list
         values = {"fleets.drivers.count": drivers, **({} if by_scale else {"fleets.servers.count": servers})}
         nodes = {"servers": servers, "drivers": drivers}
         cells.append(cell(number, rate, f"n{servers}" if by_scale else None, values=values, nodes=nodes))
-    found = {one.label: (one.counted, [point.efficiency for point in one.points]) for one in scaling(cells, order)}
+    growths = {one.label: (one.counted, [point.efficiency for point in one.points]) for one in scaling(cells, order)}
     if by_scale or order[0] == "servers":
-        assert found == {
+        assert growths == {
             "fleets.drivers.count=1": ("servers", [1.0, 0.5]),
             "fleets.drivers.count=4": ("servers", [1.0, 1.0]),
         }
     else:
-        assert found == {
+        assert growths == {
             "fleets.servers.count=3": ("drivers", [1.0, 0.5]),
             "fleets.servers.count=6": ("drivers", [1.0, 1.0]),
         }
@@ -127,9 +127,9 @@ def test_only_one_role_is_counted_and_other_numbers_are_combinations(order: list
 @given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 10**6)), min_size=1, max_size=20))
 def test_the_fewest_nodes_are_on_average_as_efficient_as_themselves(points: list[tuple[int, int]]) -> None:
     nodes, rates = [count for count, _ in points], [rate for _, rate in points]
-    found = efficiencies(nodes, rates)
-    fewest = [value for value, count in zip(found, nodes, strict=True) if count == min(nodes)]
-    if None in found:
+    shares = efficiencies(nodes, rates)
+    fewest = [value for value, count in zip(shares, nodes, strict=True) if count == min(nodes)]
+    if None in shares:
         assert not any(rate for rate, count in zip(rates, nodes, strict=True) if count == min(nodes))
     else:
         assert sum(fewest) / len(fewest) == pytest.approx(1)  # type: ignore[arg-type]
@@ -139,11 +139,11 @@ def test_the_fewest_nodes_are_on_average_as_efficient_as_themselves(points: list
 
 
 def node(number: int, count: int = 1000, role: str = "drivers", **more: Any) -> Node:
-    told = {"outcome": "ok", "errors": 0, "clock_uncertainty_seconds": 0.02, **more}
-    return Node(node=f"i-{number}", role=role, rank=number, count=count, **told)
+    fields = {"outcome": "ok", "errors": 0, "clock_uncertainty_seconds": 0.02, **more}
+    return Node(node=f"i-{number}", role=role, rank=number, count=count, **fields)
 
 
-def told(members: list[Node] | None = None, **more: Any) -> str:
+def findings_of(members: list[Node] | None = None, **more: Any) -> str:
     """What is said of a cell with one phase of a minute, whose nodes are alike but for what is given."""
     of_phase: dict[str, Any] = {key: more.pop(key) for key in ("use", "operations", "measured_seconds") if key in more}
     phase: dict[str, Any] = {
@@ -153,16 +153,16 @@ def told(members: list[Node] | None = None, **more: Any) -> str:
         "operations": [operation(1000.0)],
         "members": [node(n) for n in range(3)] if members is None else members,
     }
-    made = cell(1, 1.0).model_copy(update={"phases": [Phase(**{**phase, **of_phase})], **more})
-    return "\n".join(f"{one.severity}: {one.text}" for one in trust.findings(made))
+    subject = cell(1, 1.0).model_copy(update={"phases": [Phase(**{**phase, **of_phase})], **more})
+    return "\n".join(f"{one.severity}: {one.text}" for one in trust.findings(subject))
 
 
 def test_of_a_cell_in_order_there_is_nothing_to_say() -> None:
-    assert told() == ""
+    assert findings_of() == ""
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"status": "FAILED", "reason": "no\nlast lines"}, "error: It is FAILED, and counts neither .*: no."),
         ({"status": "PENDING"}, "error: It was never begun."),
@@ -205,9 +205,9 @@ def test_of_a_cell_in_order_there_is_nothing_to_say() -> None:
         ),
     ],
 )
-def test_what_is_not_to_be_trusted_is_said(change: dict[str, Any], said: str) -> None:
+def test_what_is_not_to_be_trusted_is_said(change: dict[str, Any], message: str) -> None:
 
-    assert re.search(said, told(**change)), told(**change)
+    assert re.search(message, findings_of(**change)), findings_of(**change)
 
 
 @pytest.mark.parametrize(
@@ -223,22 +223,22 @@ def test_what_is_not_to_be_trusted_is_said(change: dict[str, Any], said: str) ->
     ],
 )
 def test_what_is_usual_is_not(change: dict[str, Any]) -> None:
-    assert told(**change) == ""
+    assert findings_of(**change) == ""
 
 
 def test_where_no_role_is_called_so_those_that_count_operations_bring_the_load() -> None:
     alone = cell(1, [operation(1000.0)], nodes={"servers": 1, "drivers": 1})
     busy = [Use(role="nodes", nodes=1, cpu=99.0)]
     rows = [operation(1000.0).model_copy(update={"role": "nodes"})]
-    for others, is_said in (([], False), (["idle"], True)):
+    for others, is_warning in (([], False), (["idle"], True)):
         fleets = [alone.fleets[0].model_copy(update={"role": role}) for role in ["nodes", *others]]
         phase = Phase(phase="m", nodes=1, measured_seconds=60.0, operations=rows, use=busy)
-        found = trust.findings(alone.model_copy(update={"fleets": fleets, "phases": [phase]}))
-        assert bool(found) is is_said
+        findings = trust.findings(alone.model_copy(update={"fleets": fleets, "phases": [phase]}))
+        assert bool(findings) is is_warning
 
 
 @pytest.mark.parametrize(
-    ("last", "use", "said"),
+    ("last", "use", "reason"),
     [
         (600.0, {"drivers": 84.0}, None),  # three quarters
         (304.0, {"drivers": 40.0, "servers": 60.0}, "no processors explain it (servers 60 %, drivers 40 %); look at"),
@@ -247,18 +247,18 @@ def test_where_no_role_is_called_so_those_that_count_operations_bring_the_load()
     ],
 )
 def test_why_throughput_does_not_grow_is_told_as_far_as_it_is_known(
-    last: float, use: dict[str, float], said: str | None
+    last: float, use: dict[str, float], reason: str | None
 ) -> None:
-    found = []
+    cells = []
     for number, (rate, drivers) in enumerate([(100.0, 1), (100.0, 1), (last, 8), (last, 8)]):
         rows = [operation(rate), operation(1.0, "beat")]  # as many beats whatever there is: nobody asks why
-        made = cell(number, rows, f"n{drivers}", nodes={"servers": 1, "drivers": drivers})
+        entry = cell(number, rows, f"n{drivers}", nodes={"servers": 1, "drivers": drivers})
         uses = [Use(role=role, nodes=1, cpu=use[role]) for role in ("servers", "drivers") if role in use]
-        found.append(made.model_copy(update={"phases": [made.phases[0].model_copy(update={"use": uses})]}))
-    told = [one.text for one in trust.of_growth(scaling(found, ["drivers"]), found)]
-    if said is None:
-        assert told == []
+        cells.append(entry.model_copy(update={"phases": [entry.phases[0].model_copy(update={"use": uses})]}))
+    texts = [one.text for one in trust.of_growth(scaling(cells, ["drivers"]), cells)]
+    if reason is None:
+        assert texts == []
     else:
-        (text,) = told
+        (text,) = texts
         assert text.startswith("measure, read of drivers: at 8 drivers 38 % of perfect growth: ")
-        assert said in text
+        assert reason in text

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.report.runs import START, coarse
 from troop.measure.summary import SERIES
 from troop.report.document import Series
-from troop.report.series import series, told_in_part, use
+from troop.report.series import partial_tools, series, use
 
 
 def phase(**changes: Any) -> dict[str, Any]:
@@ -26,21 +26,21 @@ def phase(**changes: Any) -> dict[str, Any]:
     return {"roles": {"drivers": role}, **about, **changes}
 
 
-def named(found: list[Series]) -> dict[str, Series]:
-    return {one.name: one for one in found}
+def named(rows: list[Series]) -> dict[str, Series]:
+    return {one.name: one for one in rows}
 
 
 def test_the_warm_up_is_before_zero_and_may_be_slower_than_all_that_was_measured() -> None:
-    found = named(series(phase()))
-    assert (found["per_second"].start, found["per_second"].values) == (-2, [5, 5, 10, 10, 10])
-    assert found["errors_per_second"].values == [0, 0, 0, 1, 0]
+    series_by_name = named(series(phase()))
+    assert (series_by_name["per_second"].start, series_by_name["per_second"].values) == (-2, [5, 5, 10, 10, 10])
+    assert series_by_name["errors_per_second"].values == [0, 0, 0, 1, 0]
     # The bucket of 50 ms reaches up to 51.199; of what was measured, nothing took longer than 1 ms.
-    assert (found["p50_ms"].start, found["p50_ms"].values) == (-2, [51.199, 51.199, 1.0, None, 1.0])
+    assert (series_by_name["p50_ms"].start, series_by_name["p50_ms"].values) == (-2, [51.199, 51.199, 1.0, None, 1.0])
 
 
 def test_how_busy_nodes_were_is_of_the_measured_time_alone() -> None:
-    (found,) = use(phase())
-    assert (found.user, found.cpu, found.disk_reads, found.nodes) == (20.0, 80.0, 200.0, 1)
+    (usage,) = use(phase())
+    assert (usage.user, usage.cpu, usage.disk_reads, usage.nodes) == (20.0, 80.0, 200.0, 1)
 
 
 def test_where_nobody_knows_when_it_was_measured_all_of_it_counts() -> None:
@@ -50,15 +50,17 @@ def test_where_nobody_knows_when_it_was_measured_all_of_it_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "count", "told"),
+    ("seconds", "count", "names"),
     [([5, 5, 10], 15, []), ([5, 10], 15, []), ([5, 9], 15, ["drivers read"]), ([], 15, []), ([0, 0], 0, [])],
     ids=["with a warm-up", "all", "of some nodes", "none at all", "nothing done"],
 )
-def test_throughput_over_time_is_held_against_what_was_counted(seconds: list[int], count: int, told: list[str]) -> None:
+def test_throughput_over_time_is_held_against_what_was_counted(
+    seconds: list[int], count: int, names: list[str]
+) -> None:
     some = phase()
     operation = some["roles"]["drivers"]["operations"]["read"]
     operation["histogram"]["count"], operation["per_second"]["count"] = count, seconds
-    assert told_in_part(some) == told
+    assert partial_tools(some) == names
 
 
 def test_no_errors_are_no_series() -> None:
@@ -72,11 +74,11 @@ def test_long_phases_have_longer_steps() -> None:
     document = long["roles"]["drivers"]["operations"]["read"]
     document["per_second"] |= {"count": [7] * 1500, "errors": [0] * 1500}
     document["over_time"] |= {"counts": [[[coarse(1000), 1]]] * 300, "step_seconds": 5}
-    found = named(series(long))
-    assert (found["per_second"].step_seconds, found["per_second"].start) == (5, -5)
-    assert len(found["per_second"].values) == 301
-    assert set(found["per_second"].values) == {7.0}
-    assert (found["p50_ms"].step_seconds, len(found["p50_ms"].values)) == (5, 300)
+    series_by_name = named(series(long))
+    assert (series_by_name["per_second"].step_seconds, series_by_name["per_second"].start) == (5, -5)
+    assert len(series_by_name["per_second"].values) == 301
+    assert set(series_by_name["per_second"].values) == {7.0}
+    assert (series_by_name["p50_ms"].step_seconds, len(series_by_name["p50_ms"].values)) == (5, 300)
 
 
 def test_a_step_has_times_of_the_warm_up_or_of_the_measured_time() -> None:
@@ -86,9 +88,9 @@ def test_a_step_has_times_of_the_warm_up_or_of_the_measured_time() -> None:
     slow, fast = [[coarse(50_000), 10]], [[coarse(1000), 10]]
     document["per_second"] |= {"from": START - 3, "count": [10] * 400, "errors": [0] * 400}
     document["over_time"] |= {"from": START - 3, "counts": [slow] * 3 + [fast] * 397}
-    found = named(series(long))["p50_ms"]
-    assert (found.start, found.step_seconds) == (-4, 2)
-    assert found.values[:4] == [51.199, 51.199, 1.0, 1.0]
+    times = named(series(long))["p50_ms"]
+    assert (times.start, times.step_seconds) == (-4, 2)
+    assert times.values[:4] == [51.199, 51.199, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -108,5 +110,5 @@ def test_a_window_across_the_border_goes_where_most_of_it_lies(begin: int, start
     document["per_second"] |= {"from": START - 10, "count": [7] * 1500, "errors": [0] * 1500}
     counts = [[[coarse(50_000), 1]], [[coarse(1000), 1]]]
     document["over_time"] |= {"from": START + begin, "counts": counts, "step_seconds": 5}
-    found = named(series(long))["p99_ms"]
-    assert (found.start, found.step_seconds, found.values) == (start, 5, values)
+    times = named(series(long))["p99_ms"]
+    assert (times.start, times.step_seconds, times.values) == (start, 5, values)

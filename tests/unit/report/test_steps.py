@@ -21,7 +21,7 @@ moments = st.integers(-500, 500)
 )
 def test_a_series_has_at_most_300_steps(seconds: float, step: int) -> None:
     assert windows.step_for(seconds) == step
-    assert seconds / step <= windows.WANTED
+    assert seconds / step <= windows.TARGET_STEPS
 
 
 @given(moments, amounts, moments, st.sampled_from([1, 2, 5, 60]))
@@ -48,11 +48,11 @@ def test_a_step_that_is_cut_off_counts_for_as_long_as_it_was() -> None:
 
 @given(moments, st.lists(st.none() | st.integers(0, 1000), max_size=300), moments, st.sampled_from([1, 2, 4]))
 def test_means_lie_between_what_they_are_of(first: int, values: list[int | None], zero: int, interval: int) -> None:
-    _, found = steps.means(first, interval, values, zero, 10)
+    _, averages = steps.means(first, interval, values, zero, 10)
     known = [value for value in values if value is not None]
-    told = [value for value in found if value is not None]
-    assert bool(known) == bool(told)
-    assert all(min(known) <= value <= max(known) for value in told)
+    numbers = [value for value in averages if value is not None]
+    assert bool(known) == bool(numbers)
+    assert all(min(known) <= value <= max(known) for value in numbers)
 
 
 def test_where_nothing_is_known_nothing_is_told() -> None:
@@ -65,9 +65,9 @@ def test_percentiles_of_steps_are_within_a_sixteenth(values: list[int], percent:
     counts = [[[coarse(value), 1] for value in values[half::2]] for half in (0, 1)]
     _, ((_, buckets),) = steps.windows(counts, 0, 1, 2)
     exact = sorted(values)[max(1, math.ceil(len(values) * percent / 100)) - 1]
-    found = steps.percentile(buckets, percent)
-    assert found is not None
-    assert exact <= found <= exact * 17 / 16
+    estimate = steps.percentile(buckets, percent)
+    assert estimate is not None
+    assert exact <= estimate <= exact * 17 / 16
     average = steps.mean(buckets)
     assert average is not None
     assert math.isclose(average, sum(values) / len(values), rel_tol=1 / 16, abs_tol=1)

@@ -103,8 +103,8 @@ def test_numbers_are_told_as_people_read_them(shown: str, expected: str) -> None
 
 def test_the_first_sentence_tells_what_was_run_and_what_it_cost() -> None:
     report = samples.study()
-    told = f"{overview.told(report)} {overview.cost(report)}".replace("\N{NO-BREAK SPACE}", " ")
-    assert told == (
+    sentence = f"{overview.headline(report)} {overview.cost(report)}".replace("\N{NO-BREAK SPACE}", " ")
+    assert sentence == (
         "18 cells of up to 12 servers (i4i.xlarge) and 4 drivers (c6i.2xlarge), in 3 zones, spot and on-demand. "
         "It has cost $33.42 (and what has no price); $31.20 were expected, $118.75 at most."
     )
@@ -116,16 +116,16 @@ def test_key_figures_are_of_cells_that_succeeded() -> None:
     phase = best.phases[0]
     faster = [one.model_copy(update={"per_second": 1e9}) for one in phase.operations]
     cells = [best.model_copy(update={"phases": [phase.model_copy(update={"operations": faster})]}), *report.cells[1:]]
-    found = {key.label: key for key in overview.keys(report.model_copy(update={"cells": cells}))}
-    assert found["Cells succeeded"].value == "16 of 18"
-    assert found["Most throughput"].note == "write, n12, threads=200"
-    assert found["Efficiency at 12 servers"].note == "write, of perfect growth, threads=50"
+    figures = {key.label: key for key in overview.keys(report.model_copy(update={"cells": cells}))}
+    assert figures["Cells succeeded"].value == "16 of 18"
+    assert figures["Most throughput"].note == "write, n12, threads=200"
+    assert figures["Efficiency at 12 servers"].note == "write, of perfect growth, threads=50"
 
 
 def _measured(number: int, scale: str, repetition: int, rate: float, **more: Any) -> Cell:
     """A cell with the operation that most is done of, and a rare one that costs next to nothing."""
-    told = {"role": "drivers", "operation": "read", "count": int(rate * 10), "p99_ms": 5.0, "cost_per_million": 2.0}
-    reads = Operation(**{**told, "per_second": rate, **more})
+    fields = {"role": "drivers", "operation": "read", "count": int(rate * 10), "p99_ms": 5.0, "cost_per_million": 2.0}
+    reads = Operation(**{**fields, "per_second": rate, **more})
     beats = Operation(role="drivers", operation="beat", count=9, per_second=9e9, cost_per_million=1e-6)
     return Cell(
         cell=f"c{number:03d}",
@@ -146,10 +146,10 @@ def test_key_figures_are_of_all_repetitions_and_of_the_operation_that_most_is_do
         _measured(4, "n6", 1, 400.0, p99_ms=7.0, cost_per_million=2.0),
         _measured(5, "n6", 2, 625.0, p99_ms=6.0, cost_per_million=1.0),
     ]
-    found = {key.label: key for key in overview.keys(samples.bare().model_copy(update={"cells": cells}))}
-    assert (found["Most throughput"].value, found["Most throughput"].note) == ("500/s", "read, n6")
-    assert found["p99 at that"].value.replace("\N{NO-BREAK SPACE}", " ") == "6.50 ms"
-    assert (found["Cheapest million"].value, found["Cheapest million"].note) == ("$1.50", "read, n6")
+    figures = {key.label: key for key in overview.keys(samples.bare().model_copy(update={"cells": cells}))}
+    assert (figures["Most throughput"].value, figures["Most throughput"].note) == ("500/s", "read, n6")
+    assert figures["p99 at that"].value.replace("\N{NO-BREAK SPACE}", " ") == "6.50 ms"
+    assert (figures["Cheapest million"].value, figures["Cheapest million"].note) == ("$1.50", "read, n6")
 
 
 def test_charts_come_from_beside_the_code_or_from_the_checkout(tmp_path: Path) -> None:
@@ -172,6 +172,6 @@ def test_efficiency_is_the_mean_of_the_repetitions_with_the_most_nodes() -> None
         label="threads=4", phase="measure", role="drivers", operation="read", counted="servers", points=points
     )
     few = one.model_copy(update={"points": points[:1]})
-    (found,) = overview._growth(samples.bare().model_copy(update={"scaling": [few, one]}))
-    assert (found.label, found.value) == ("Efficiency at 6 servers", "60\N{NO-BREAK SPACE}%")
-    assert found.note == "read, of perfect growth, threads=4"
+    (figure,) = overview._growth(samples.bare().model_copy(update={"scaling": [few, one]}))
+    assert (figure.label, figure.value) == ("Efficiency at 6 servers", "60\N{NO-BREAK SPACE}%")
+    assert figure.note == "read, of perfect growth, threads=4"

@@ -25,8 +25,8 @@ def _pinned(path: Path) -> dict[tuple[str, str], str]:
 @pytest.mark.parametrize("kind", ["", "-account", "-node"])
 def test_nothing_is_installed_that_is_not_pinned(kind: str) -> None:
     folders = (ROOT / f".venv{kind}" / "lib").glob("python*/site-packages/*.dist-info")
-    found = [folder.stem.rsplit("-", 1) for folder in folders]
-    installed = {(_same(name), version) for name, version in found if name not in BROUGHT_BY_VENV}
+    packages = [folder.stem.rsplit("-", 1) for folder in folders]
+    installed = {(_same(name), version) for name, version in packages if name not in BROUGHT_BY_VENV}
     assert installed
     # Another Python may need fewer than that on which they were written down.
     assert installed - _pinned(ROOT / f"requirements{kind or '-dev'}.txt").keys() == set()

@@ -18,7 +18,7 @@ NAMES = {"local": "local-tests"}
 """Of the targets that are not called as the folder they test."""
 
 
-def _told(*arguments: str) -> str:
+def _output_of_make(*arguments: str) -> str:
     """What make says, asked by nobody else, of what it would do or has read."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     done = subprocess.run(
@@ -36,20 +36,20 @@ def _told(*arguments: str) -> str:
 def test_every_name_that_is_no_file_has_a_rule() -> None:
     declared = re.search(r"^\.PHONY:(.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert declared
-    idle = re.findall(r"Nothing to be done for '(.+)'", _told("-B", *declared[1].split()))
+    idle = re.findall(r"Nothing to be done for '(.+)'", _output_of_make("-B", *declared[1].split()))
     # Of many at once it says so, too, of what was done for another.
-    assert [name for name in idle if "Nothing to be done" in _told("-B", name)] == []
+    assert [name for name in idle if "Nothing to be done" in _output_of_make("-B", name)] == []
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_every_folder_of_tests_has_a_target(folder: str) -> None:
-    assert re.search(rf"pytest .*tests/{folder}$", _told(NAMES.get(folder, folder)), re.MULTILINE)
+    assert re.search(rf"pytest .*tests/{folder}$", _output_of_make(NAMES.get(folder, folder)), re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", ["bad name!", "it's", "$(id)", "--yes", "a;b"])
 def test_a_name_reaches_the_commands_as_one_word(name: str) -> None:
     """They say what is wrong with it; a shell would do something else with it first."""
     for command, option in (("deploy", "DEPLOYMENT"), ("destroy", "DEPLOYMENT"), ("destroy", "CONFIRM")):
-        said = _told("-o", ".build/.ready", command, f"{option}={name.replace('$', '$$')}")
-        (line,) = (line for line in said.splitlines() if f"-m lifecycle.{command}" in line)
+        output = _output_of_make("-o", ".build/.ready", command, f"{option}={name.replace('$', '$$')}")
+        (line,) = (line for line in output.splitlines() if f"-m lifecycle.{command}" in line)
         assert f"--{option.lower()}={name}" in shlex.split(line.removesuffix("\\"))

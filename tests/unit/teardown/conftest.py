@@ -63,5 +63,5 @@ def runs(aws: None) -> RunTable:
 @pytest.fixture
 def world(aws: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """An account with a deployment in it."""
-    with set_up(monkeypatch) as made:
-        yield made
+    with set_up(monkeypatch) as account:
+        yield account

@@ -75,13 +75,15 @@ def test_nodes_that_nobody_had_recorded_are_paid_for_until_they_were_seen_to_be_
     world.volume_of_a_node(node, tags)
     world.step("close", {"run": RUN, "cell": "c001"})
     world.step("remove", {"run": RUN, "cell": "c001"})
-    found = [one for one in world.runs.resources.of(RUN) if one.kind is Kind.INSTANCE]
-    assert [(one.instance_type, one.purchase, one.role) for one in found] == [("c7g.large", "on-demand", "drivers")] * 2
-    assert all(one.started_at and one.zone for one in found)
+    instances = [one for one in world.runs.resources.of(RUN) if one.kind is Kind.INSTANCE]
+    assert [(one.instance_type, one.purchase, one.role) for one in instances] == [
+        ("c7g.large", "on-demand", "drivers")
+    ] * 2
+    assert all(one.started_at and one.zone for one in instances)
     (volume,) = [one for one in world.runs.resources.of(RUN) if one.kind is Kind.VOLUME]
     assert (volume.role, volume.disk and volume.disk.size_gib) == ("drivers", 8)
     # moto's instances are of today, and the clock is years ahead: let them be of an hour and a second ago.
-    for one in found:
+    for one in instances:
         world.runs.client.update_item(
             TableName="Runs",
             Key={"run": {"S": RUN}, "item": {"S": f"resource#instance#{one.name}"}},
@@ -134,7 +136,7 @@ def standing_for(world: World, terms: Terms) -> list[Resource]:
         )
         for one in ids
     ]  # fmt: skip
-    world.runs.resources.found(nodes, world.now)
+    world.runs.resources.record_seen(nodes, world.now)
     return nodes
 
 
@@ -224,9 +226,9 @@ def test_the_reaper_keeps_reservations_in_line_with_the_runs_there_are(world: Wo
 def test_the_budget_is_asked_of_the_record(world: World) -> None:
     launched(world, "c001", terms=Terms(TERMS.prices, budget=D("1.5"), cells=TERMS.cells))
     world.runs.cells.change(RUN, "c001", status=CellStatus.RUNNING, phase="launch", at=world.now)
-    said = reckoning.over_budget(world.runs, RUN, "c002")
-    assert said is not None
-    assert "$0.50 is left, and it is expected to cost $1.00" in said
+    reason = reckoning.over_budget(world.runs, RUN, "c002")
+    assert reason is not None
+    assert "$0.50 is left, and it is expected to cost $1.00" in reason
     assert reckoning.over_budget(world.runs, RUN, "c001") is None
     assert world.runs.create(a_run(OTHER, NOON), [a_cell(OTHER)])
     assert reckoning.over_budget(world.runs, OTHER, "c001") is None

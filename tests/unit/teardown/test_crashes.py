@@ -36,7 +36,7 @@ Do = Callable[[World], Any]
 def _prepared(monkeypatch: pytest.MonkeyPatch, prepare: Do) -> Iterator[World]:
     """An account of its own: moto gets slower with everything that was ever in one."""
     with mock_aws(), set_up(monkeypatch) as world:
-        world.look_alikes()
+        world.doubles()
         prepare(world)
         yield world
 
@@ -117,9 +117,9 @@ def test_a_teardown_that_dies_anywhere_is_made_good(monkeypatch: pytest.MonkeyPa
     def work(world: World) -> None:
         real = world.step
 
-        def step(name: str, given: dict[str, Any]) -> dict[str, Any]:
-            last["step"] = name, given
-            return real(name, given)
+        def step(name: str, state: dict[str, Any]) -> dict[str, Any]:
+            last["step"] = name, state
+            return real(name, state)
 
         world.step = step  # type: ignore[method-assign,assignment]
         world.tear_down(status="SUCCEEDED")
@@ -128,11 +128,11 @@ def test_a_teardown_that_dies_anywhere_is_made_good(monkeypatch: pytest.MonkeyPa
         if count % 2:
             world.tear_down(status="FAILED", reason="its workflow was stopped")
             return
-        name, given = last["step"]
-        given = world.step(name, given)
+        name, state = last["step"]
+        state = world.step(name, state)
         while name != "conclude":
-            name = "conclude" if given.get("over") else "remove"
-            given = world.step(name, given)
+            name = "conclude" if state.get("over") else "remove"
+            state = world.step(name, state)
         assert world.runs.get(RUN).status is RunStatus.SUCCEEDED
 
     cut = _cut_everywhere(monkeypatch, _launched, work, finish)

@@ -108,7 +108,7 @@ def test_a_failed_teardown_is_started_anew(world: World) -> None:
 
 
 def test_an_ended_run_is_left_in_peace(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    world.look_alikes()
+    world.doubles()
     world.admit()
     world.launch_by_the_rules()
     world.tear_down(status="STOPPED", reason="stopped by ann")
@@ -131,7 +131,7 @@ def test_a_run_that_goes_on_in_its_time_is_left_alone(world: World, capsys: pyte
 
 
 def test_an_expired_run_is_stopped_and_torn_down(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    world.look_alikes()
+    world.doubles()
     world.admit()
     world.launch_by_the_rules()
     execution = world.start_workflow()
@@ -215,7 +215,7 @@ def test_a_run_whose_workflow_is_over_and_was_not_heard_of(world: World) -> None
 
 def test_what_an_ended_run_has_left_is_removed_and_recorded(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """However it came about: here, a launch that kept to none of the rules."""
-    world.look_alikes()
+    world.doubles()
     world.admit()
     world.tear_down(status="SUCCEEDED")
     world.launch()
@@ -319,10 +319,10 @@ def test_what_runs_and_what_it_has_cost_is_counted(world: World, capsys: pytest.
 
 def counted(capsys: pytest.CaptureFixture[str], dimension: str) -> dict[str, list[tuple[str, float]]]:
     """What was counted by the values of a dimension since this was last asked."""
-    found: dict[str, list[tuple[str, float]]] = {}
+    counts: dict[str, list[tuple[str, float]]] = {}
     for line in (json.loads(line) for line in capsys.readouterr().out.splitlines() if '"_aws"' in line):
         (directive,) = line["_aws"]["CloudWatchMetrics"]
         for metric in directive["Metrics"]:
             if dimension in line:
-                found.setdefault(metric["Name"], []).append((line[dimension], line[metric["Name"]][0]))
-    return {name: sorted(values) for name, values in found.items()}
+                counts.setdefault(metric["Name"], []).append((line[dimension], line[metric["Name"]][0]))
+    return {name: sorted(values) for name, values in counts.items()}

@@ -19,7 +19,7 @@ EXECUTION = "arn:aws:states:eu-central-1:123456789012:execution:benchmark:" + RU
 
 
 @pytest.fixture
-def made(runs: RunTable) -> RunTable:
+def run_table(runs: RunTable) -> RunTable:
     assert runs.create(a_run(), [a_cell()])
     return runs
 
@@ -39,11 +39,11 @@ def test_a_run_is_read_as_it_was_written(runs: RunTable) -> None:
     assert list(runs.cells.get(RUN, "c001").phases) == ["launch", "boot"]
 
 
-def test_a_run_is_created_once(made: RunTable) -> None:
-    made.cells.change(RUN, "c001", status=CellStatus.RUNNING)
-    assert not made.create(replace(a_run(), name="another"), [a_cell()])
-    assert made.get(RUN).name == "s3-range-read"
-    assert made.cells.get(RUN, "c001").status is CellStatus.RUNNING
+def test_a_run_is_created_once(run_table: RunTable) -> None:
+    run_table.cells.change(RUN, "c001", status=CellStatus.RUNNING)
+    assert not run_table.create(replace(a_run(), name="another"), [a_cell()])
+    assert run_table.get(RUN).name == "s3-range-read"
+    assert run_table.cells.get(RUN, "c001").status is CellStatus.RUNNING
 
 
 @pytest.mark.parametrize("count", [0, 1, 99, 100, 250])
@@ -54,109 +54,109 @@ def test_a_run_has_all_its_cells_whatever_their_number(runs: RunTable, count: in
     assert not runs.create(a_run(), cells)
 
 
-def test_what_is_missing_is_said_to_be(made: RunTable) -> None:
+def test_what_is_missing_is_said_to_be(run_table: RunTable) -> None:
     with pytest.raises(MissingRunError, match=OTHER):
-        made.get(OTHER)
+        run_table.get(OTHER)
     with pytest.raises(MissingRunError, match="c002"):
-        made.cells.get(RUN, "c002")
+        run_table.cells.get(RUN, "c002")
     for call in (
-        lambda: made.set_running(OTHER, EXECUTION),
-        lambda: made.launches.begin(OTHER, "c001", LATER),
-        lambda: made.close(OTHER, RunStatus.FAILED, None, NOON),
-        lambda: made.conclude(OTHER, NOON),
+        lambda: run_table.set_running(OTHER, EXECUTION),
+        lambda: run_table.launches.begin(OTHER, "c001", LATER),
+        lambda: run_table.close(OTHER, RunStatus.FAILED, None, NOON),
+        lambda: run_table.conclude(OTHER, NOON),
     ):
         with pytest.raises(MissingRunError, match=OTHER):
             call()
     for of_cell in (
-        lambda: made.cells.change(RUN, "c002", phase="boot", at=NOON),
-        lambda: made.cells.close(RUN, "c002", NOON),
-        lambda: made.launches.begin(RUN, "c002", LATER),
+        lambda: run_table.cells.change(RUN, "c002", phase="boot", at=NOON),
+        lambda: run_table.cells.close(RUN, "c002", NOON),
+        lambda: run_table.launches.begin(RUN, "c002", LATER),
     ):
         with pytest.raises(MissingRunError, match="c002"):
             of_cell()
-    assert made.cells.of(RUN) == [a_cell()]
-    assert made.launches.of(OTHER) == []
+    assert run_table.cells.of(RUN) == [a_cell()]
+    assert run_table.launches.of(OTHER) == []
 
 
-def test_of_several_who_close_the_first_one_counts(made: RunTable) -> None:
-    made.set_running(RUN, EXECUTION)
-    first = made.close(RUN, RunStatus.STOPPED, "stopped by ann", LATER)
+def test_of_several_who_close_the_first_one_counts(run_table: RunTable) -> None:
+    run_table.set_running(RUN, EXECUTION)
+    first = run_table.close(RUN, RunStatus.STOPPED, "stopped by ann", LATER)
     assert first.status is RunStatus.STOPPING
-    assert made.close(RUN, RunStatus.FAILED, "the execution was aborted", LATEST) == first == made.get(RUN)
+    assert run_table.close(RUN, RunStatus.FAILED, "the execution was aborted", LATEST) == first == run_table.get(RUN)
     assert (first.closed_at, first.outcome, first.reason) == (LATER, RunStatus.STOPPED, "stopped by ann")
-    ended = made.conclude(RUN, LATEST)
+    ended = run_table.conclude(RUN, LATEST)
     assert (ended.status, ended.reason, ended.ended_at) == (RunStatus.STOPPED, "stopped by ann", LATEST)
-    assert made.conclude(RUN, LATEST + timedelta(hours=1)) == ended
+    assert run_table.conclude(RUN, LATEST + timedelta(hours=1)) == ended
 
 
-def test_a_run_that_succeeds_goes_on_until_it_has_ended(made: RunTable) -> None:
-    made.set_running(RUN, EXECUTION)
-    closed = made.close(RUN, RunStatus.SUCCEEDED, None, LATER)
+def test_a_run_that_succeeds_goes_on_until_it_has_ended(run_table: RunTable) -> None:
+    run_table.set_running(RUN, EXECUTION)
+    closed = run_table.close(RUN, RunStatus.SUCCEEDED, None, LATER)
     assert (closed.status, closed.execution, closed.reason) == (RunStatus.RUNNING, EXECUTION, None)
-    assert made.conclude(RUN, LATEST).status is RunStatus.SUCCEEDED
+    assert run_table.conclude(RUN, LATEST).status is RunStatus.SUCCEEDED
     with pytest.raises(RunClosedError):
-        made.set_running(RUN, EXECUTION)
-    assert made.get(RUN).status is RunStatus.SUCCEEDED
+        run_table.set_running(RUN, EXECUTION)
+    assert run_table.get(RUN).status is RunStatus.SUCCEEDED
 
 
-def test_an_open_run_cannot_be_concluded(made: RunTable) -> None:
+def test_an_open_run_cannot_be_concluded(run_table: RunTable) -> None:
     with pytest.raises(ValueError, match="not closed"):
-        made.conclude(RUN, NOON)
-    assert made.get(RUN).ended_at is None
+        run_table.conclude(RUN, NOON)
+    assert run_table.get(RUN).ended_at is None
 
 
-def test_runs_are_open_until_they_have_ended(made: RunTable) -> None:
-    made.create(a_run(OTHER, NOON - timedelta(hours=1)), [a_cell(OTHER)])
-    assert [run.run for run in made.open_runs()] == [OTHER, RUN]
-    made.close(RUN, RunStatus.FAILED, "why", LATER)
-    assert [run.run for run in made.open_runs()] == [OTHER, RUN]
-    made.conclude(RUN, LATEST)
-    assert [run.run for run in made.open_runs()] == [OTHER]
+def test_runs_are_open_until_they_have_ended(run_table: RunTable) -> None:
+    run_table.create(a_run(OTHER, NOON - timedelta(hours=1)), [a_cell(OTHER)])
+    assert [run.run for run in run_table.open_runs()] == [OTHER, RUN]
+    run_table.close(RUN, RunStatus.FAILED, "why", LATER)
+    assert [run.run for run in run_table.open_runs()] == [OTHER, RUN]
+    run_table.conclude(RUN, LATEST)
+    assert [run.run for run in run_table.open_runs()] == [OTHER]
 
 
 def test_pages_are_newest_first_and_complete(runs: RunTable) -> None:
     names = [f"20361120-12000{i}-{i:08x}" for i in range(7)]
     for i, name in enumerate(names):
         runs.create(a_run(name, NOON + timedelta(seconds=i)), [a_cell(name)])
-    found, cursor = [], None
+    ids, cursor = [], None
     while True:
         page, cursor = runs.page(3, cursor)
-        found += [run.run for run in page]
+        ids += [run.run for run in page]
         assert len(page) <= 3
         if cursor is None:
             break
-    assert found == names[::-1]
+    assert ids == names[::-1]
     with pytest.raises(BadCursor):
         runs.page(3, "nonsense")
 
 
-def test_a_cell_that_has_come_to_its_end_keeps_what_it_came_to(made: RunTable) -> None:
+def test_a_cell_that_has_come_to_its_end_keeps_what_it_came_to(run_table: RunTable) -> None:
     table = [{"role": "drivers", "p99_ms": 12.5}]
-    assert made.cells.change(RUN, "c001", status=CellStatus.RUNNING, phase="boot", at=NOON)
-    assert made.cells.change(RUN, "c001", status=CellStatus.SUCCEEDED, results=table)
-    assert made.cells.change(RUN, "c001", status=CellStatus.SUCCEEDED, results=[]), "repeated: as good as done"
-    assert not made.cells.change(RUN, "c001", status=CellStatus.FAILED, reason="late")
-    assert not made.cells.change(RUN, "c001", reason="late")
-    assert made.cells.change(RUN, "c001", phase="teardown", at=LATER), "it still goes on to its teardown"
-    cell = made.cells.get(RUN, "c001")
+    assert run_table.cells.change(RUN, "c001", status=CellStatus.RUNNING, phase="boot", at=NOON)
+    assert run_table.cells.change(RUN, "c001", status=CellStatus.SUCCEEDED, results=table)
+    assert run_table.cells.change(RUN, "c001", status=CellStatus.SUCCEEDED, results=[]), "repeated: as good as done"
+    assert not run_table.cells.change(RUN, "c001", status=CellStatus.FAILED, reason="late")
+    assert not run_table.cells.change(RUN, "c001", reason="late")
+    assert run_table.cells.change(RUN, "c001", phase="teardown", at=LATER), "it still goes on to its teardown"
+    cell = run_table.cells.get(RUN, "c001")
     assert (cell.status, cell.reason, cell.results) == (CellStatus.SUCCEEDED, None, table)
     assert (cell.phase, cell.phases) == ("teardown", {"boot": NOON, "teardown": LATER})
 
 
-def test_the_first_moment_of_a_phase_counts(made: RunTable) -> None:
-    made.cells.change(RUN, "c001", phase="boot", at=NOON)
-    made.cells.change(RUN, "c001", phase="boot", at=LATER)
-    assert made.cells.get(RUN, "c001").phases == {"boot": NOON}
+def test_the_first_moment_of_a_phase_counts(run_table: RunTable) -> None:
+    run_table.cells.change(RUN, "c001", phase="boot", at=NOON)
+    run_table.cells.change(RUN, "c001", phase="boot", at=LATER)
+    assert run_table.cells.get(RUN, "c001").phases == {"boot": NOON}
 
 
-def test_whoever_launches_has_a_lease_until_he_gives_it_back(made: RunTable) -> None:
-    one, two = (made.launches.begin(RUN, "c001", until) for until in (LATER, LATEST))
-    assert sorted(made.launches.of(RUN), key=lambda launch: launch.until) == [one, two]
-    made.launches.end(one)
-    made.launches.end(one)
-    assert made.launches.of(RUN) == [two], "a step that was late ends its own lease alone"
-    made.launches.end(two)
-    assert made.launches.of(RUN) == []
+def test_whoever_launches_has_a_lease_until_he_gives_it_back(run_table: RunTable) -> None:
+    one, two = (run_table.launches.begin(RUN, "c001", until) for until in (LATER, LATEST))
+    assert sorted(run_table.launches.of(RUN), key=lambda launch: launch.until) == [one, two]
+    run_table.launches.end(one)
+    run_table.launches.end(one)
+    assert run_table.launches.of(RUN) == [two], "a step that was late ends its own lease alone"
+    run_table.launches.end(two)
+    assert run_table.launches.of(RUN) == []
 
 
 def _close_run(runs: RunTable) -> None:
@@ -168,21 +168,21 @@ def _close_cell(runs: RunTable) -> None:
 
 
 @pytest.mark.parametrize("close", [_close_run, _close_cell])
-def test_nothing_is_launched_for_what_is_closed(made: RunTable, close: Any) -> None:
-    made.create(a_run(OTHER), [a_cell(OTHER)])
-    made.launches.check_open(RUN, "c001")
-    close(made)
+def test_nothing_is_launched_for_what_is_closed(run_table: RunTable, close: Any) -> None:
+    run_table.create(a_run(OTHER), [a_cell(OTHER)])
+    run_table.launches.check_open(RUN, "c001")
+    close(run_table)
     for call in (
-        lambda: made.launches.check_open(RUN, "c001"),
-        lambda: made.launches.begin(RUN, "c001", LATEST),
-        lambda: made.resources.plan([a_resource("sg", Kind.SECURITY_GROUP)]),
-        lambda: made.resources.created([a_resource("i-1")], LATEST),
+        lambda: run_table.launches.check_open(RUN, "c001"),
+        lambda: run_table.launches.begin(RUN, "c001", LATEST),
+        lambda: run_table.resources.plan([a_resource("sg", Kind.SECURITY_GROUP)]),
+        lambda: run_table.resources.created([a_resource("i-1")], LATEST),
     ):
         with pytest.raises(RunClosedError, match=RUN):
             call()
-    assert made.launches.of(RUN) == []
-    assert made.resources.of(RUN) == []
-    made.launches.begin(OTHER, "c001", LATEST)  # another run's is its own
+    assert run_table.launches.of(RUN) == []
+    assert run_table.resources.of(RUN) == []
+    run_table.launches.begin(OTHER, "c001", LATEST)  # another run's is its own
 
 
 def test_a_closed_cell_closes_no_other(runs: RunTable) -> None:
@@ -193,20 +193,20 @@ def test_a_closed_cell_closes_no_other(runs: RunTable) -> None:
     assert runs.launches.begin(RUN, "c002", LATEST).cell == "c002"
 
 
-def test_resources_are_planned_created_gone_and_each_first_moment_counts(made: RunTable) -> None:
+def test_resources_are_planned_created_gone_and_each_first_moment_counts(run_table: RunTable) -> None:
     group, instance = a_resource("troop-x-drivers", Kind.AUTO_SCALING_GROUP), a_resource("i-1")
-    made.resources.plan([group])
-    made.resources.plan([replace(group, planned_at=LATER)])
-    made.resources.created([group, instance], LATER)
-    made.resources.created([group], LATEST)
-    assert made.resources.of(RUN) == [replace(group, created_at=LATER), replace(instance, created_at=LATER)]
-    made.close(RUN, RunStatus.SUCCEEDED, None, LATER)
-    made.resources.gone([group], LATER)
-    made.resources.gone([group], LATEST)
-    assert {r.gone_at for r in made.resources.of(RUN) if r.name == group.name} == {LATER}
+    run_table.resources.plan([group])
+    run_table.resources.plan([replace(group, planned_at=LATER)])
+    run_table.resources.created([group, instance], LATER)
+    run_table.resources.created([group], LATEST)
+    assert run_table.resources.of(RUN) == [replace(group, created_at=LATER), replace(instance, created_at=LATER)]
+    run_table.close(RUN, RunStatus.SUCCEEDED, None, LATER)
+    run_table.resources.gone([group], LATER)
+    run_table.resources.gone([group], LATEST)
+    assert {r.gone_at for r in run_table.resources.of(RUN) if r.name == group.name} == {LATER}
     volume = a_resource("vol-1", Kind.VOLUME)
-    made.resources.found([volume, group], LATEST)
-    stored = {r.name: r for r in made.resources.of(RUN)}
+    run_table.resources.record_seen([volume, group], LATEST)
+    stored = {r.name: r for r in run_table.resources.of(RUN)}
     assert stored["troop-x-drivers"] == replace(group, created_at=LATER), "seen again, so it is not gone"
     assert stored["vol-1"] == replace(volume, created_at=LATEST)
 

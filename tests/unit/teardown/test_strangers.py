@@ -134,7 +134,7 @@ def test_a_node_that_has_lost_its_profile_is_named_and_stays_on_record(world: Wo
     world.admit()
     world.launch_by_the_rules()
     (node, _) = world.members(FLEET)
-    world.runs.resources.found([Resource(RUN, "c001", Kind.INSTANCE, node, NOON)], NOON)
+    world.runs.resources.record_seen([Resource(RUN, "c001", Kind.INSTANCE, node, NOON)], NOON)
     world.autoscaling.detach_instances(
         AutoScalingGroupName=FLEET, InstanceIds=[node], ShouldDecrementDesiredCapacity=True
     )
@@ -181,7 +181,7 @@ def release(world: World, kind: str, name: str) -> None:
 def test_what_is_protected_stays_until_it_is_released(
     world: World, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    world.look_alikes()
+    world.doubles()
     world.admit()
     world.launch_by_the_rules()
     volume = world.volume_of_a_node(world.members(FLEET)[0], OURS)
@@ -243,7 +243,7 @@ def test_a_volume_that_its_owner_removes_is_written_down(world: World) -> None:
     world.admit()
     world.launch_by_the_rules()
     volume = world.volume(OURS)
-    world.runs.resources.found([Resource(RUN, "c001", Kind.VOLUME, volume, NOON)], NOON)
+    world.runs.resources.record_seen([Resource(RUN, "c001", Kind.VOLUME, volume, NOON)], NOON)
     protect(world, "volume", volume)
     world.tear_down()
     assert [one.name for one in world.runs.get(RUN).left_behind] == [volume]

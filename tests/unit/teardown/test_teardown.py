@@ -24,7 +24,7 @@ FLEET = names.fleet_name(RUN, "c001", "drivers")
 @pytest.fixture
 def launched(world: World) -> World:
     """A run with one cell, and the look-alikes."""
-    world.look_alikes()
+    world.doubles()
     world.admit()
     world.launch_by_the_rules()
     assert len(world.left()) >= 5, "a security group, a template, a group and two instances"
@@ -178,7 +178,7 @@ def test_more_than_a_page_is_found(world: World) -> None:
 
 def test_it_is_not_over_while_something_may_still_be_launched(world: World) -> None:
     """Teardown comes between a launch's look and its creation."""
-    world.look_alikes()
+    world.doubles()
     world.admit()
     world.runs.launches.begin(RUN, "c001", NOON + timedelta(seconds=310))
     work = world.step("close", {"run": RUN})
@@ -286,10 +286,10 @@ def test_nothing_else_is_touched_before_the_group_is_asked_to_go(
         return call()
 
     before = launched.existing()
-    with calls(monkeypatch, refused) as made:
+    with calls(monkeypatch, refused) as operations:
         work = launched.step("remove", launched.step("close", {"run": RUN}))
     assert not work["over"]
-    assert [call for call in made if call.startswith(("Delete", "Terminate"))] == ["DeleteAutoScalingGroup"]
+    assert [call for call in operations if call.startswith(("Delete", "Terminate"))] == ["DeleteAutoScalingGroup"]
     assert launched.existing() == before
 
 

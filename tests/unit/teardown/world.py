@@ -154,16 +154,16 @@ class World:
 
     def start_workflow(self, run: str = RUN, machine: str = "BENCHMARK") -> str:
         """ARN of a run's execution, which runs until it is stopped."""
-        made = self.states.start_execution(
+        execution = self.states.start_execution(
             stateMachineArn=ENVIRONMENT[f"TROOP_{machine}_MACHINE"], name=run, input=json.dumps({"run": run})
         )
-        return str(made["executionArn"])
+        return str(execution["executionArn"])
 
     def security_group(self, name: str, tags: dict[str, str]) -> str:
-        made = self.ec2.create_security_group(
+        answer = self.ec2.create_security_group(
             GroupName=name, Description="x", VpcId=self.vpc, TagSpecifications=tagged("security-group", tags)
         )
-        return str(made["GroupId"])
+        return str(answer["GroupId"])
 
     def template(self, name: str, group: str, tags: dict[str, str], profile: str = PROFILE) -> None:
         self.ec2.create_launch_template(
@@ -199,8 +199,10 @@ class World:
 
     def members(self, group: str) -> list[str]:
         """Ids of the instances of an Auto Scaling group."""
-        (found,) = self.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[group])["AutoScalingGroups"]
-        return sorted(one["InstanceId"] for one in found["Instances"])
+        (description,) = self.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[group])[
+            "AutoScalingGroups"
+        ]
+        return sorted(one["InstanceId"] for one in description["Instances"])
 
     def switch_reaper(self, off: bool) -> None:
         item = {"key": {"S": SWITCH}, REAPER_OFF: {"BOOL": off}}
@@ -208,10 +210,10 @@ class World:
 
     def volume(self, tags: dict[str, str]) -> str:
         zone = self.ec2.describe_subnets(SubnetIds=[self.subnet])["Subnets"][0]["AvailabilityZone"]
-        made = self.ec2.create_volume(AvailabilityZone=zone, Size=8, TagSpecifications=tagged("volume", tags))
-        return str(made["VolumeId"])
+        answer = self.ec2.create_volume(AvailabilityZone=zone, Size=8, TagSpecifications=tagged("volume", tags))
+        return str(answer["VolumeId"])
 
-    def look_alikes(self, run: str = RUN) -> None:
+    def doubles(self, run: str = RUN) -> None:
         """Somebody else's: the same names and tags, but another deployment's tag, or none, or no run's."""
         self.launch(run, "c002", deployment="Other")
         of_run = names.tags(DEPLOYMENT, run, "c001", moments.iso(self.now))
@@ -233,12 +235,12 @@ class World:
         instances = [i for r in _paged(ec2, "describe_instances", "Reservations") for i in r["Instances"]]
         security_groups = _paged(ec2, "describe_security_groups", "SecurityGroups", Filters=in_vpc)
         templates = _paged(ec2, "describe_launch_templates", "LaunchTemplates")
-        found = [("group", one["AutoScalingGroupName"]) for one in groups]
-        found += [("instance", one["InstanceId"]) for one in instances if one["State"]["Name"] != "terminated"]
-        found += [("volume", one["VolumeId"]) for one in _paged(ec2, "describe_volumes", "Volumes")]
-        found += [("template", one["LaunchTemplateName"]) for one in templates]
-        found += [("security group", one["GroupId"]) for one in security_groups if one["GroupName"] != "default"]
-        return sorted(found)
+        resources = [("group", one["AutoScalingGroupName"]) for one in groups]
+        resources += [("instance", one["InstanceId"]) for one in instances if one["State"]["Name"] != "terminated"]
+        resources += [("volume", one["VolumeId"]) for one in _paged(ec2, "describe_volumes", "Volumes")]
+        resources += [("template", one["LaunchTemplateName"]) for one in templates]
+        resources += [("security group", one["GroupId"]) for one in security_groups if one["GroupName"] != "default"]
+        return sorted(resources)
 
     def left(self) -> list[tuple[str, str]]:
         """What exists and is not the look-alikes'."""
@@ -274,8 +276,8 @@ class World:
         return {one["name"]: json.loads(one["input"]) for one in described}
 
 
-def _paged(service: Any, call: str, field: str, **given: Any) -> list[dict[str, Any]]:
-    return [one for page in service.get_paginator(call).paginate(**given) for one in page[field]]
+def _paged(service: Any, call: str, field: str, **filters: Any) -> list[dict[str, Any]]:
+    return [one for page in service.get_paginator(call).paginate(**filters) for one in page[field]]
 
 
 def tagged(kind: str, tags: dict[str, str]) -> list[dict[str, Any]]:
@@ -301,11 +303,11 @@ def cut_at(number: int, acted: bool) -> Intercept:
 @contextmanager
 def set_up(monkeypatch: Any) -> Iterator[World]:
     """A world; to be used inside ``mock_aws``."""
-    made = World()
-    monkeypatch.setattr(environment, "now", made.clock)
+    world = World()
+    monkeypatch.setattr(environment, "now", world.clock)
     monkeypatch.setattr(environment, "sleep", lambda seconds: None)
     forget()
-    made.deploy()
-    monkeypatch.setenv("TROOP_NETWORK_VPC", made.vpc)
-    yield made
+    world.deploy()
+    monkeypatch.setenv("TROOP_NETWORK_VPC", world.vpc)
+    yield world
     forget()

@@ -16,7 +16,7 @@ from troop.chaos.events import Event, Status, on_demand_id, scheduled_id
 from troop.chaos.facts import Switch, UnitState
 from troop.chaos.groups import Group, Instance
 from troop.chaos.policy import Policy, Sourced
-from troop.widgets.asked import Asked, Viewer, parse
+from troop.widgets.asked import Viewer, WidgetRequest, parse
 from troop.widgets.commands import Shell
 from troop.widgets.console import Console
 from troop.widgets.page import Frame
@@ -51,14 +51,14 @@ def looked_at(*, dark: bool = False, width: int | None = None) -> Viewer:
     return Viewer(dark, width, timezone(timedelta(hours=1)))
 
 
-def asked(widget: str, **parameters: Any) -> Asked:
+def request(widget: str, **parameters: Any) -> WidgetRequest:
     return parse({"widget": widget, **parameters})
 
 
 def event(status: Status, unit: str = "web", minutes: int = 5, **more: Any) -> Event:
     at = NOW - timedelta(minutes=minutes)
     ended = status in (Status.RECOVERED, Status.UNRECOVERED)
-    made: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "event_id": scheduled_id(FRIDAY, unit),
         "unit": unit,
         "day": FRIDAY,
@@ -74,7 +74,7 @@ def event(status: Status, unit: str = "web", minutes: int = 5, **more: Any) -> E
         "terminated_at": at if ended or status is Status.TERMINATED else None,
         "recovered_at": at + timedelta(seconds=143) if status is Status.RECOVERED else None,
     }
-    return Event(**(made | more))
+    return Event(**(fields | more))
 
 
 def sourced(value: Any, source: str = "settings") -> Sourced[Any]:
@@ -82,7 +82,7 @@ def sourced(value: Any, source: str = "settings") -> Sourced[Any]:
 
 
 def policy(**values: Any) -> Policy:
-    made: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "takes_part": sourced(True),
         "until": sourced(None),
         "probability": sourced(0.2),
@@ -94,7 +94,7 @@ def policy(**values: Any) -> Policy:
         "reason": sourced(""),
         "owner": sourced(""),
     }
-    return Policy(**(made | values))
+    return Policy(**(fields | values))
 
 
 def group(name: str, size: int = 3) -> Group:
@@ -102,7 +102,7 @@ def group(name: str, size: int = 3) -> Group:
 
 
 def row(unit: str, reason: str = "not-rolled", minutes: int = 1, **more: Any) -> DecisionRow:
-    made: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "unit": unit,
         "tick": NOW - timedelta(minutes=minutes),
         "reason": reason,
@@ -112,13 +112,13 @@ def row(unit: str, reason: str = "not-rolled", minutes: int = 1, **more: Any) ->
         "group": None,
         "instance_id": None,
     }
-    return DecisionRow(**(made | more))
+    return DecisionRow(**(fields | more))
 
 
 def events_view(**parameters: Any) -> EventsView:
     on_demand = on_demand_id("payments", "k1")
     return EventsView(
-        asked("events", **parameters),
+        request("events", **parameters),
         LEASHED,
         [
             event(Status.TERMINATED, "web", 1),
@@ -142,15 +142,15 @@ def decisions_view(**parameters: Any) -> DecisionsView:
         row("search-index"),
         row("recommendations"),
     ]
-    wanted = [one for one in rows if parameters.get("reason") in (None, one.reason)]
+    matches = [one for one in rows if parameters.get("reason") in (None, one.reason)]
     counts = [("not-rolled", 1412), ("already-today", 20), ("opted-out", 7), ("too-small", 3), ("terminate", 1)]
     tokyo = Today(date(2026, 11, 21), [("tokyo", "Asia/Tokyo")])
-    return DecisionsView(asked("decisions", **parameters), LEASHED, [tokyo, *TODAY], counts, wanted, 4, 1000, False)
+    return DecisionsView(request("decisions", **parameters), LEASHED, [tokyo, *TODAY], counts, matches, 4, 1000, False)
 
 
 def unit_decisions_view() -> UnitDecisionsView:
     rows = [row("web", minutes=15 * i) for i in range(5)]
-    return UnitDecisionsView(asked("decisions", unit="web"), LEASHED, TODAY, rows, None)
+    return UnitDecisionsView(request("decisions", unit="web"), LEASHED, TODAY, rows, None)
 
 
 def unit_row(unit: str, state: UnitState = UnitState(), groups: int = 1, **values: Any) -> UnitRow:  # noqa: B008
@@ -174,15 +174,15 @@ def units_view(**parameters: Any) -> UnitsView:
         unit_row("vault", takes_part=sourced(False, "tag troop:protected")),
         unit_row("recommendations", method=sourced("drain", "tag of recommendations-v1"), min_healthy=sourced(4, item)),
     ]
-    wanted = [one for one in rows if one.is_left_out or parameters.get("show") != "left-out"]
-    return UnitsView(asked("units", **parameters), LEASHED, wanted, 6, "token" * 20)
+    matches = [one for one in rows if one.is_left_out or parameters.get("show") != "left-out"]
+    return UnitsView(request("units", **parameters), LEASHED, matches, 6, "token" * 20)
 
 
 def unit_view(unit: str = "web", **values: Any) -> UnitView:
     changed: Mapping[str, tuple[Any, Any]] = {"probability": (None, 0.05), "owner": ("", "team-a")}
     caller = "arn:aws:sts::123456789012:assumed-role/Owners/anna"
     return UnitView(
-        asked=asked("units", unit=unit),
+        request=request("units", unit=unit),
         switch=LEASHED,
         unit=unit,
         known=True,
@@ -199,7 +199,7 @@ def unit_view(unit: str = "web", **values: Any) -> UnitView:
 def run(status: RunStatus = RunStatus.SUCCEEDED, hours: float = 2, **more: Any) -> Run:
     at = NOW - timedelta(hours=hours)
     ended = status not in (RunStatus.ADMITTED, RunStatus.RUNNING, RunStatus.STOPPING)
-    made: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "run": f"{at:%Y%m%d-%H%M%S}-1f0c9b2e",
         "name": "cassandra-writes",
         "at": at,
@@ -212,7 +212,7 @@ def run(status: RunStatus = RunStatus.SUCCEEDED, hours: float = 2, **more: Any) 
         "estimate": Expected(Decimal("12.5"), Decimal(20), "USD"),
         "cost": Cost(Decimal("11.94")) if ended else None,
     }
-    return Run(**(made | more))
+    return Run(**(fields | more))
 
 
 def runs_view(**parameters: Any) -> RunsView:
@@ -223,13 +223,13 @@ def runs_view(**parameters: Any) -> RunsView:
         RunRow(run(RunStatus.PARTIAL, 30, name="s3-range-reads", cells=1, reason=lost), 0),
         RunRow(run(RunStatus.FAILED, 50, cost=Cost(Decimal(3), unknown=("c9g.large",)), reason="c003: " + lost), 0),
     ]
-    return RunsView(asked("runs", **parameters), True, rows, f"2026-11-18T20:00:00.000Z#{rows[-1].run.run}")
+    return RunsView(request("runs", **parameters), True, rows, f"2026-11-18T20:00:00.000Z#{rows[-1].run.run}")
 
 
 def fleets_view() -> RunsView:
     standing = Standing({"workers": 500}, seen={"workers": Counts(498, 2, 0, 490, 0)})
     fleet = run(RunStatus.RUNNING, 70, name="spot-workers", cells=1, nodes=500, standing=standing)
-    return RunsView(asked("runs", kind="fleets"), True, [RunRow(fleet, 498)])
+    return RunsView(request("runs", kind="fleets"), True, [RunRow(fleet, 498)])
 
 
 def views() -> dict[str, View]:
@@ -246,5 +246,5 @@ def views() -> dict[str, View]:
         "unit": unit_view(),
         "runs": runs_view(),
         "fleets": fleets_view(),
-        "runs-off": RunsView(asked("runs"), on=False),
+        "runs-off": RunsView(request("runs"), on=False),
     }

@@ -13,8 +13,8 @@ from troop.widgets.describe import describe
 
 
 def test_what_is_not_given_has_its_default_and_what_is_unknown_is_passed_over() -> None:
-    asked = parse({"widget": "events", "unit": "  ", "colour": "red", "widgetContext": {}})
-    assert (asked["limit"], asked["unit"], asked["status"], asked["position"]) == (15, None, None, None)
+    request = parse({"widget": "events", "unit": "  ", "colour": "red", "widgetContext": {}})
+    assert (request["limit"], request["unit"], request["status"], request["position"]) == (15, None, None, None)
 
 
 def test_text_and_numbers_are_both_taken() -> None:
@@ -24,7 +24,7 @@ def test_text_and_numbers_are_both_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "said"),
+    ("event", "message"),
     [
         ({}, "widget is missing: it must be one of events, decisions, units, runs."),
         ({"widget": "evnts"}, "widget is 'evnts': it must be one of events"),
@@ -34,10 +34,10 @@ def test_text_and_numbers_are_both_taken() -> None:
         ({"widget": "units", "unit": "x" * 257}, "it must be text of 1 to 256 characters."),
     ],
 )
-def test_what_cannot_be_used_is_a_sentence(event: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_used_is_a_sentence(event: dict[str, Any], message: str) -> None:
     with pytest.raises(BadParameter) as bad:
         parse(event)
-    assert said in str(bad.value)
+    assert message in str(bad.value)
 
 
 def test_what_is_typed_counts_only_for_the_button_beside_it() -> None:
@@ -49,23 +49,23 @@ def test_what_is_typed_counts_only_for_the_button_beside_it() -> None:
 
 
 def test_a_click_carries_the_other_parameters_and_begins_at_the_first_page() -> None:
-    asked = parse({"widget": "decisions", "limit": 5, "day": "2026-11-20", "page": 3, "reason": "halted"})
-    sent = json.loads(json.dumps(asked.but(reason="not-rolled")))
+    request = parse({"widget": "decisions", "limit": 5, "day": "2026-11-20", "page": 3, "reason": "halted"})
+    sent = json.loads(json.dumps(request.but(reason="not-rolled")))
     assert sent == {"widget": "decisions", "limit": 5, "day": "2026-11-20", "reason": "not-rolled"}
-    assert parse(asked.but(page=4))["page"] == 4
+    assert parse(request.but(page=4))["page"] == 4
 
 
 def test_where_it_is_shown() -> None:
-    found = viewer({"widgetContext": {"theme": "dark", "width": 588, "timezone": {"offsetISO": "-08:00"}}})
-    assert (found.dark, found.width, found.zone.utcoffset(None)) == (True, 588, -timedelta(hours=8))
+    reader = viewer({"widgetContext": {"theme": "dark", "width": 588, "timezone": {"offsetISO": "-08:00"}}})
+    assert (reader.dark, reader.width, reader.zone.utcoffset(None)) == (True, 588, -timedelta(hours=8))
 
 
 @pytest.mark.parametrize(
     "context", [None, "x", {}, {"theme": 1, "width": "wide", "timezone": "x"}, {"timezone": {"offsetISO": "+99:00"}}]
 )
 def test_a_context_that_says_nothing_is_light_and_in_utc(context: Any) -> None:
-    found = viewer({"widgetContext": context})
-    assert (found.dark, found.width, found.zone) == (False, None, UTC)
+    reader = viewer({"widgetContext": context})
+    assert (reader.dark, reader.width, reader.zone) == (False, None, UTC)
 
 
 @pytest.mark.parametrize("widget", Widget)
@@ -74,8 +74,8 @@ def test_the_description_has_every_parameter_and_an_example_that_works(widget: W
     for name, parameter in PARAMETERS[widget].items():
         assert (f"**{name}**" in text) is not parameter.is_place
     example = text.partition("``` yaml\n")[2].partition("\n```")[0]
-    given = dict(line.split(": ") for line in example.splitlines())
-    assert parse(given).widget is widget
+    values = dict(line.split(": ") for line in example.splitlines())
+    assert parse(values).widget is widget
 
 
 def test_without_a_widget_all_are_described() -> None:

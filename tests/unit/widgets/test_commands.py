@@ -35,7 +35,7 @@ class Read:
     """What the command's own parser makes of a line."""
 
     path: str
-    given: dict[str, Any]
+    parameters: dict[str, Any]
     shared: dict[str, Any]
 
 
@@ -68,10 +68,10 @@ def test_a_units_name_arrives_as_it_is_or_no_command_is_shown(name: str, by_defa
     for line in (shell.opt_out(name), shell.opt_out(name, date(2026, 12, 1)), shell.opt_in(name), shell.why(name)):
         assert (line is not None) is name.isprintable()
         if line:
-            found = read(line)
-            assert found.given["unit"] == name
-            assert found.shared["deployment"] == shell.deployment
-            assert found.shared["region"] == "eu-central-1"
+            command = read(line)
+            assert command.parameters["unit"] == name
+            assert command.shared["deployment"] == shell.deployment
+            assert command.shared["region"] == "eu-central-1"
 
 
 VALUES = {
@@ -94,9 +94,9 @@ def test_a_value_is_set_to_what_it_is(unit: str, pair: tuple[str, Any]) -> None:
     line = SHELL.set(unit, key, value)
     if line is None:
         return
-    found = read(line)
-    assert (found.path, found.given["unit"]) == ("set", unit)
-    set_to = assignments(found.given["values"])
+    command = read(line)
+    assert (command.path, command.parameters["unit"]) == ("set", unit)
+    set_to = assignments(command.parameters["values"])
     assert PARSERS[key](set_to[key]) == PARSERS[key](value)
 
 
@@ -114,7 +114,7 @@ def test_a_long_command_is_not_cut() -> None:
     unit = "'" * 250
     lines = _lines(page(build.unit_view(unit), build.frame()))
     assert lines
-    assert {read(line).given["unit"] for line in lines} == {unit}
+    assert {read(line).parameters["unit"] for line in lines} == {unit}
 
 
 def test_the_switch_and_standing_fleets() -> None:
@@ -124,7 +124,7 @@ def test_the_switch_and_standing_fleets() -> None:
         "leash",
         "unleash",
     ]
-    assert shown(SHELL.scale("20261121-150312-1f0c9b2e", "workers", 3)).given["count"] == 3
+    assert shown(SHELL.scale("20261121-150312-1f0c9b2e", "workers", 3)).parameters["count"] == 3
 
 
 @pytest.mark.parametrize("view", build.views())

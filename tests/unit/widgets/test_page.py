@@ -76,7 +76,7 @@ def hostile(text: str) -> Iterator[View]:
     yield build.unit_view(text[:200] or "x", stop_alarms=sourced((text,), text), **every)
     yield replace(build.unit_view(), unit=text, groups=[build.group(text)], policy=build.policy(problems=(text,)))
     run = build.run(RunStatus.FAILED, name=text, reason=text)
-    yield RunsView(build.asked("runs"), True, [RunRow(run, 0)], text)
+    yield RunsView(build.request("runs"), True, [RunRow(run, 0)], text)
 
 
 @settings(max_examples=15, deadline=None)
@@ -241,9 +241,9 @@ def test_of_decisions_the_latest_of_each_unit_and_every_termination_are_shown() 
     ],
 )
 def test_what_is_to_be_read(name: str, says: list[str]) -> None:
-    told = " ".join(Tree(page(build.views()[name], frame(looked_at()))).text.split())
+    text = " ".join(Tree(page(build.views()[name], frame(looked_at()))).text.split())
     for words in says:
-        assert words in told
+        assert words in text
 
 
 def test_a_sentence_is_escaped_too() -> None:
@@ -251,6 +251,6 @@ def test_a_sentence_is_escaped_too() -> None:
 
 
 def test_what_has_not_recovered_is_named_in_words() -> None:
-    told = page(build.units_view(), frame())
-    assert "from its termination of 2026-11-18" in told
-    assert "2026-11-18#payments" not in told
+    text = page(build.units_view(), frame())
+    assert "from its termination of 2026-11-18" in text
+    assert "2026-11-18#payments" not in text

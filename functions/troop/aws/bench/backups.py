@@ -36,19 +36,19 @@ class BackupGroups:
 
     autoscaling: Any
 
-    def look(self, name: str) -> GroupNow | None:
+    def describe(self, name: str) -> GroupNow | None:
         """A group; None when there is none, or it is being deleted."""
         answer = self.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
-        found = next((group for group in answer["AutoScalingGroups"] if not group.get("Status")), None)
-        if found is None:
+        living = next((group for group in answer["AutoScalingGroups"] if not group.get("Status")), None)
+        if living is None:
             return None
-        policy = found.get("MixedInstancesPolicy") or {}
-        template = found.get("LaunchTemplate") or policy["LaunchTemplate"]["LaunchTemplateSpecification"]
+        policy = living.get("MixedInstancesPolicy") or {}
+        template = living.get("LaunchTemplate") or policy["LaunchTemplate"]["LaunchTemplateSpecification"]
         return GroupNow(
-            frozenset(i["InstanceId"] for i in found["Instances"] if stays(i)),
-            int(found["DesiredCapacity"]),
+            frozenset(i["InstanceId"] for i in living["Instances"] if stays(i)),
+            int(living["DesiredCapacity"]),
             str(template["LaunchTemplateId"]),
-            tuple(found["VPCZoneIdentifier"].split(",")),
+            tuple(living["VPCZoneIdentifier"].split(",")),
         )
 
     def stop_launching(self, name: str) -> None:
@@ -62,7 +62,9 @@ class BackupGroups:
         )
         every = (activity for page in pages for activity in page["Activities"])
         launches = (a["Description"] for a in every if a["StatusCode"] not in OVER)
-        return any(said.startswith("Launching") and not members & set(said.split()) for said in launches)
+        return any(
+            description.startswith("Launching") and not members & set(description.split()) for description in launches
+        )
 
     def resize(self, name: str, size: int) -> None:
         """It is to have so many instances, and never more."""

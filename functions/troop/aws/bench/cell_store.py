@@ -113,8 +113,8 @@ class CellStore:
     def listed(self, prefix: str) -> dict[str, Listed]:
         """What nodes have written below a prefix, by their ids."""
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
-        found = (Listed(o["Key"], o["LastModified"], o["Size"]) for page in pages for o in page.get("Contents", []))
-        return {names.node_of(one.key): one for one in found}
+        objects = (Listed(o["Key"], o["LastModified"], o["Size"]) for page in pages for o in page.get("Contents", []))
+        return {names.node_of(one.key): one for one in objects}
 
     def documents(self, objects: Iterable[Listed]) -> Iterator[tuple[str, Any]]:
         """Nodes' documents with their ids, several read at once; None for one that cannot be read as JSON, or has more

@@ -49,26 +49,26 @@ class FleetLooks:
     ec2: Any
     autoscaling: Any
 
-    def fleets(self, run: str, cell: str, wanted: Mapping[str, int]) -> list[FleetSeen]:
+    def fleets(self, run: str, cell: str, counts: Mapping[str, int]) -> list[FleetSeen]:
         """The groups as they are, with why launches failed where some are missing.
 
         Args:
-            wanted: how many nodes each role is to have.
+            counts: how many nodes each role is to have.
 
         Returns:
             One for each role, in the order of their names; also for one whose group is not there (any more).
         """
-        own = {names.fleet_name(run, cell, role): role for role in wanted}
-        backups = {names.backup_name(run, cell, role): role for role in wanted}
-        found = self._groups(sorted(own | backups))
+        own = {names.fleet_name(run, cell, role): role for role in counts}
+        backups = {names.backup_name(run, cell, role): role for role in counts}
+        groups = self._groups(sorted(own | backups))
         return [
-            self._seen(role, wanted[role], found.get(name), found.get(names.backup_name(run, cell, role)))
+            self._seen(role, counts[role], groups.get(name), groups.get(names.backup_name(run, cell, role)))
             for name, role in sorted(own.items())
         ]
 
     def _groups(self, ordered: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Those of some names that there are, but for those that are being deleted."""
-        found = {}
+        groups = {}
         for i in range(0, len(ordered), AT_ONCE):
             pages = self.autoscaling.get_paginator("describe_auto_scaling_groups").paginate(
                 AutoScalingGroupNames=ordered[i : i + AT_ONCE], PaginationConfig={"PageSize": AT_ONCE}
@@ -76,23 +76,23 @@ class FleetLooks:
             for page in pages:
                 for group in page["AutoScalingGroups"]:
                     if not group.get("Status"):
-                        found[group["AutoScalingGroupName"]] = group
-        return found
+                        groups[group["AutoScalingGroupName"]] = group
+        return groups
 
-    def _seen(self, role: str, wanted: int, own: dict[str, Any] | None, backup: dict[str, Any] | None) -> FleetSeen:
+    def _seen(self, role: str, count: int, own: dict[str, Any] | None, backup: dict[str, Any] | None) -> FleetSeen:
         groups = [group for group in (own, backup) if group]
         instances = [instance for group in groups for instance in group["Instances"]]
         serving = frozenset(i["InstanceId"] for i in instances if _serves(i))
-        asked = len(serving) < wanted
+        is_short = len(serving) < count
         return FleetSeen(
             role,
             serving,
             frozenset(i["InstanceId"] for i in instances) - serving,
-            self._refusals(own) if own and asked else (),
+            self._refusals(own) if own and is_short else (),
             exists=own is not None,
             groups=tuple(group["AutoScalingGroupName"] for group in groups),
             granted=sum(map(stays, own["Instances"] if own else ())) + (backup["DesiredCapacity"] if backup else 0),
-            backup_refusals=(self._refusals(backup) if asked else ()) if backup else None,
+            backup_refusals=(self._refusals(backup) if is_short else ()) if backup else None,
         )
 
     def _refusals(self, group: dict[str, Any]) -> tuple[str, ...]:
@@ -118,9 +118,9 @@ class FleetLooks:
 
     def ended(self, run: str, cell: str) -> Ended:
         """The cell's instances that are over, or nearly."""
-        found = list(self._instances(run, cell, ["shutting-down", "terminated", "stopping", "stopped"]))
-        why = {i["InstanceId"]: (i.get("StateReason") or {}).get("Code") for i in found}
-        going = {i["InstanceId"] for i in found if i["State"]["Name"] == "shutting-down"}
+        instances = list(self._instances(run, cell, ["shutting-down", "terminated", "stopping", "stopped"]))
+        why = {i["InstanceId"]: (i.get("StateReason") or {}).get("Code") for i in instances}
+        going = {i["InstanceId"] for i in instances if i["State"]["Name"] == "shutting-down"}
         return Ended(
             frozenset(i for i, code in why.items() if code in TAKEN_BACK),
             frozenset(i for i in going if not why[i]),

@@ -64,24 +64,24 @@ class Fleets:
         Raises:
             ClientError: InvalidInstanceType for one that the region does not have.
         """
-        wanted = sorted(types)
-        found: dict[str, frozenset[str]] = {}
-        for i in range(0, len(wanted), AT_ONCE):
-            answer = self.ec2.describe_instance_types(InstanceTypes=wanted[i : i + AT_ONCE])
+        names = sorted(types)
+        architectures: dict[str, frozenset[str]] = {}
+        for i in range(0, len(names), AT_ONCE):
+            answer = self.ec2.describe_instance_types(InstanceTypes=names[i : i + AT_ONCE])
             for one in answer["InstanceTypes"]:
-                found[one["InstanceType"]] = frozenset(one["ProcessorInfo"]["SupportedArchitectures"])
-        return found
+                architectures[one["InstanceType"]] = frozenset(one["ProcessorInfo"]["SupportedArchitectures"])
+        return architectures
 
     def zones_of(self, types: Collection[str]) -> dict[str, frozenset[str]]:
         """Names of the availability zones that offer each instance type."""
         pages = self.ec2.get_paginator("describe_instance_type_offerings").paginate(
             LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": sorted(types)}]
         )
-        found: dict[str, set[str]] = {one: set() for one in types}
+        zones_by_type: dict[str, set[str]] = {one: set() for one in types}
         for page in pages:
             for offering in page["InstanceTypeOfferings"]:
-                found[offering["InstanceType"]].add(offering["Location"])
-        return {one: frozenset(zones) for one, zones in found.items()}
+                zones_by_type[offering["InstanceType"]].add(offering["Location"])
+        return {one: frozenset(zones) for one, zones in zones_by_type.items()}
 
     def subnets(self, ids: Sequence[str]) -> list[Subnet]:
         """The network's subnets that can be used.
@@ -115,10 +115,10 @@ class Fleets:
         """
         name = f"com.amazonaws.{self.ec2.meta.region_name}.s3"
         answer = self.ec2.describe_managed_prefix_lists(Filters=[{"Name": "prefix-list-name", "Values": [name]}])
-        found = [one["PrefixListId"] for one in answer["PrefixLists"]]
-        if not found:
+        prefix_lists = [one["PrefixListId"] for one in answer["PrefixLists"]]
+        if not prefix_lists:
             raise LaunchImpossibleError(f"there is no prefix list {name}: nodes could not reach S3 without a NAT")
-        return str(found[0])
+        return str(prefix_lists[0])
 
     # What is made
 
@@ -145,9 +145,9 @@ class Fleets:
             groups = self.ec2.describe_security_groups(Filters=filters)["SecurityGroups"]
             return _the_one(groups, "InvalidGroup.NotFound", name)
 
-        found = self._settled(find)
-        _check_ours("security group", name, _tags(found), tags)
-        return str(found["GroupId"])
+        group = self._settled(find)
+        _check_ours("security group", name, _tags(group), tags)
+        return str(group["GroupId"])
 
     def restrict(self, group: str, s3_prefix_list: str) -> None:
         """Gives a security group the rules of a cell's nodes, and takes EC2's own, which lets out everything."""
@@ -190,9 +190,9 @@ class Fleets:
             templates = self.ec2.describe_launch_templates(Filters=filters)["LaunchTemplates"]
             return _the_one(templates, "InvalidLaunchTemplateId.NotFound", name)
 
-        found = self._settled(find)
-        _check_ours("launch template", name, _tags(found), tags)
-        return str(found["LaunchTemplateId"])
+        template = self._settled(find)
+        _check_ours("launch template", name, _tags(template), tags)
+        return str(template["LaunchTemplateId"])
 
     def group(self, name: str, fleet: Fleet, template: str, subnets: Sequence[str], tags: Mapping[str, str]) -> None:
         """Makes a fleet's Auto Scaling group, which begins to launch at once; :meth:`keep` belongs to it.
@@ -211,9 +211,9 @@ class Fleets:
                 answer = self.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
                 return _the_one(answer["AutoScalingGroups"], "InvalidGroup.NotFound", name)
 
-            found = self._settled(find)
-            _check_ours("Auto Scaling group", name, _tags(found), tags)
-            if found.get("Status"):
+            group = self._settled(find)
+            _check_ours("Auto Scaling group", name, _tags(group), tags)
+            if group.get("Status"):
                 raise LaunchImpossibleError(f"the Auto Scaling group {name} is being deleted") from None
 
     def keep(self, name: str, until: datetime) -> None:
@@ -250,18 +250,18 @@ class Fleets:
 def _not_yet(error: ClientError) -> bool:
     if _code(error) != "ValidationError":
         return _code(error) in NOT_YET
-    said = error.response["Error"].get("Message", "").lower()
-    return any(words in said for words in NOT_YET_WORDS)
+    message = error.response["Error"].get("Message", "").lower()
+    return any(words in message for words in NOT_YET_WORDS)
 
 
-def _the_one(found: Sequence[dict[str, Any]], code: str, name: str) -> dict[str, Any]:
-    if not found:
+def _the_one(matches: Sequence[dict[str, Any]], code: str, name: str) -> dict[str, Any]:
+    if not matches:
         raise ClientError({"Error": {"Code": code, "Message": f"{name} is said to exist, and not seen"}}, "Describe")
-    return found[0]
+    return matches[0]
 
 
-def _check_ours(what: str, name: str, found: Mapping[str, str], wanted: Mapping[str, str]) -> None:
-    if not is_ours(found, wanted):
+def _check_ours(what: str, name: str, tags: Mapping[str, str], expected: Mapping[str, str]) -> None:
+    if not is_ours(tags, expected):
         raise LaunchImpossibleError(f"there is a {what} named {name} that this run has not made: remove or rename it")
 
 

@@ -36,7 +36,7 @@ def resources_of(instance: Mapping[str, Any], run: str, cell: str, fleet: Fleet,
         for volume in fleet.volumes
     }
     disks[str(instance.get("RootDeviceName"))] = Disk(ROOT_VOLUME, fleet.root_volume_gib)
-    found = [
+    resources = [
         Resource(
             run,
             cell,
@@ -51,7 +51,7 @@ def resources_of(instance: Mapping[str, Any], run: str, cell: str, fleet: Fleet,
         )
     ]
     own = volumes_of(instance)
-    found += [
+    resources += [
         Resource(
             run,
             cell,
@@ -64,4 +64,4 @@ def resources_of(instance: Mapping[str, Any], run: str, cell: str, fleet: Fleet,
         for mapping in instance.get("BlockDeviceMappings", [])
         if mapping.get("Ebs", {}).get("VolumeId") in own
     ]
-    return found
+    return resources

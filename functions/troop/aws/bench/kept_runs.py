@@ -26,7 +26,7 @@ _NO_SUCH_KEY, _DENIED = "NoSuchKey", "AccessDenied"
 
 
 @dataclass(frozen=True)
-class KeptRun:
+class StoredRun:
     """One run's folder; a :class:`troop.report.kept.Kept`."""
 
     client: Any
@@ -69,7 +69,7 @@ class KeptRun:
 
 
 @dataclass(frozen=True)
-class Made:
+class StoredReport:
     """A report that is there.
 
     Attributes:
@@ -84,14 +84,14 @@ class Made:
 
 
 @dataclass(frozen=True)
-class KeptRuns:
+class StoredRuns:
     """``client`` of S3; for :meth:`address` it must sign with version 4 for the region's own host."""
 
     client: Any
     bucket: str
 
-    def of(self, run: str) -> KeptRun:
-        return KeptRun(self.client, self.bucket, run)
+    def of(self, run: str) -> StoredRun:
+        return StoredRun(self.client, self.bucket, run)
 
     def write(self, run: str, name: str, body: bytes) -> None:
         """Writes one of :data:`CONTENT_TYPES`, over the one before it.
@@ -107,7 +107,7 @@ class KeptRuns:
             CacheControl="no-cache",  # it may be made again
         )
 
-    def find(self, run: str, name: str) -> Made | None:
+    def find(self, run: str, name: str) -> StoredReport | None:
         """Whether a file is there; its content is not read.
 
         Raises:
@@ -116,8 +116,8 @@ class KeptRuns:
         key = names.run_prefix(run) + name
         # Not by HEAD: that says neither whether a right or the object is missing, nor by which right it would be known.
         listed = self.client.list_objects_v2(Bucket=self.bucket, Prefix=key, MaxKeys=1).get("Contents", [])
-        found = next((one for one in listed if one["Key"] == key), None)
-        return Made(found["LastModified"], found["ETag"].strip('"'), found["Size"]) if found else None
+        entry = next((one for one in listed if one["Key"] == key), None)
+        return StoredReport(entry["LastModified"], entry["ETag"].strip('"'), entry["Size"]) if entry else None
 
     def address(self, run: str, name: str) -> str:
         """Where anybody who has the address can get a file for :data:`URL_SECONDS`, or as long as the credentials of

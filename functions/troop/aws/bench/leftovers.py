@@ -53,8 +53,8 @@ class Leftovers:
 
     def find(self, run: str | None = None, cell: str | None = None) -> list[Seen]:
         """All that carries the tags of a run, or of one cell of it; without a run, of any run."""
-        wanted = {DEPLOYMENT_TAG: self.deployment, RUN_TAG: run, CELL_TAG: cell}
-        filters = [{"Name": f"tag:{key}", "Values": [value]} for key, value in wanted.items() if value is not None]
+        tags = {DEPLOYMENT_TAG: self.deployment, RUN_TAG: run, CELL_TAG: cell}
+        filters = [{"Name": f"tag:{key}", "Values": [value]} for key, value in tags.items() if value is not None]
         if run is None:
             filters.append({"Name": "tag-key", "Values": [RUN_TAG]})
         # A filter takes * and ? for wildcards.

@@ -23,8 +23,8 @@ def read_offers(client: Any, types: Iterable[str], subnets: Iterable[str]) -> di
     Raises:
         ClientError: EC2 refused.
     """
-    found = client.describe_subnets(SubnetIds=sorted(subnets))["Subnets"]
-    usable = {subnet["AvailabilityZone"] for subnet in found}
+    described_subnets = client.describe_subnets(SubnetIds=sorted(subnets))["Subnets"]
+    usable = {subnet["AvailabilityZone"] for subnet in described_subnets}
     names, offers = sorted(set(types)), dict[str, InstanceType]()
     for i in range(0, len(names), AT_ONCE):
         offers |= _read(client, names[i : i + AT_ONCE], usable)
@@ -32,20 +32,20 @@ def read_offers(client: Any, types: Iterable[str], subnets: Iterable[str]) -> di
 
 
 def _read(client: Any, types: list[str], usable: set[str]) -> dict[str, InstanceType]:
-    wanted = [{"Name": "instance-type", "Values": types}]
+    type_filter = [{"Name": "instance-type", "Values": types}]
     # Named as a filter, a type that does not exist is left out of the answer; named by itself, it would be an error.
-    pages = client.get_paginator("describe_instance_types").paginate(Filters=wanted)
-    described = {told["InstanceType"]: told for page in pages for told in page["InstanceTypes"]}
+    pages = client.get_paginator("describe_instance_types").paginate(Filters=type_filter)
+    described = {description["InstanceType"]: description for page in pages for description in page["InstanceTypes"]}
     zones: dict[str, set[str]] = defaultdict(set)
     offerings = client.get_paginator("describe_instance_type_offerings")
-    for page in offerings.paginate(LocationType="availability-zone", Filters=wanted):
+    for page in offerings.paginate(LocationType="availability-zone", Filters=type_filter):
         for offer in page["InstanceTypeOfferings"]:
             zones[offer["InstanceType"]].add(offer["Location"])
     return {
         name: InstanceType(
-            frozenset(told["ProcessorInfo"]["SupportedArchitectures"]),
+            frozenset(description["ProcessorInfo"]["SupportedArchitectures"]),
             frozenset(zones[name] & usable),
-            int(told.get("VCpuInfo", {}).get("DefaultVCpus", 0)),
+            int(description.get("VCpuInfo", {}).get("DefaultVCpus", 0)),
         )
-        for name, told in described.items()
+        for name, description in described.items()
     }

@@ -21,7 +21,7 @@ from troop.aws.bench.spot_prices import read_spot_prices
 from troop.bench.money import USD, exact
 from troop.bench.prices import CROSS_ZONE_GB, Prices, VolumePrice
 
-LIST_KEPT, SPOT_KEPT = timedelta(days=1), timedelta(hours=1)
+LIST_PRICE_AGE, SPOT_PRICE_AGE = timedelta(days=1), timedelta(hours=1)
 
 THREADS = 8
 LONGEST_SECONDS = 12.0
@@ -61,28 +61,28 @@ class PriceBook:
         """
         now = self.clock()
         try:
-            kept = self.cache.read([*types, *volumes, *(_SPOT + name for name in spot)], now)
+            cached = self.cache.read([*types, *volumes, *(_SPOT + name for name in spot)], now)
         except _FAILURES:
-            kept = {}
-        missing = {name: name for name in (*types, *volumes) if name not in kept}
-        stale = [name for name, zones in spot.items() if not set(zones) <= set(kept.get(_SPOT + name, {}))]
-        asked, why = self._asked(missing, volumes, {name: spot[name] for name in stale}, now)
-        found = kept | asked
-        on_demand = {name: Decimal(str(found[name]["amount"])) for name in types if name in found}
-        by_zone = {name: _decimals(found[_SPOT + name]) for name in spot if found.get(_SPOT + name)}
-        of_volumes = {name: _volume(found[name]) for name in volumes if name in found}
+            cached = {}
+        missing = {name: name for name in (*types, *volumes) if name not in cached}
+        stale = [name for name, zones in spot.items() if not set(zones) <= set(cached.get(_SPOT + name, {}))]
+        fetched, why = self._fetch(missing, volumes, {name: spot[name] for name in stale}, now)
+        prices = cached | fetched
+        on_demand = {name: Decimal(str(prices[name]["amount"])) for name in types if name in prices}
+        by_zone = {name: _decimals(prices[_SPOT + name]) for name in spot if prices.get(_SPOT + name)}
+        of_volumes = {name: _volume(prices[name]) for name in volumes if name in prices}
         return Prices(
-            currency=self._currency(found[name]["currency"] for name in (*types, *volumes) if name in found),
+            currency=self._currency(prices[name]["currency"] for name in (*types, *volumes) if name in prices),
             on_demand=on_demand,
             spot=by_zone,
             volumes=of_volumes,
             cross_zone_gb=None if self._currency(()) == YUAN else CROSS_ZONE_GB,
         ), why
 
-    def _currency(self, told: Iterable[str]) -> str:
-        return next(iter(told), YUAN if self.region.startswith("cn-") else USD)
+    def _currency(self, currencies: Iterable[str]) -> str:
+        return next(iter(currencies), YUAN if self.region.startswith("cn-") else USD)
 
-    def _asked(
+    def _fetch(
         self,
         names: Iterable[str],
         volumes: Collection[str],
@@ -98,23 +98,23 @@ class PriceBook:
         prices = pool.submit(self._spot, spot, now) if spot else None
         done, late = wait([*listed, *([prices] if prices else [])], timeout=self.longest_seconds)
         pool.shutdown(wait=False, cancel_futures=True)
-        found: dict[str, Any] = {}
+        prices_by_name: dict[str, Any] = {}
         why: dict[str, None] = {}
         for future in done:
             what = "what spot costs" if future is prices else "AWS's price list"
             try:
-                told = future.result() if future is prices else {listed[future]: future.result()}
+                documents = future.result() if future is prices else {listed[future]: future.result()}
             except _FAILURES as error:
                 why[f"{what} could not be read: {_words(error)}"] = None
                 continue
-            known = {name: price for name, price in told.items() if price}
+            known = {name: price for name, price in documents.items() if price}
             self._keep(known, now)
-            found |= known
+            prices_by_name |= known
         if late:
             why["not all prices could be read in time: try again"] = None
         if self.price_list is None and list(names):
             why[f"there is no price list for {self.region}"] = None
-        return found, list(why)
+        return prices_by_name, list(why)
 
     def _instance(self, name: str) -> dict[str, Any] | None:
         assert self.price_list is not None
@@ -123,29 +123,29 @@ class PriceBook:
 
     def _volume(self, name: str) -> dict[str, Any] | None:
         assert self.price_list is not None
-        found = self.price_list.volume(name)
-        if found is None:
+        listed = self.price_list.volume(name)
+        if listed is None:
             return None
-        price, currency = found
-        told = {"gib": price.gib, "iops": list(price.iops), "throughput_mib": price.throughput_mib}
-        return {key: value for key, value in told.items() if value is not None} | {"currency": currency}
+        price, currency = listed
+        document = {"gib": price.gib, "iops": list(price.iops), "throughput_mib": price.throughput_mib}
+        return {key: value for key, value in document.items() if value is not None} | {"currency": currency}
 
-    def _spot(self, wanted: Mapping[str, Collection[str]], now: datetime) -> dict[str, Any]:
-        zones = {zone for of_one in wanted.values() for zone in of_one}
-        found = read_spot_prices(self.ec2, wanted, zones, now) if zones else {}
-        return {_SPOT + name: dict(prices) for name, prices in found.items()}
+    def _spot(self, zones_by_type: Mapping[str, Collection[str]], now: datetime) -> dict[str, Any]:
+        zones = {zone for of_one in zones_by_type.values() for zone in of_one}
+        spot_prices = read_spot_prices(self.ec2, zones_by_type, zones, now) if zones else {}
+        return {_SPOT + name: dict(prices) for name, prices in spot_prices.items()}
 
-    def _keep(self, found: Mapping[str, Any], now: datetime) -> None:
-        for name, price in found.items():
+    def _keep(self, prices: Mapping[str, Any], now: datetime) -> None:
+        for name, price in prices.items():
             try:
-                self.cache.write(name, price, now, SPOT_KEPT if name.startswith(_SPOT) else LIST_KEPT)
+                self.cache.write(name, price, now, SPOT_PRICE_AGE if name.startswith(_SPOT) else LIST_PRICE_AGE)
             except _FAILURES:
                 return  # they are asked for again
 
 
-def _volume(told: Mapping[str, Any]) -> VolumePrice:
-    iops = tuple(Decimal(str(price)) for price in told["iops"])
-    return VolumePrice(exact(told["gib"]), iops, exact(told.get("throughput_mib")))
+def _volume(document: Mapping[str, Any]) -> VolumePrice:
+    iops = tuple(Decimal(str(price)) for price in document["iops"])
+    return VolumePrice(exact(document["gib"]), iops, exact(document.get("throughput_mib")))
 
 
 def _decimals(zones: Mapping[str, Any]) -> dict[str, Decimal]:

@@ -19,16 +19,16 @@ class PriceCache(PassingItems):
 
     def read(self, names: Iterable[str], now: datetime) -> dict[str, Any]:
         """What is kept of these, by name, numbers as decimals; what is not, or too old, is missing."""
-        wanted = sorted(set(names))
-        found = {}
-        for i in range(0, len(wanted), _AT_ONCE):
-            keys = {self.table: [typed({"key": PRICE + name}) for name in wanted[i : i + _AT_ONCE]]}
+        missing_names = sorted(set(names))
+        prices = {}
+        for i in range(0, len(missing_names), _AT_ONCE):
+            keys = {self.table: [typed({"key": PRICE + name}) for name in missing_names[i : i + _AT_ONCE]]}
             for item in batch_get(self.client, keys, self.sleep)[self.table]:
                 if item["expires_at"] > now.timestamp():
-                    found[item["key"].removeprefix(PRICE)] = item["price"]
-        return found
+                    prices[item["key"].removeprefix(PRICE)] = item["price"]
+        return prices
 
-    def write(self, name: str, price: Mapping[str, Any], now: datetime, kept: timedelta) -> None:
+    def write(self, name: str, price: Mapping[str, Any], now: datetime, lifetime: timedelta) -> None:
         """Keeps one for so long; decimals stay decimals."""
-        expires = int((now + kept).timestamp())
+        expires = int((now + lifetime).timestamp())
         self.put(PRICE + name, {"price": dict(price), "expires_at": expires, "schema": SCHEMA})

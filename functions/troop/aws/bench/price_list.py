@@ -56,7 +56,7 @@ class PriceList:
         Raises:
             ClientError, BotoCoreError: it does not answer.
         """
-        wanted = {
+        filters = {
             "instanceType": instance_type,
             "regionCode": self.region,
             "operatingSystem": "Linux",
@@ -64,12 +64,12 @@ class PriceList:
             "preInstalledSw": "NA",
             "capacitystatus": "Used",
         }
-        found = (
+        prices = (
             _price(product)
-            for product in self._products(wanted)
+            for product in self._products(filters)
             if _INSTANCE.fullmatch(_attribute(product, "usagetype"))
         )
-        return next((price for price in found if price is not None and price.amount > 0), None)
+        return next((price for price in prices if price is not None and price.amount > 0), None)
 
     def volume(self, kind: str) -> tuple[VolumePrice, str] | None:
         """A month of a type of volume, and the currency; None when the list does not have it.
@@ -96,8 +96,8 @@ class PriceList:
             gib.currency,
         )
 
-    def _products(self, wanted: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
-        filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
+    def _products(self, attributes: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+        filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in attributes.items()]
         pages = self.client.get_paginator("get_products").paginate(
             ServiceCode="AmazonEC2", Filters=filters, FormatVersion="aws_v1", PaginationConfig={"PageSize": 100}
         )

@@ -38,8 +38,8 @@ class ReportClaims(PassingItems):
         """
         expires = int((now + CLAIMED).timestamp()) + 1
         values = {"claimed_at": moments.iso(now), "expires_at": expires, "schema": SCHEMA}
-        found = self.put_unless(REPORT_CLAIM + run, values, "claimed_at", until=moments.iso(now - CLAIMED))
-        if found and (claimed := found.get("claimed_at")):
+        earlier = self.put_unless(REPORT_CLAIM + run, values, "claimed_at", until=moments.iso(now - CLAIMED))
+        if earlier and (claimed := earlier.get("claimed_at")):
             return Claim(moments.parse(str(claimed)), ours=False)
         return Claim(now, ours=True)  # or it was given back in this very moment: then one call more does no harm
 

@@ -72,8 +72,8 @@ class RunCells:
         update, names = ["#schema = :schema"], {"#item": "item", "#schema": "schema"}
         values: dict[str, Any] = {":schema": SCHEMA}
         condition = "attribute_exists(#item)"
-        given: dict[str, Any] = {"status": status.value if status else None, "reason": reason, "results": results}
-        for name, value in given.items():
+        changes: dict[str, Any] = {"status": status.value if status else None, "reason": reason, "results": results}
+        for name, value in changes.items():
             if value is not None:
                 update.append(f"#{name} = :{name}")
                 names[f"#{name}"], values[f":{name}"] = name, value

@@ -75,12 +75,12 @@ class RunFiles:
             ClientError: S3 refused.
         """
         try:
-            found = self.client.head_object(Bucket=self.bucket, Key=names.artifact_key(sha256))
+            head = self.client.head_object(Bucket=self.bucket, Key=names.artifact_key(sha256))
         except ClientError as error:
             if error.response["Error"]["Code"] in _MISSING:
                 return False
             raise
-        stays: datetime = found["LastModified"] + names.ARTIFACTS_KEPT
+        stays: datetime = head["LastModified"] + names.ARTIFACT_LIFETIME
         return stays > now + _LAST_DAYS
 
     def upload(self, sha256: str, size: int) -> Upload:

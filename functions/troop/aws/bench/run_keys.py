@@ -13,7 +13,7 @@ from troop.aws.transact import ConditionFailed
 from troop.bench.record import SCHEMA
 from troop.state_keys import RUN_KEY
 
-KEPT = timedelta(days=7)
+KEY_LIFETIME = timedelta(days=7)
 
 
 @dataclass(frozen=True)
@@ -34,19 +34,19 @@ class RunKeys(PassingItems):
 
     def used(self, key: str) -> Used | None:
         """What a key was used for; None when it was not."""
-        found = self.find(_where(key))
-        return _used(found) if found else None
+        entry = self.find(_where(key))
+        return _used(entry) if entry else None
 
     def use(self, key: str, run: str, digest: str, now: datetime) -> Used:
         """Uses a key, unless it was used before: then what it stands for stays as it is, and is the answer."""
-        expires = int((now + KEPT).timestamp())
+        expires = int((now + KEY_LIFETIME).timestamp())
         values = {"given": run, "digest": digest, "expires_at": expires, "schema": SCHEMA}
-        found = self.put_unless(_where(key), values, "given")
-        if found is None:
+        earlier = self.put_unless(_where(key), values, "given")
+        if earlier is None:
             return Used(run, digest)
-        if not found:
+        if not earlier:
             raise ConditionFailed(0)  # it expired in this very moment: the request can be made again
-        return _used(found)
+        return _used(earlier)
 
 
 def _used(item: Mapping[str, Any]) -> Used:

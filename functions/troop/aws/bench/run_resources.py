@@ -43,7 +43,7 @@ class RunResources:
         """
         self._record_while_open(resources, now)
 
-    def found(self, resources: Iterable[Resource], now: datetime) -> None:
+    def record_seen(self, resources: Iterable[Resource], now: datetime) -> None:
         """Writes down what was seen of a run that may be closed: it was created, and is not gone."""
         self.rows.write_all([self._seen(resource, now) for resource in resources])
 

@@ -30,8 +30,8 @@ class RunRows:
     def find(self, run: str, item: str) -> dict[str, Any] | None:
         """An item, by its sort key."""
         answer = self.client.get_item(TableName=self.table, Key=key(run, item), ConsistentRead=True)
-        found: dict[str, Any] | None = answer.get("Item")
-        return found
+        row: dict[str, Any] | None = answer.get("Item")
+        return row
 
     def get(self, run: str, cell: str | None = None) -> dict[str, Any]:
         """The item of a run, or of one of its cells.
@@ -39,10 +39,10 @@ class RunRows:
         Raises:
             MissingRunError: there is none.
         """
-        found = self.find(run, _item_of(cell))
-        if found is None:
+        row = self.find(run, _item_of(cell))
+        if row is None:
             raise MissingRunError(run, cell)
-        return found
+        return row
 
     def beginning(self, run: str, beginning: str) -> Iterable[dict[str, Any]]:
         """The items whose sort keys begin so, in their order."""
@@ -116,8 +116,8 @@ class RunRows:
 
     def closed_or_missing(self, run: str, cell: str | None = None) -> RunClosedError | MissingRunError:
         """Why a write that needs the run, or the cell, to be open was refused."""
-        found = self.find(run, _item_of(cell))
-        return MissingRunError(run, cell) if found is None else RunClosedError(run, cell)
+        row = self.find(run, _item_of(cell))
+        return MissingRunError(run, cell) if row is None else RunClosedError(run, cell)
 
 
 def _item_of(cell: str | None) -> str:

@@ -91,8 +91,8 @@ class RunTable:
 
     def terms(self, run: str) -> Terms | None:
         """By what its money is reckoned; None for a run of an earlier version."""
-        found = self.rows.find(run, TERMS)
-        return terms_of(found) if found else None
+        row = self.rows.find(run, TERMS)
+        return terms_of(row) if row else None
 
     def open_runs(self) -> list[Run]:
         """The runs that have not ended, oldest first. The index lags a moment behind: read one before acting on it."""
@@ -233,10 +233,10 @@ class RunTable:
             MissingRunError: there is no such run.
             ReservationConflictError: others start or end runs all the time; nothing is changed.
         """
-        found = self.get(run)
-        if found.outcome is None:
+        run_record = self.get(run)
+        if run_record.outcome is None:
             raise ValueError(f"the run {run} is not closed")
-        if found.ended_at is None:
+        if run_record.ended_at is None:
             self._end(run, now)
         return self.get(run)
 

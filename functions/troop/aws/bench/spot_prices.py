@@ -32,11 +32,11 @@ def read_spot_prices(
         Filters=[{"Name": "availability-zone", "Values": sorted(zones)}],
     )
     for page in pages:
-        for told in page["SpotPriceHistory"]:
-            key = told["InstanceType"], told["AvailabilityZone"]
-            one = told["Timestamp"], Decimal(told["SpotPrice"])
+        for entry in page["SpotPriceHistory"]:
+            key = entry["InstanceType"], entry["AvailabilityZone"]
+            one = entry["Timestamp"], Decimal(entry["SpotPrice"])
             newest[key] = max(newest.get(key, one), one)
-    found: dict[str, dict[str, Decimal]] = {}
+    prices: dict[str, dict[str, Decimal]] = {}
     for (name, zone), (_, price) in newest.items():
-        found.setdefault(name, {})[zone] = price
-    return found
+        prices.setdefault(name, {})[zone] = price
+    return prices

@@ -19,16 +19,16 @@ class StandingGroups:
 
     autoscaling: Any
 
-    def look(self, run: str, cell: str, roles: Collection[str]) -> list[GroupSeen]:
+    def describe(self, run: str, cell: str, roles: Collection[str]) -> list[GroupSeen]:
         """The group of each role, in the order of the roles; also of one whose group is not there (any more)."""
         by_name = {names.fleet_name(run, cell, role): role for role in roles}
         answer = self.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=list(by_name))
-        found = {}
+        groups = {}
         for group in answer["AutoScalingGroups"]:
             if not group.get("Status"):  # a group on its way out has one
                 role = by_name[group["AutoScalingGroupName"]]
-                found[role] = _seen(group, role)
-        return [found.get(role) or GroupSeen(role, exists=False) for role in roles]
+                groups[role] = _seen(group, role)
+        return [groups.get(role) or GroupSeen(role, exists=False) for role in roles]
 
     def resize(self, run: str, cell: str, role: str, count: int) -> None:
         """Gives a role's group another size; when it shrinks, Auto Scaling picks who goes, zone by zone.

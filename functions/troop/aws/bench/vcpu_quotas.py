@@ -18,13 +18,15 @@ def read_quotas(client: Any, quotas: Iterable[Quota]) -> tuple[dict[str, float],
     Args:
         client: of service-quotas.
     """
-    found: dict[str, float] = {}
+    vcpus_by_quota: dict[str, float] = {}
     for code in sorted({quota.code for quota in quotas}):
         try:
-            found[code] = float(client.get_service_quota(ServiceCode=SERVICE, QuotaCode=code)["Quota"]["Value"])
+            vcpus_by_quota[code] = float(
+                client.get_service_quota(ServiceCode=SERVICE, QuotaCode=code)["Quota"]["Value"]
+            )
         except ClientError as error:
             if error.response["Error"]["Code"] != "NoSuchResourceException":  # of this region, or partition
-                return found, f"the account's quotas could not be read: {error.response['Error']['Code']}"
+                return vcpus_by_quota, f"the account's quotas could not be read: {error.response['Error']['Code']}"
         except BotoCoreError as error:
-            return found, f"the account's quotas could not be read: {type(error).__name__}"
-    return found, None
+            return vcpus_by_quota, f"the account's quotas could not be read: {type(error).__name__}"
+    return vcpus_by_quota, None

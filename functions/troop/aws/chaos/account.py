@@ -10,7 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.aws.chaos.balancers import BalancersOfATick
 from troop.aws.chaos.groups import alarm_states, protected_instances, read_groups, refreshing
-from troop.aws.chaos.shields import Asking, NotAskedError, spare_shielded
+from troop.aws.chaos.shields import Asking, UnknownProtectionError, spare_shielded
 from troop.aws.chaos.state import PolicyTable, StateTable
 from troop.chaos.decisions import Account
 from troop.chaos.facts import Facts
@@ -30,7 +30,7 @@ def read_account(autoscaling: Any, ec2: Any, policies: PolicyTable, state: State
     )
 
 
-def look_closer(
+def read_details(
     autoscaling: Any, cloudwatch: Any, balancers: BalancersOfATick, asking: Asking, due: list[Facts]
 ) -> list[Facts]:
     """Adds to the facts of units that are due: instance refreshes, one call a group; the states of stop alarms; who is
@@ -77,6 +77,6 @@ def _balanced(balancers: BalancersOfATick, facts: Facts) -> Facts:
 def _without_shielded(asking: Asking, facts: Facts) -> Facts:
     # Whoever claims asks again, and there nothing is terminated when it cannot be told. One instance that this role may
     # not be told about must not cost all other units their tick.
-    with suppress(BotoCoreError, ClientError, NotAskedError):
+    with suppress(BotoCoreError, ClientError, UnknownProtectionError):
         return spare_shielded(asking, facts, BEFORE_CAPS)
     return facts

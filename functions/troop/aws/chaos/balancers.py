@@ -77,11 +77,11 @@ class BalancersOfATick:
 
     def healthy(self, groups: Iterable[Group]) -> tuple[dict[str, frozenset[str]], str]:
         """As :meth:`Balancers.healthy` says of each group, and why it could not be told, "" when it could."""
-        asked = [group for group in groups if group.sources]
-        if self.out and asked:
+        balanced = [group for group in groups if group.sources]
+        if self.out and balanced:
             return {}, self.out
         try:
-            return {source: ids for group in asked for source, ids in self.balancers.healthy(group).items()}, ""
+            return {source: ids for group in balanced for source, ids in self.balancers.healthy(group).items()}, ""
         except BotoCoreError as error:
             self.out = f"{error}"
             return {}, self.out

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from troop.aws.chaos.event_items import to_item
-from troop.aws.chaos.keys import GivenKey
+from troop.aws.chaos.keys import RequestKey
 from troop.aws.transact import ConditionFailed, transact
 from troop.chaos.events import SCHEMA, Event, Status
 from troop.chaos.facts import UnitState
@@ -64,7 +64,7 @@ class Claims:
         unit: UnitState,
         max_per_day: int,
         max_in_flight: int,
-        given: GivenKey | None = None,
+        key: RequestKey | None = None,
     ) -> Event:
         """Puts the event, if it may be put: all conditions hold, or nothing is written. Returns it as it is on record,
         with what the unit's item said before.
@@ -74,7 +74,7 @@ class Claims:
             policy_item: the unit's item in ``GroupTags`` in DynamoDB's types, as the decision has read it; people edit
                 it by hand and bump no version, so its contents are compared.
             unit: the unit's state as the decision has read it.
-            given: on demand, the key that leads to this event from now on, and has led to none so far.
+            key: on demand, the key that leads to this event from now on, and has led to none so far.
 
         Raises:
             ClaimRefused: with the first condition that did not hold.
@@ -88,7 +88,7 @@ class Claims:
             self._counter(f"{DAY}{event.day}", max_per_day),
             self._counter(IN_FLIGHT, max_in_flight),
             self._unit(event, unit),
-            *([given.record(self.state, event)] if given else []),
+            *([key.record(self.state, event)] if key else []),
         ]
         try:
             transact(self.client, parts, self.sleep)
@@ -163,10 +163,10 @@ class Claims:
         else:
             unchanged += " AND attribute_not_exists(last_event)"
         # And what was given up: a claim made and given up in between leaves the last event as it was.
-        if unit.given_up:
-            unchanged, values[":spent"] = f"{unchanged} AND given_up_event = :spent", {"S": unit.given_up.event_id}
+        if unit.abandoned:
+            unchanged, values[":spent"] = f"{unchanged} AND abandoned_event = :spent", {"S": unit.abandoned.event_id}
         else:
-            unchanged += " AND attribute_not_exists(given_up_event)"
+            unchanged += " AND attribute_not_exists(abandoned_event)"
         return {
             "Update": {
                 "TableName": self.state,

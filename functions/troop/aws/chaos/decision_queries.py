@@ -74,8 +74,8 @@ class DecisionQueries:
 
     def latest(self, unit: str) -> Decided | None:
         """The unit's last decision that is still kept; one query of one item."""
-        found = self.of_unit(unit, None, 1).decisions
-        return found[0] if found else None
+        decisions = self.of_unit(unit, None, 1).decisions
+        return decisions[0] if decisions else None
 
     def of_unit(self, unit: str, day: date | None, limit: int, position: str | None = None) -> DecisionPage:
         """At most ``limit`` decisions about a unit (on a local day), after ``position``.
@@ -89,20 +89,20 @@ class DecisionQueries:
         low, high = _ticks_of(day)
         if position is not None and not (len(position) == len(low) and low <= position <= high):
             raise BadPosition(position)
-        found: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         for _ in range(READS):
-            answer = self.client.query(**self._unit_query(unit, day, limit - len(found), position))
+            answer = self.client.query(**self._unit_query(unit, day, limit - len(rows), position))
             matching = [plain(item) for item in answer["Items"]]
-            taken = matching[: limit - len(found)]
-            found += taken
+            taken = matching[: limit - len(rows)]
+            rows += taken
             last = answer.get("LastEvaluatedKey")
             position = last["tick"]["S"] if last else None
-            if len(found) == limit:
+            if len(rows) == limit:
                 more = position is not None or len(matching) > len(taken)
-                return DecisionPage(tuple(map(_decided, found)), found[-1]["tick"] if more else None)
+                return DecisionPage(tuple(map(_decided, rows)), rows[-1]["tick"] if more else None)
             if position is None:
                 break
-        return DecisionPage(tuple(map(_decided, found)), position)
+        return DecisionPage(tuple(map(_decided, rows)), position)
 
     def of_day(self, day: date, limit: int, position: str | None = None) -> DecisionPage:
         """At most ``limit`` decisions about all units on a local day, after ``position``; those of one tick in the
@@ -113,16 +113,14 @@ class DecisionQueries:
         """
         if position is not None and len(position.encode()) > _LONGEST_KEY:
             raise BadPosition(position)
-        found: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         floor = ""  # down to here every part has been read
         for shard in range(SHARDS):
             answer = self.client.query(**self._part_query(day, shard, limit, position))
-            found += map(plain, answer["Items"])
+            rows += map(plain, answer["Items"])
             if last := answer.get("LastEvaluatedKey"):
                 floor = max(floor, last["at"]["S"])
-        ordered = sorted(
-            (item for item in found if item["at"] >= floor), key=lambda item: str(item["at"]), reverse=True
-        )
+        ordered = sorted((item for item in rows if item["at"] >= floor), key=lambda item: str(item["at"]), reverse=True)
         page = ordered[:limit]
         more = len(ordered) > limit or bool(floor)
         return DecisionPage(tuple(map(_decided, page)), (page[-1]["at"] if page else floor) if more else None)

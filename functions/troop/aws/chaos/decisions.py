@@ -37,13 +37,13 @@ def shard_of(unit: str) -> int:
     return crc32(unit.encode()) % SHARDS
 
 
-def to_item(decision: Decision, tick_day: date, kept: timedelta) -> dict[str, Any]:
+def to_item(decision: Decision, tick_day: date, retention: timedelta) -> dict[str, Any]:
     """A decision as a typed item of the table ``Decisions``, with the keys of its index.
 
     Args:
         decision: of a unit whose calendar may not exist.
         tick_day: the local day of the tick's own calendar, which then stands for the unit's.
-        kept: from the tick until the item expires.
+        retention: from the tick until the item expires.
     """
     target, policy = decision.target, decision.policy
     tick, day = moments.iso(decision.tick), decision.day or tick_day
@@ -52,7 +52,7 @@ def to_item(decision: Decision, tick_day: date, kept: timedelta) -> dict[str, An
             "unit": decision.unit,
             "tick": tick,
             "schema": SCHEMA,
-            "expires_at": int((decision.tick + kept).timestamp()),
+            "expires_at": int((decision.tick + retention).timestamp()),
             "day": day.isoformat(),
             "day_shard": day_shard(day, shard_of(decision.unit)),
             # Cut: the decision about a unit that is too long has to be written, too.
@@ -75,12 +75,12 @@ class DecisionTable:
     """The table ``Decisions``, as ticks and last looks write it.
 
     Attributes:
-        kept: how long decisions are.
+        retention: how long decisions are.
     """
 
     client: Any
     table: str
-    kept: timedelta
+    retention: timedelta
     sleep: Callable[[float], None] = time.sleep
 
     def write(self, decisions: Sequence[Decision], tick_day: date) -> None:
@@ -95,7 +95,7 @@ class DecisionTable:
         """
         for start in range(0, len(decisions), _BATCH):
             batch = decisions[start : start + _BATCH]
-            left = [{"PutRequest": {"Item": to_item(d, tick_day, self.kept)}} for d in batch]
+            left = [{"PutRequest": {"Item": to_item(d, tick_day, self.retention)}} for d in batch]
             for attempt in range(_ATTEMPTS):
                 answer = self.client.batch_write_item(RequestItems={self.table: left})
                 left = answer.get("UnprocessedItems", {}).get(self.table, [])

@@ -40,19 +40,19 @@ class Edits:
     sleep: Sleep = time.sleep
 
     def unit(
-        self, unit: str, read: Item, wanted: Mapping[str, Any], left_by: str | None, author: Author, now: datetime
+        self, unit: str, read: Item, changes: Mapping[str, Any], left_by: str | None, author: Author, now: datetime
     ) -> None:
         """Changes a unit's item, and puts the unit back into chaos. Writes nothing when all is as wanted.
 
         Args:
             read: the unit's item in DynamoDB's types, as the caller has read it.
-            wanted: plain values by key; None removes.
+            changes: plain values by key; None removes.
             left_by: the event after which the unit did not recover, if it is to be put back.
 
         Raises:
             ChangedMeanwhile: the item, or what keeps the unit out of chaos, is no longer as it was read.
         """
-        differing = _differing(read, wanted)
+        differing = _differing(read, changes)
         parts, record = [], _record(read, differing)
         if differing:
             bookkeeping = _signed(author, now) | {"version": version_of(plain(read)) + 1}
@@ -64,13 +64,13 @@ class Edits:
         replaces = request_of(plain(read))
         self._write(parts, Change(UNIT + unit, now, author.caller, record, replaces), author)
 
-    def switch(self, read: Item, wanted: Mapping[str, Any], author: Author, now: datetime) -> None:
+    def switch(self, read: Item, changes: Mapping[str, Any], author: Author, now: datetime) -> None:
         """The same for the switch.
 
         Raises:
             ChangedMeanwhile: the switch is no longer as it was read.
         """
-        differing = _differing(read, wanted)
+        differing = _differing(read, changes)
         bookkeeping, unchanged = _signed(author, now), ("changed_request",)
         parts = [_update(self.state, {"key": SWITCH}, read, differing, bookkeeping, unchanged)] if differing else []
         replaces = request_of(plain(read))
@@ -121,10 +121,10 @@ def _signed(author: Author, now: datetime) -> dict[str, Any]:
     }
 
 
-def _differing(read: Item, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def _differing(read: Item, changes: Mapping[str, Any]) -> dict[str, Any]:
     """What of the wanted is stored otherwise (also in another type, as people write it by hand)."""
-    new = typed(wanted)
-    return {key: value for key, value in wanted.items() if read.get(key) != new.get(key)}
+    new = typed(changes)
+    return {key: value for key, value in changes.items() if read.get(key) != new.get(key)}
 
 
 def _record(read: Item, differing: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
@@ -136,18 +136,18 @@ def _update(
     table: str,
     key: Mapping[str, str],
     read: Item,
-    wanted: Mapping[str, Any],
+    changes: Mapping[str, Any],
     bookkeeping: Mapping[str, Any],
     unchanged: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """Sets and removes attributes, if they, and those ``unchanged``, are as they were read."""
-    new = typed({**wanted, **bookkeeping})
-    names = {name: f"#a{index}" for index, name in enumerate([*wanted, *bookkeeping])}
-    removed = [names[name] for name in wanted if name not in new]
+    new = typed({**changes, **bookkeeping})
+    names = {name: f"#a{index}" for index, name in enumerate([*changes, *bookkeeping])}
+    removed = [names[name] for name in changes if name not in new]
     update = "SET " + ", ".join(f"{names[name]} = :n{names[name][1:]}" for name in new)
     values = {f":n{names[name][1:]}": value for name, value in new.items()}
     conditions = []
-    for name in [*wanted, *unchanged]:
+    for name in [*changes, *unchanged]:
         if name in read:
             conditions.append(f"{names[name]} = :o{names[name][1:]}")
             values[f":o{names[name][1:]}"] = read[name]

@@ -37,8 +37,8 @@ class EventFilter:
     @property
     def beyond_keys(self) -> dict[str, str]:
         """What is wanted of attributes that are no keys of an index, and so costs reading what does not match."""
-        wanted = {"group": self.group, "status": self.status and self.status.value, "method": self.method}
-        return {name: value for name, value in wanted.items() if value is not None}
+        conditions = {"group": self.group, "status": self.status and self.status.value, "method": self.method}
+        return {name: value for name, value in conditions.items() if value is not None}
 
     @property
     def bounds(self) -> tuple[str, str]:
@@ -69,32 +69,32 @@ class EventQueries:
     client: Any
     table: str
 
-    def page(self, wanted: EventFilter, limit: int, position: str | None = None) -> EventPage:
+    def page(self, event_filter: EventFilter, limit: int, position: str | None = None) -> EventPage:
         """At most ``limit`` events that match, after ``position`` (of an earlier page with the same filter).
 
         Raises:
             BadPosition: the position lies outside the listing, where DynamoDB would refuse to start.
         """
-        low, high = wanted.bounds
+        low, high = event_filter.bounds
         if position is not None and not (low <= position <= high and position.partition("#")[2]):
             raise BadPosition(position)
-        found: list[Event] = []
+        events: list[Event] = []
         for _ in range(READS):
-            answer = self.client.query(**self._query(wanted, position, limit - len(found)))
+            answer = self.client.query(**self._query(event_filter, position, limit - len(events)))
             matching = [from_item(item) for item in answer["Items"]]
-            found += matching[: limit - len(found)]
+            events += matching[: limit - len(events)]
             last = answer.get("LastEvaluatedKey")
             position = last["at"]["S"] if last else None
-            if len(found) == limit:
-                more = position is not None or (len(matching) > 0 and matching[-1] is not found[-1])
-                return EventPage(tuple(found), _position(found[-1]) if more else None)
+            if len(events) == limit:
+                more = position is not None or (len(matching) > 0 and matching[-1] is not events[-1])
+                return EventPage(tuple(events), _position(events[-1]) if more else None)
             if position is None:
                 break
-        return EventPage(tuple(found), position)
+        return EventPage(tuple(events), position)
 
-    def _query(self, wanted: EventFilter, position: str | None, missing: int) -> dict[str, Any]:
-        index, value = (EVENTS_BY_UNIT, wanted.unit) if wanted.unit else (EVENTS_BY_TIME, EVENT)
-        low, high = wanted.bounds
+    def _query(self, event_filter: EventFilter, position: str | None, missing: int) -> dict[str, Any]:
+        index, value = (EVENTS_BY_UNIT, event_filter.unit) if event_filter.unit else (EVENTS_BY_TIME, EVENT)
+        low, high = event_filter.bounds
         query: dict[str, Any] = {
             "TableName": self.table,
             "IndexName": index.name,
@@ -104,7 +104,7 @@ class EventQueries:
             "ExpressionAttributeValues": typed({":key": value, ":low": low, ":high": high}),
             "Limit": min(missing, EXAMINED),
         }
-        if filters := wanted.beyond_keys:
+        if filters := event_filter.beyond_keys:
             query["Limit"] = EXAMINED
             query["FilterExpression"] = " AND ".join(f"#{name} = :{name}" for name in filters)
             query["ExpressionAttributeNames"] |= {f"#{name}": name for name in filters}

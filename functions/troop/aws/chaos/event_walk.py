@@ -28,7 +28,7 @@ class Termination(NamedTuple):
 class Stretch(NamedTuple):
     """What one query has found. ``back_to``: the moment of the last event it examined; None when there is no more."""
 
-    found: list[Termination]
+    terminations: list[Termination]
     back_to: datetime | None
 
 
@@ -39,16 +39,16 @@ class EventWalk:
     client: Any
     table: str
 
-    def since(self, moment: datetime | None, wanted: Mapping[str, str]) -> Iterator[Stretch]:
-        """Terminations from ``moment`` on (None: all there are), of which ``wanted`` attributes have these values.
+    def since(self, moment: datetime | None, conditions: Mapping[str, str]) -> Iterator[Stretch]:
+        """Terminations from ``moment`` on (None: all there are), of which ``conditions`` attributes have these values.
 
         Args:
-            wanted: by attribute, ``group`` or ``instance_id``: DynamoDB leaves out what does not match, so that it need
-                not be sent, but reads it all the same.
+            conditions: by attribute, ``group`` or ``instance_id``: DynamoDB leaves out what does not match, so that it
+                need not be sent, but reads it all the same.
         """
         low, high = EventFilter(since=moment).bounds
         kinds = {f":status{i}": status.value for i, status in enumerate(TERMINATIONS)}
-        filters = [f"#status IN ({', '.join(kinds)})", *(f"#{name} = :{name}" for name in wanted)]
+        filters = [f"#status IN ({', '.join(kinds)})", *(f"#{name} = :{name}" for name in conditions)]
         values = {":kind": EVENT, ":low": low, ":high": high} | kinds
         query = {
             "TableName": self.table,
@@ -58,8 +58,8 @@ class EventWalk:
             "FilterExpression": " AND ".join(filters),
             "ProjectionExpression": "#at, #group, instance_id",
             "ExpressionAttributeNames": {"#at": "at", "#group": "group", "#status": "status"}
-            | {f"#{name}": name for name in wanted},
-            "ExpressionAttributeValues": typed(values | {f":{name}": value for name, value in wanted.items()}),
+            | {f"#{name}": name for name in conditions},
+            "ExpressionAttributeValues": typed(values | {f":{name}": value for name, value in conditions.items()}),
         }
         for page in self.client.get_paginator("query").paginate(**query):
             last = page.get("LastEvaluatedKey")

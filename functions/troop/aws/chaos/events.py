@@ -12,7 +12,7 @@ from typing import Any
 
 from troop import moments
 from troop.aws.chaos.event_items import from_item, to_item, watch_value
-from troop.aws.chaos.given_back import given_back
+from troop.aws.chaos.given_back import rollback_writes
 from troop.aws.dynamo import typed
 from troop.aws.transact import ConditionFailed, Sleep, transact, write
 from troop.chaos.events import CAME_TO_NOTHING, SCHEMA, Event, Status, is_on_demand
@@ -166,12 +166,12 @@ class EventTable:
             StepRefused: the event is no longer as it was read: in another status, or asked for meanwhile.
         """
         closed = replace(event, status=status, detail=detail, recovered_at=recovered_at)
-        parts = [self._closing(event, closed), self._place_given_back()]
+        parts = [self._closing(event, closed), self._release_place()]
         if status is Status.UNRECOVERED:
             parts += [self._unit_taken_out(event), self._unit_listed(event)]
         spends = maybe_asked or not is_on_demand(event.event_id)
         for restoring in (True, False):
-            back = given_back(self.state, closed, spends, restoring) if status in CAME_TO_NOTHING else []
+            back = rollback_writes(self.state, closed, spends, restoring) if status in CAME_TO_NOTHING else []
             try:
                 transact(self.client, [*parts, *back], self.sleep)
             except ConditionFailed as failed:
@@ -234,7 +234,7 @@ class EventTable:
             }
         }
 
-    def _place_given_back(self) -> dict[str, Any]:
+    def _release_place(self) -> dict[str, Any]:
         return {
             "Update": {
                 "TableName": self.state,

@@ -8,7 +8,7 @@ from troop.chaos.events import SCHEMA, Event
 from troop.state_keys import DAY, UNIT
 
 
-def given_back(table: str, event: Event, spends: bool, restoring: bool) -> list[dict[str, Any]]:
+def rollback_writes(table: str, event: Event, spends: bool, restoring: bool) -> list[dict[str, Any]]:
     """The parts of the transaction that ends the event.
 
     Args:
@@ -37,18 +37,18 @@ def _unit(table: str, event: Event, spends: bool, restoring: bool) -> list[dict[
     before = event.before if restoring else None
     values: dict[str, Any] = {}
     if spends:
-        values |= {"given_up_day": str(event.day), "given_up_event": event.event_id, "given_up_why": event.detail}
+        values |= {"abandoned_day": str(event.day), "abandoned_event": event.event_id, "abandoned_why": event.detail}
     if before:
         values |= {"last_day": str(before.day) if before.day else None, "last_event": before.event_id}
     if not values:
         return []
-    kept = [f"{name} = :{name}" for name, value in values.items() if value is not None]
+    assignments = [f"{name} = :{name}" for name, value in values.items() if value is not None]
     gone = [name for name, value in values.items() if value is None]
     update: dict[str, Any] = {
         "TableName": table,
         "Key": {"key": {"S": UNIT + event.unit}},
         "UpdateExpression": " ".join(
-            [f"SET {', '.join([*kept, '#schema = :schema'])}", *([f"REMOVE {', '.join(gone)}"] if gone else [])]
+            [f"SET {', '.join([*assignments, '#schema = :schema'])}", *([f"REMOVE {', '.join(gone)}"] if gone else [])]
         ),
         "ExpressionAttributeNames": {"#schema": "schema"},
         "ExpressionAttributeValues": {f":{name}": {"S": value} for name, value in values.items() if value is not None}

@@ -94,13 +94,13 @@ def _sources(raw: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     """Where the group gets its traffic from: what was attached as a traffic source may be told as such only. The type
     may be missing of anything but a Classic Load Balancer.
     """
-    found = {"elbv2": list(raw.get("TargetGroupARNs", [])), "elb": list(raw.get("LoadBalancerNames", []))}
+    sources = {"elbv2": list(raw.get("TargetGroupARNs", [])), "elb": list(raw.get("LoadBalancerNames", []))}
     for source in raw.get("TrafficSources", []):
         name = source["Identifier"]
         kind = source.get("Type") or ("vpc-lattice" if ":vpc-lattice:" in name else "elbv2")
-        found.setdefault(kind, []).append(name)
+        sources.setdefault(kind, []).append(name)
     fields = {"target_groups": "elbv2", "load_balancers": "elb", "lattice_groups": "vpc-lattice"}
-    return {field: tuple(dict.fromkeys(found.get(kind, ()))) for field, kind in fields.items()}
+    return {field: tuple(dict.fromkeys(sources.get(kind, ()))) for field, kind in fields.items()}
 
 
 def protected_instances(ec2: Any) -> frozenset[str]:
@@ -119,7 +119,7 @@ def refreshing(autoscaling: Any, names: Iterable[str]) -> frozenset[str]:
     """Which of the groups have an instance refresh under way (or being rolled back), or no longer exist: that is no
     time for chaos either. One call a group.
     """
-    found = set()
+    busy = set()
     for name in names:
         try:
             # The latest come first; an active one is always the latest.
@@ -127,11 +127,11 @@ def refreshing(autoscaling: Any, names: Iterable[str]) -> frozenset[str]:
         except ClientError as error:
             if not _not_found(error):
                 raise
-            found.add(name)  # deleted since it was read
+            busy.add(name)  # deleted since it was read
             continue
         if any(r["Status"] not in REFRESH_ENDED for r in answer["InstanceRefreshes"]):
-            found.add(name)
-    return frozenset(found)
+            busy.add(name)
+    return frozenset(busy)
 
 
 def alarm_states(cloudwatch: Any, names: Iterable[str]) -> dict[str, str]:

@@ -22,10 +22,10 @@ def read_members(autoscaling: Any, unit: str, patterns: Sequence[tuple[str, str]
         patterns: as :func:`unit_of` takes them.
     """
     if any(named == unit for _, named in patterns):
-        found = read_groups(autoscaling)
+        groups = read_groups(autoscaling)
     else:
         of_that_name = read_groups(autoscaling, [unit]) if len(unit) <= LONGEST_GROUP_NAME else []
-        found = [*of_that_name, *groups_carrying(autoscaling, UNIT_TAG, unit)]
+        groups = [*of_that_name, *groups_carrying(autoscaling, UNIT_TAG, unit)]
     # Twice among them is a group that has the unit's name and its tag: what was read last counts.
-    once = {group.name: group for group in found}
+    once = {group.name: group for group in groups}
     return [group for _, group in sorted(once.items()) if unit_of(group.name, group.tags, patterns) == unit]

@@ -30,7 +30,7 @@ _UNKNOWN_HERE = frozenset({"UnsupportedOperation", "InvalidParameterValue"})
 _TOO_OFTEN = frozenset({"RequestLimitExceeded", "Throttling", "ThrottlingException"})
 
 
-class NotAskedError(Exception):
+class UnknownProtectionError(Exception):
     """Enough has been asked."""
 
 
@@ -47,7 +47,7 @@ class Asking:
         ClientError, BotoCoreError: EC2 has refused, or not answered.
         """
         if self.left <= 0:
-            raise NotAskedError
+            raise UnknownProtectionError
         self.left -= 1
         try:
             return self.ec2.describe_instance_attribute(**request)
@@ -69,20 +69,20 @@ def shielded(ec2: Any, instance_id: str) -> bool:
     Raises:
         ClientError: it cannot be told, so that the instance must not be terminated.
     """
-    return any(_has(ec2, instance_id, asked, told) for asked, told in ATTRIBUTES.items())
+    return any(_has(ec2, instance_id, attribute, field) for attribute, field in ATTRIBUTES.items())
 
 
-def _has(ec2: Any, instance_id: str, asked: str, told: str) -> bool:
+def _has(ec2: Any, instance_id: str, attribute: str, field: str) -> bool:
     try:
-        answer = ec2.describe_instance_attribute(InstanceId=instance_id, Attribute=asked)
+        answer = ec2.describe_instance_attribute(InstanceId=instance_id, Attribute=attribute)
     except ClientError as error:
         code = error.response["Error"]["Code"]
         if code == "InvalidInstanceID.NotFound":
             return True
-        if asked == "disableApiStop" and code in _UNKNOWN_HERE:
+        if attribute == "disableApiStop" and code in _UNKNOWN_HERE:
             return False
         raise
-    return bool(answer.get(told, {}).get("Value", False))
+    return bool(answer.get(field, {}).get("Value", False))
 
 
 def spare_shielded(ec2: Any, facts: Facts, guards: Sequence[Guard]) -> Facts:

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 from troop.aws.dynamo import batch_get, plain, scan
-from troop.chaos.facts import Counts, GivenUp, Switch, UnitState
+from troop.chaos.facts import Abandoned, Counts, Switch, UnitState
 from troop.state_keys import DAY, IN_FLIGHT, REAPER_OFF, SWITCH, UNIT
 
 
@@ -81,14 +81,16 @@ class StateTable:
 
 
 def _unit(item: Mapping[str, Any]) -> UnitState:
-    last, leashed, given_up = item.get("last_day"), item.get("leashed_day"), item.get("given_up_day")
+    last, leashed, abandoned = item.get("last_day"), item.get("leashed_day"), item.get("abandoned_day")
     return UnitState(
         last_day=date.fromisoformat(last) if last else None,
         unrecovered=item.get("unrecovered"),
         last_event=item.get("last_event"),
         leashed_day=date.fromisoformat(leashed) if leashed else None,
-        given_up=GivenUp(date.fromisoformat(given_up), item.get("given_up_event", ""), item.get("given_up_why", ""))
-        if given_up
+        abandoned=Abandoned(
+            date.fromisoformat(abandoned), item.get("abandoned_event", ""), item.get("abandoned_why", "")
+        )
+        if abandoned
         else None,
     )
 
@@ -140,12 +142,12 @@ def read_units(
 ) -> tuple[dict[str, dict[str, Any]], dict[str, UnitState]]:
     """Of at most 50 units, the items in ``GroupTags`` and what is remembered, where there is any; one call for both."""
     keys = sorted(set(units))
-    found = batch_get(
+    rows_by_table = batch_get(
         state.client,
         {
             policies.table: [{"unit": {"S": unit}} for unit in keys],
             state.table: [{"key": {"S": UNIT + unit}} for unit in keys],
         },
     )
-    items = {item["unit"]: item for item in found[policies.table]}
-    return items, {item["key"].removeprefix(UNIT): _unit(item) for item in found[state.table]}
+    items = {item["unit"]: item for item in rows_by_table[policies.table]}
+    return items, {item["key"].removeprefix(UNIT): _unit(item) for item in rows_by_table[state.table]}

@@ -63,7 +63,7 @@ class Answer(StrEnum):
     no longer in service of its group.
     """
 
-    ASKED = "asked"
+    REQUESTED = "asked"
     GONE = "gone"
     LEFT = "left"
 
@@ -80,7 +80,7 @@ class Terminator:
     ec2: Any
     autoscaling: Any
 
-    def look(self, method: str, instance_id: str) -> Answer | None:
+    def check(self, method: str, instance_id: str) -> Answer | None:
         """What already speaks against asking; None when nothing does.
 
         EC2 tells with its answer what the instance was before; Auto Scaling does not, and also takes instances that
@@ -132,7 +132,7 @@ class Terminator:
                 return _gone(error.response)
             raise
         before = answer["TerminatingInstances"][0]["PreviousState"]["Name"]
-        return _gone(answer) if before in GONE_STATES else Answer.ASKED
+        return _gone(answer) if before in GONE_STATES else Answer.REQUESTED
 
     def _drain(self, instance_id: str) -> Answer:
         try:
@@ -143,7 +143,7 @@ class Terminator:
             if error.response["Error"]["Code"] == "ValidationError" and "not found" in str(error).lower():
                 return _gone(error.response)
             raise
-        return Answer.ASKED
+        return Answer.REQUESTED
 
 
 def _rejects_skip(error: ClientError) -> bool:
@@ -156,7 +156,7 @@ def _gone(answer: Any) -> Answer:
     """An instance found gone by a call that botocore had to repeat was terminated by that call's first try: only its
     answer was lost.
     """
-    return Answer.ASKED if _repeated(answer) else Answer.GONE
+    return Answer.REQUESTED if _repeated(answer) else Answer.GONE
 
 
 def _repeated(answer: Any) -> bool:

@@ -58,7 +58,7 @@ class Backup:
     def _fill(self, record: Run, launch: Launch, fleet: Fleet) -> None:
         spot_name = names.fleet_name(launch.run, launch.cell, fleet.role)
         name, now = names.backup_name(launch.run, launch.cell, fleet.role), self.clock()
-        spot, backup = self.groups.look(spot_name), self.groups.look(name)
+        spot, backup = self.groups.describe(spot_name), self.groups.describe(name)
         if backup:  # made by a try before, which may have been cut off here
             self.fleets.keep(name, record.expires_at)
             self.runs.resources.created([Resource(launch.run, launch.cell, Kind.AUTO_SCALING_GROUP, name, now)], now)
@@ -66,7 +66,7 @@ class Backup:
             return
         check_right(self.runs, launch, self.clock())
         self.groups.stop_launching(spot_name)
-        spot = self.groups.look(spot_name)  # it may have launched until just now
+        spot = self.groups.describe(spot_name)  # it may have launched until just now
         if spot is None or self.groups.is_launching(spot_name, spot.members):
             return
         self.groups.resize(spot_name, len(spot.members))
@@ -80,7 +80,7 @@ class Backup:
             self.groups.resize(name, rest)
         else:
             tags = names.tags(self.deployment, launch.run, launch.cell, moments.iso(record.expires_at))
-            wanted = replace(fleet, count=rest, purchase=ON_DEMAND)
-            self.fleets.group(name, wanted, spot.template, spot.subnets, names.of_fleet(tags, fleet.role))
+            on_demand_fleet = replace(fleet, count=rest, purchase=ON_DEMAND)
+            self.fleets.group(name, on_demand_fleet, spot.template, spot.subnets, names.of_fleet(tags, fleet.role))
             self.fleets.keep(name, record.expires_at)
         self.runs.resources.created([planned], self.clock())

@@ -42,10 +42,10 @@ class BucketError(TroopError):
 
     def __init__(self, buckets: list[str], allowed: tuple[str, ...]) -> None:
         there = ", ".join(allowed) if allowed else "none"
-        wanted, all_of_them = ", ".join(buckets), ",".join([*allowed, *buckets])
+        missing, all_of_them = ", ".join(buckets), ",".join([*allowed, *buckets])
         super().__init__(
-            f"nodes of this deployment may not read {wanted}: its setting troop:allowed_buckets names {there}. To allow"
-            " it, have it deployed again, with its STAGE or DEPLOYMENT where it has one: `make deploy ARGS='-c "
+            f"nodes of this deployment may not read {missing}: its setting troop:allowed_buckets names {there}. To "
+            "allow it, have it deployed again, with its STAGE or DEPLOYMENT where it has one: `make deploy ARGS='-c "
             f"troop:allowed_buckets={all_of_them}'`, or put the names into cdk.json, so that the next deployment has "
             "them, too"
         )
@@ -69,7 +69,7 @@ class Admitted:
 
 
 @dataclass(frozen=True)
-class Told:
+class RunView:
     """What is on record of a run.
 
     Attributes:
@@ -125,16 +125,16 @@ class Benchmarks:
         """
         digest = _digest(benchmark, plan, files)
         used = self.keys.used(key)
-        if used is not None and (found := self._of_key(key, used, digest)):
-            return Admitted(self._started(found), True)
+        if used is not None and (earlier := self._of_key(key, used, digest)):
+            return Admitted(self._started(earlier), True)
         judged = self._judged(benchmark, plan, staged=True)
         if judged.problems:
             raise BadBenchmarkError(judged.problems)
         now = self.clock()
         # The id is settled before anything of it exists, so that a request that is cut off leaves no second run behind.
         used = self.keys.use(key, names.run_id(now, key), digest, now)
-        if found := self._of_key(key, used, digest):
-            return Admitted(self._started(found), True)
+        if earlier := self._of_key(key, used, digest):
+            return Admitted(self._started(earlier), True)
         self.files.put(used.run, benchmark, plan, files, judged.document())
         run = replace(self._new(used.run, benchmark, plan, caller, now), estimate=judged.expected)
         cells = [Cell(run.run, one.cell, variant=one.variant) for one in plan.cells]
@@ -158,31 +158,31 @@ class Benchmarks:
             MissingRunError: there is none.
             ClientError: AWS refused; asking again is safe, and needed.
         """
-        found = self.get(run)
-        if found.ended_at is not None:
-            return found
+        record = self.get(run)
+        if record.ended_at is not None:
+            return record
         now, reason = self.clock(), f"stopped by {caller}"
-        found = self.runs.close(run, RunStatus.STOPPED, reason, now)
-        if found.outcome is RunStatus.STOPPED:  # else its workflow is at the teardown already
+        record = self.runs.close(run, RunStatus.STOPPED, reason, now)
+        if record.outcome is RunStatus.STOPPED:  # else its workflow is at the teardown already
             self.machines.stop(run, reason)
         self.machines.tear_down(run, RunStatus.STOPPED, reason, now)
-        return found
+        return record
 
-    def told(self, run: str, cell: str | None = None, *, resources: bool = True) -> Told:
+    def view(self, run: str, cell: str | None = None, *, resources: bool = True) -> RunView:
         """A run, its cells and what it creates; or one cell alone, and what that creates.
 
         Raises:
             MissingRunError: there is none.
         """
-        found = self.get(run)
+        record = self.get(run)
         cells = self.runs.cells.of(run) if cell is None else [self.runs.cells.get(run, cell)]
         if not resources:
-            return Told(found, cells, None)
+            return RunView(record, cells, None)
         created = [r for r in self.runs.resources.of(run) if cell in (None, r.cell)]
         ordered = sorted(created, key=lambda r: (r.cell, _KINDS.index(r.kind), r.name))
-        terms = self.runs.terms(run) if cell is None and found.ended_at is None else None
+        terms = self.runs.terms(run) if cell is None and record.ended_at is None else None
         so_far = spending.actual(terms, cells, created, self.clock()) if terms else None
-        return Told(found, cells, ordered, so_far)
+        return RunView(record, cells, ordered, so_far)
 
     def page(self, limit: int, cursor: str | None) -> tuple[list[Run], str | None]:
         """Runs, newest first, and where the listing goes on."""
@@ -194,10 +194,10 @@ class Benchmarks:
         Raises:
             MissingRunError: there is none.
         """
-        found = self.runs.get(run)
-        if (found.standing is not None) != (self.kind == FLEET):
+        record = self.runs.get(run)
+        if (record.standing is not None) != (self.kind == FLEET):
             raise MissingRunError(run)
-        return found
+        return record
 
     def stage(self, sha256: str, size: int | None) -> tuple[bool, Upload | None]:
         """Whether an artifact is there; and if it is not, and its size is known, where to put it."""

@@ -21,7 +21,7 @@ from troop.bench.attempts import latest
 from troop.bench.barriers import BarrierState, barrier, began, is_released, release
 from troop.bench.booting import FleetSeen, of_boot
 from troop.bench.definition import SPOT, Benchmark, Phase, from_document
-from troop.bench.kept_table import kept
+from troop.bench.kept_table import stored_table
 from troop.bench.progress import wait, wait_in_phase
 from troop.bench.record import FINAL, CellStatus, Kind, Resource, RunStatus
 from troop.bench.roster import Node, Roster, make_roster, parse_node
@@ -162,7 +162,7 @@ class CellSteps:
         if not is_released(barrier_document):
             raise CellDamagedError(f"the barrier of {run} {cell} {phase.name} is not released any more")
         start = began(barrier_document)
-        verdict = verdicts.of_closed(record, now) or self._look(run, cell, benchmark, phase, roster, now - start)
+        verdict = verdicts.of_closed(record, now) or self._check(run, cell, benchmark, phase, roster, now - start)
         if verdict.state is State.FAILED:  # perhaps as a teardown has begun meanwhile, and removes the nodes
             verdict = verdicts.of_closed(self.runs.get(run), now) or verdict
         if verdict.nodes:
@@ -188,7 +188,7 @@ class CellSteps:
         phases = [self._merged(run, cell, phase, roster) for phase in benchmark.phases if phase.is_measured]
         self.store.write(names.results_key(run, cell), {"format": "troop.results/1", "phases": phases})
         table = [{"phase": phase["phase"], **row} for phase in phases for row in phase["table"]]
-        self.runs.cells.change(run, cell, status=CellStatus.SUCCEEDED, results=kept(table))
+        self.runs.cells.change(run, cell, status=CellStatus.SUCCEEDED, results=stored_table(table))
         self.runs.cells.change(run, cell, phase=names.TEARDOWN, at=self.clock())
         return Answer(run, cell, State.DONE)
 
@@ -248,16 +248,16 @@ class CellSteps:
         nodes = [registered[i] for fleet in fleets for i in sorted(fleet.serving)]
         now = self.clock()
         described = self.looks.described(run, cell)
-        on_spot = frozenset(i for i, told in described.items() if told.get("InstanceLifecycle") == SPOT)
+        on_spot = frozenset(i for i, description in described.items() if description.get("InstanceLifecycle") == SPOT)
         # Whether EC2 tells of them or not: they are there.
-        found = [Resource(run, cell, Kind.INSTANCE, node.id, now) for node in nodes if node.id not in described]
+        missing = [Resource(run, cell, Kind.INSTANCE, node.id, now) for node in nodes if node.id not in described]
         for node in nodes:
             if node.id in described:
-                found += resources_of(described[node.id], run, cell, benchmark.fleet(node.role), now)
-        self.runs.resources.created(found, now)
+                missing += resources_of(described[node.id], run, cell, benchmark.fleet(node.role), now)
+        self.runs.resources.created(missing, now)
         self.store.write(names.roster_key(run, cell), roster_document(make_roster(nodes, on_spot)))
 
-    def _look(
+    def _check(
         self, run: str, cell: str, benchmark: Benchmark, phase: Phase, roster: Roster, elapsed: timedelta
     ) -> Verdict:
         fleets = self.looks.fleets(run, cell, {fleet.role: 0 for fleet in benchmark.fleets})
@@ -320,8 +320,8 @@ class CellSteps:
         silent = self.looks.existing(run, cell) - registered
         for i in sorted(silent | lost)[:MOST_CONSOLES]:
             with suppress(BotoCoreError, ClientError):
-                if said := self.looks.console(i):
-                    self.store.put_log(names.console_key(run, cell, i), said)
+                if console := self.looks.console(i):
+                    self.store.put_log(names.console_key(run, cell, i), console)
 
 
 def _to_read(listed: dict[str, Listed], expected: Iterable[str]) -> Iterable[Listed]:

@@ -38,8 +38,8 @@ class Judged:
     @property
     def expected(self) -> Expected:
         """In short, for the run's record."""
-        found = self.estimate
-        return Expected(rounded(found.expected), rounded(found.most), found.currency, found.budget)
+        estimate = self.estimate
+        return Expected(rounded(estimate.expected), rounded(estimate.most), estimate.currency, estimate.budget)
 
     def document(self) -> dict[str, Any]:
         """As it is kept with the run."""
@@ -72,24 +72,24 @@ class Estimating:
         )
         book = listed.completed_by(money)
         of_file = listed.replaced_by(money) if money.prices or money.other_prices else None
-        found = estimate(plan, money, book)
+        expected = estimate(plan, money, book)
         values, unread = read_quotas(self.quotas, quotas.quotas_of(plan))
         vcpus = {name: offer.vcpus for name, offer in offers.items()}
         attempts = {planned.cell: planned.benchmark.attempts for planned in plan.cells}
         authors = estimate(plan, money, of_file) if of_file else None
-        said = [
-            *estimates.warnings(found, ceiling, authors),
-            *(why if found.unknown else ()),
+        sentences = [
+            *estimates.warnings(expected, ceiling, authors),
+            *(why if expected.unknown else ()),
             *quotas.warnings(plan, vcpus, values),
         ]
         return Judged(
-            estimate=found,
-            terms=terms_of(found, book, attempts, ceiling, of_file),
+            estimate=expected,
+            terms=terms_of(expected, book, attempts, ceiling, of_file),
             problems=(
-                *_explained(estimates.problems(found, money, ceiling), why),
+                *_explained(estimates.problems(expected, money, ceiling), why),
                 *quotas.too_small(plan, vcpus, values),
             ),
-            warnings=(*said, *([unread] if unread else ())),
+            warnings=(*sentences, *([unread] if unread else ())),
         )
 
 

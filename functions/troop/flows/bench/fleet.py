@@ -40,11 +40,11 @@ class FleetView:
     groups: StandingGroups
     store: CellStore
 
-    def look(self, run: str, roles: Collection[str]) -> tuple[list[GroupSeen], dict[str, Node]]:
+    def describe(self, run: str, roles: Collection[str]) -> tuple[list[GroupSeen], dict[str, Node]]:
         """The groups, and the registrations of their instances by id; one that is not read counts as what it is meant
         to be.
         """
-        groups = self.groups.look(run, CELL, roles)
+        groups = self.groups.describe(run, CELL, roles)
         its = {member.id: group.role for group in groups for member in group.members}
         prefix = names.nodes_prefix(run, CELL)
         listed = {i: one for i, one in self.store.listed(prefix).items() if i in its} if its else {}
@@ -55,7 +55,7 @@ class FleetView:
 
 
 @dataclass(frozen=True)
-class Kept:
+class FleetRound:
     """What the workflow hears of a look: WAITING, or DONE when the fleet is over.
 
     Attributes:
@@ -85,7 +85,7 @@ class FleetSteps:
         """
         self.runs.set_running(run, execution)
 
-    def keep(self, run: str) -> Kept:
+    def keep(self, run: str) -> FleetRound:
         """Gives the groups the sizes that are wanted now, writes down what there is, and says when to look again.
 
         Raises:
@@ -96,25 +96,25 @@ class FleetSteps:
         desired = standing_of(record).desired
         left = (record.expires_at - now).total_seconds()
         if record.closed_at is not None or left <= 0:
-            return Kept(State.DONE)
+            return FleetRound(State.DONE)
         if its.phase == names.LAUNCH:  # asked for before there is anything
-            return Kept(State.WAITING, standing.FIRST_WAIT)
+            return FleetRound(State.WAITING, standing.FIRST_WAIT)
         elapsed = (now - its.phases[names.BOOT]).total_seconds()
-        groups, nodes = self.view.look(run, desired)
+        groups, nodes = self.view.describe(run, desired)
         gone = [group.role for group in groups if not group.exists]
         if gone and elapsed >= SETTLED:
             reason = f"somebody has deleted the Auto Scaling group of the fleet {', '.join(gone)}"
             self.runs.cells.change(run, CELL, status=CellStatus.FAILED, reason=reason)
-            return Kept(State.DONE)
+            return FleetRound(State.DONE)
         try:
             self._change(run, groups, now)
         except RunClosedError:
-            return Kept(State.DONE)
+            return FleetRound(State.DONE)
         seen = standing.counted(groups, nodes)
         self.record.saw(run, seen, now)
         if standing.is_complete(desired, seen) and names.STANDING not in its.phases:
             self.runs.cells.change(run, CELL, phase=names.STANDING, at=now)
-        return Kept(State.WAITING, standing.wait(elapsed, left))
+        return FleetRound(State.WAITING, standing.wait(elapsed, left))
 
     def settle(self, run: str, error: str = "", cause: str = "") -> tuple[RunStatus, str | None]:
         """What the fleet ends with, and why.
@@ -153,7 +153,7 @@ class FleetSteps:
             try:
                 for role, count in resizes.items():
                     self.view.groups.resize(run, CELL, role, count)
-                self.runs.resources.found(new, now)
+                self.runs.resources.record_seen(new, now)
             finally:
                 self.runs.launches.end(launch)
         self.runs.resources.gone(teardown.vanished(recorded, seen, []), now)

@@ -41,7 +41,7 @@ class ScaledAtOnceError(TroopError):
 
 
 @dataclass(frozen=True)
-class ToldFleet:
+class FleetDetail:
     """All that is known of a fleet.
 
     Attributes:
@@ -75,7 +75,7 @@ class StandingFleets:
 
     every: Benchmarks
     record: FleetRecord
-    view: FleetView
+    reader: FleetView
     calls: FleetCalls
     clock: Callable[[], datetime]
 
@@ -95,47 +95,49 @@ class StandingFleets:
             ClientError: AWS refused; asking again is safe.
         """
         for _ in range(TRIES):
-            found = self.every.get(run)
-            before = standing_of(found).desired
+            record = self.every.get(run)
+            before = standing_of(record).desired
             now = self.clock()
-            if found.closed_at is not None or now >= found.expires_at:
-                raise FleetOverError(found)
+            if record.closed_at is not None or now >= record.expires_at:
+                raise FleetOverError(record)
             settings = self.every.settings
             desired = standing.scaled(before, role, count, settings.max_nodes)
-            self._hold_limit(found, before, desired, now)
+            self._hold_limit(record, before, desired, now)
             if desired == before or self.record.scale(run, before, desired, caller, now, settings.max_nodes_total):
                 self.calls.keep(run)
                 return self.every.get(run)
         raise ScaledAtOnceError(run)
 
-    def _hold_limit(self, found: Run, before: Mapping[str, int], desired: Mapping[str, int], now: datetime) -> None:
+    def _hold_limit(self, record: Run, before: Mapping[str, int], desired: Mapping[str, int], now: datetime) -> None:
         """Raises BadBenchmarkError where a role is to grow beyond what the limit is enough for until the end."""
         role = next((name for name, count in desired.items() if count > before[name]), None)
         if role is None:
             return
         runs = self.every.runs
-        terms = runs.terms(found.run)
+        terms = runs.terms(record.run)
         if terms is None or terms.limit is None:
             return
-        spent = spending.actual(terms, runs.cells.of(found.run), runs.resources.of(found.run), now).amount
-        left = (found.expires_at - now).total_seconds()
+        spent = spending.actual(terms, runs.cells.of(record.run), runs.resources.of(record.run), now).amount
+        left = (record.expires_at - now).total_seconds()
         if problem := spending.too_many_nodes(terms, desired, role, spent, left):
             raise BadBenchmarkError([problem])
 
-    def told(self, run: str) -> ToldFleet:
+    def view(self, run: str) -> FleetDetail:
         """A fleet as it is now.
 
         Raises:
             MissingRunError: there is none.
             ClientError: AWS refused.
         """
-        told = self.every.told(run)
-        (cell,) = told.cells
+        view = self.every.view(run)
+        (cell,) = view.cells
         groups: list[GroupSeen] = []
         nodes: Mapping[str, Node] = {}
-        desired = standing_of(told.run).desired
-        if cell.phase != names.LAUNCH and told.run.ended_at is None:
-            groups, nodes = self.view.look(run, desired)
+        desired = standing_of(view.run).desired
+        if cell.phase != names.LAUNCH and view.run.ended_at is None:
+            groups, nodes = self.reader.describe(run, desired)
         missing = [group.role for group in groups if group.exists and group.in_service < desired[group.role]]
-        refusals = {role: self.view.groups.refusals(run, CELL, role) for role in missing}
-        return ToldFleet(told.run, cell, self.clock(), groups, nodes, refusals, told.resources or [], told.cost_so_far)
+        refusals = {role: self.reader.groups.refusals(run, CELL, role) for role in missing}
+        return FleetDetail(
+            view.run, cell, self.clock(), groups, nodes, refusals, view.resources or [], view.cost_so_far
+        )

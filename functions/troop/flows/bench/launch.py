@@ -147,10 +147,10 @@ class Launching:
         return {one: known[arch] for one, arch in architectures.items()}
 
     def _image(self, key: str, architecture: str) -> Image:
-        if (found := self.store.find(key)) is None:
+        if (image := self.store.find(key)) is None:
             newest = json.dumps(asdict(self.fleets.newest_image(architecture)))
-            found = self.store.put_once(key, newest.encode(), "application/json")
-        return Image(**json.loads(found))
+            image = self.store.put_once(key, newest.encode(), "application/json")
+        return Image(**json.loads(image))
 
     def _agent(self, run: str) -> str:
         """SHA-256 of the run's agent: the one that was deployed when its first cell was launched."""

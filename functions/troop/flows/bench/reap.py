@@ -95,11 +95,11 @@ class Reaper:
             ClientError: whether it is switched off cannot be read; nothing was done.
         """
         reaped, now = Reaped(off=self.is_off()), self.clock()
-        self._attempt(reaped, "the open runs", lambda: self._look_at_runs(now, reaped))
-        self._attempt(reaped, "what is left", lambda: self._look_at_all(now, reaped))
+        self._attempt(reaped, "the open runs", lambda: self._check_runs(now, reaped))
+        self._attempt(reaped, "what is left", lambda: self._check_resources(now, reaped))
         return reaped
 
-    def _look_at_runs(self, now: datetime, reaped: Reaped) -> None:
+    def _check_runs(self, now: datetime, reaped: Reaped) -> None:
         teardowns = self.executions.teardowns()
         open_runs = self.runs.open_runs()
         reaped.runs_open.update(map(_kind, open_runs))
@@ -107,7 +107,7 @@ class Reaper:
         for run in open_runs:
             self._attempt(reaped, run.run, partial(self._overdue, run.run, teardowns, now, reaped))
 
-    def _look_at_all(self, now: datetime, reaped: Reaped) -> None:
+    def _check_resources(self, now: datetime, reaped: Reaped) -> None:
         inventory, runs = self.stock.of_all()
         nodes = [one for one in inventory.ours if one.kind is Kind.INSTANCE and not one.going]
         reaped.nodes_alive.update(_kind(runs[one.run]) for one in nodes)
@@ -130,7 +130,7 @@ class Reaper:
         """What stays, with the reason: all of a run that has ended; of others what is protected and would be removed
         otherwise, and what is not theirs and is old enough for its evidence to be visible.
         """
-        due = set(reaping.strays(inventory.kept, runs, now)) | set(reaping.settled(inventory.unverified, now))
+        due = set(reaping.strays(inventory.protected, runs, now)) | set(reaping.settled(inventory.unverified, now))
 
         def is_over(run: Run | None) -> bool:
             return run is not None and run.ended_at is not None
@@ -199,7 +199,9 @@ class Reaper:
         if reaped.off:
             reaped.withheld += described(stray, {})
             return
-        self._attempt(reaped, "the record", lambda: self.runs.resources.found(teardown.unrecorded(stray, [], now), now))
+        self._attempt(
+            reaped, "the record", lambda: self.runs.resources.record_seen(teardown.unrecorded(stray, [], now), now)
+        )
         # What is going already still holds back what it works with; what is nobody's business here is not touched.
         runs_of_strays = {one.run for one in stray}
         around = [one for one in inventory.removable if one.run in runs_of_strays and (one in stray or one.going)]

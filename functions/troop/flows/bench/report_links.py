@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 
 from botocore.exceptions import ClientError
 
-from troop.aws.bench.kept_runs import KeptRuns, Made
+from troop.aws.bench.kept_runs import StoredReport, StoredRuns
 from troop.aws.bench.report_calls import ReportCalls
 from troop.aws.bench.report_claims import ReportClaims
 from troop.bench.record import Run
-from troop.errors import NotEndedError, NothingKeptError, TroopError
+from troop.errors import NoStoredResultsError, NotEndedError, TroopError
 from troop.flows.bench.benchmarks import Benchmarks
 
 SOON = timedelta(minutes=17)
@@ -36,7 +36,7 @@ class NoReportError(TroopError):
 class Link:
     """A report, and where it can be got for at most an hour. The address is as good as a key."""
 
-    made: Made
+    stored: StoredReport
     address: str
 
 
@@ -45,7 +45,7 @@ class ReportLinks:
     """``benchmarks``: the deployment's runs."""
 
     benchmarks: Benchmarks
-    kept: KeptRuns
+    stored: StoredRuns
     calls: ReportCalls
     claims: ReportClaims
     clock: Callable[[], datetime]
@@ -62,11 +62,11 @@ class ReportLinks:
             NoReportError: it has none.
             ClientError: AWS refused.
         """
-        found = self._ended(run)
-        made = self.kept.find(run, name)
-        if made is None:
-            raise NoReportError(run, found.ended_at is not None and self.clock() - found.ended_at < SOON)
-        return Link(made, self.kept.address(run, name))
+        record = self._ended(run)
+        stored = self.stored.find(run, name)
+        if stored is None:
+            raise NoReportError(run, record.ended_at is not None and self.clock() - record.ended_at < SOON)
+        return Link(stored, self.stored.address(run, name))
 
     def again(self, run: str) -> datetime:
         """Has a run's report made by this version, of what is kept of it. That takes some seconds, or minutes. Within a
@@ -79,8 +79,8 @@ class ReportLinks:
             ClientError: AWS refused.
         """
         self._ended(run)
-        if self.kept.find(run, "definition.json") is None:
-            raise NothingKeptError(run)
+        if self.stored.find(run, "definition.json") is None:
+            raise NoStoredResultsError(run)
         claim = self.claims.claim(run, self.clock())
         if claim.ours:
             try:
@@ -91,7 +91,7 @@ class ReportLinks:
         return claim.at
 
     def _ended(self, run: str) -> Run:
-        found = self.benchmarks.get(run)
-        if found.ended_at is None:
+        record = self.benchmarks.get(run)
+        if record.ended_at is None:
             raise NotEndedError(run)
-        return found
+        return record

@@ -7,18 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from troop.aws.bench.kept_runs import KeptRuns
+from troop.aws.bench.kept_runs import StoredRuns
 from troop.aws.bench.runs import RunTable
 from troop.bench import kept_record, names
 from troop.bench.record import Run
-from troop.errors import NotEndedError, NothingKeptError
+from troop.errors import NoStoredResultsError, NotEndedError
 from troop.report.build import build
 from troop.report.html import report_page
 from troop.report.kept import DEFINITION
 
 
 @dataclass(frozen=True)
-class MadeReport:
+class ReportOutcome:
     """What was written: how many cells and findings the report tells of, and bytes."""
 
     cells: int
@@ -37,12 +37,12 @@ class Reports:
     """
 
     runs: RunTable
-    kept: KeptRuns
+    stored: StoredRuns
     script: Callable[[], str]
     clock: Callable[[], datetime]
     version: str
 
-    def make(self, run: str) -> MadeReport | None:
+    def make(self, run: str) -> ReportOutcome | None:
         """Keeps the run's record with its results, and makes the report of all that is kept. None for a standing fleet,
         of which there is nothing to report.
 
@@ -53,24 +53,24 @@ class Reports:
             ReportError: it cannot be read.
             ClientError: AWS refused; again does no harm.
         """
-        found = self.runs.get(run)
-        if found.standing is not None:
+        record = self.runs.get(run)
+        if record.standing is not None:
             return None
-        if found.ended_at is None:
+        if record.ended_at is None:
             raise NotEndedError(run)
-        if self.kept.find(run, DEFINITION) is None:
-            raise NothingKeptError(run)
-        self._keep_record(found)
-        report = build(self.kept.of(run), self.clock(), self.version, run)
+        if self.stored.find(run, DEFINITION) is None:
+            raise NoStoredResultsError(run)
+        self._keep_record(record)
+        report = build(self.stored.of(run), self.clock(), self.version, run)
         as_json = report.model_dump_json().encode()
         as_html = report_page(report, self.script()).encode()
-        self.kept.write(run, names.REPORT_JSON, as_json)
-        self.kept.write(run, names.REPORT_HTML, as_html)
-        return MadeReport(len(report.cells), len(report.findings), len(as_json), len(as_html))
+        self.stored.write(run, names.REPORT_JSON, as_json)
+        self.stored.write(run, names.REPORT_HTML, as_html)
+        return ReportOutcome(len(report.cells), len(report.findings), len(as_json), len(as_html))
 
-    def _keep_record(self, found: Run) -> None:
-        run = found.run
+    def _keep_record(self, record: Run) -> None:
+        run = record.run
         document = kept_record.document(
-            found, self.runs.cells.of(run), self.runs.resources.of(run), self.runs.terms(run), self.version
+            record, self.runs.cells.of(run), self.runs.resources.of(run), self.runs.terms(run), self.version
         )
-        self.kept.write(run, names.RECORD, json.dumps(document, indent=2).encode())
+        self.stored.write(run, names.RECORD, json.dumps(document, indent=2).encode())

@@ -106,7 +106,7 @@ class Teardown:
         launching = teardown.current(self.runs.launches.of(work.run), work.cell, now)
         inventory, of_run = self.stock.of(work.run, work.cell)
         recorded = [r for r in of_run if work.cell in (None, r.cell)]
-        self.runs.resources.found(teardown.unrecorded(inventory.ours, recorded, now), now)
+        self.runs.resources.record_seen(teardown.unrecorded(inventory.ours, recorded, now), now)
         self.runs.resources.gone(teardown.vanished(recorded, inventory.every, launching), now)
         refused = remove_all(self.stock.leftovers, inventory.removable)
         remaining = described(inventory.removable, refused) + [
@@ -156,6 +156,6 @@ def remove_all(leftovers: Leftovers, seen: Iterable[Seen]) -> Refusals:
     left, refused = list(seen), Refusals()
     while these := [one for one in removable(left) if one not in refused]:
         refused |= leftovers.remove(these)
-        asked = {one for one in these if one not in refused}
-        left = [replace(one, going=True) if one in asked else one for one in left]
+        requested = {one for one in these if one not in refused}
+        left = [replace(one, going=True) if one in requested else one for one in left]
     return refused

@@ -18,7 +18,7 @@ def missing(cloudwatch: Any, names: Collection[str]) -> list[str] | None:
     if not names:
         return []
     try:
-        found = alarm_states(cloudwatch, names)
+        states = alarm_states(cloudwatch, names)
     except (BotoCoreError, ClientError):  # a unit can be looked at and changed all the same
         return None
-    return [name for name in names if name not in found]
+    return [name for name in names if name not in states]

@@ -43,11 +43,11 @@ class Editor:
     edits: Edits
     clock: Callable[[], datetime]
 
-    def unit(self, unit: str, wanted: Mapping[str, Any], put_back: bool, version: int | None, author: Author) -> None:
+    def unit(self, unit: str, changes: Mapping[str, Any], put_back: bool, version: int | None, author: Author) -> None:
         """Changes a unit's policy.
 
         Args:
-            wanted: values as they are stored, by key; None removes.
+            changes: values as they are stored, by key; None removes.
             put_back: whether a unit that did not recover is to take part again.
             version: the version that the change is made for; None for whichever there is.
 
@@ -63,7 +63,7 @@ class Editor:
                 )
             left_by = self.state.unit(unit).unrecovered if put_back else None
             try:
-                self.edits.unit(unit, item, wanted, left_by, author, self.clock())
+                self.edits.unit(unit, item, changes, left_by, author, self.clock())
                 return
             except ChangedMeanwhile:
                 continue
@@ -79,11 +79,11 @@ class Editor:
             reason=str(item.get("reason") or ""),
         )
 
-    def change_switch(self, wanted: Mapping[str, Any], author: Author) -> None:
+    def change_switch(self, changes: Mapping[str, Any], author: Author) -> None:
         """Changes the switch.
 
         Args:
-            wanted: ``halted``, ``leashed`` and ``reaper_off``, each only if it is to change, and ``reason``; None
+            changes: ``halted``, ``leashed`` and ``reaper_off``, each only if it is to change, and ``reason``; None
                 removes a reason.
 
         Raises:
@@ -91,7 +91,7 @@ class Editor:
         """
         for _ in range(TRIES):
             try:
-                self.edits.switch(self.state.raw(SWITCH), wanted, author, self.clock())
+                self.edits.switch(self.state.raw(SWITCH), changes, author, self.clock())
                 return
             except ChangedMeanwhile:
                 continue

@@ -33,7 +33,7 @@ class Reads(Protocol):
     def state(self) -> StateTable: ...
 
 
-def look(
+def read_facts(
     reads: Reads,
     unit: str,
     groups: Sequence[Group],

@@ -12,7 +12,7 @@ from troop.aws.chaos.balancers import Balancers
 from troop.aws.chaos.claim import ClaimRefused, Claims
 from troop.aws.chaos.events import EventTable
 from troop.aws.chaos.groups import read_groups
-from troop.aws.chaos.keys import GivenKey
+from troop.aws.chaos.keys import RequestKey
 from troop.aws.chaos.members import read_members
 from troop.aws.chaos.shields import spare_shielded
 from troop.aws.chaos.starts import Starts
@@ -26,7 +26,7 @@ from troop.chaos.on_demand import ON_DEMAND, beside
 from troop.chaos.units import unit_of
 from troop.errors import MissingGroupError, TroopError
 from troop.flows import clocks
-from troop.flows.chaos.look import look
+from troop.flows.chaos.look import read_facts
 from troop.settings import Settings
 
 TRIES = 3
@@ -61,7 +61,7 @@ class OtherGroupError(TroopError):
 
 
 @dataclass(frozen=True)
-class Asked:
+class Requested:
     """What is on record for a request. ``repeated``: it was there before."""
 
     event: Event
@@ -84,7 +84,7 @@ class OnDemand:
     starts: Starts
     clock: Callable[[], datetime]
 
-    def ask(self, group: str, key: str, received: datetime, method: str | None = None) -> Asked:
+    def ask(self, group: str, key: str, received: datetime, method: str | None = None) -> Requested:
         """Claims an instance of the group and starts its workflow; of the same key again, gives what is on record,
         even if the group has another unit by now, or is gone.
 
@@ -107,35 +107,35 @@ class OnDemand:
         if not self.settings.on_demand:
             raise NotAllowedError
         clocks.check(received, self.clock())
-        given = GivenKey(group, key)
-        event = self._led_to(given)
+        request_key = RequestKey(group, key)
+        event = self._led_to(request_key)
         repeated = event is not None
         if event is None:
             unit, members, named = self._members(group)
             event = self.events.get(on_demand_id(unit, key))  # of another group of the unit
             repeated = event is not None
             if event is None:
-                event, repeated = self._claimed(unit, given, members, named, method)
+                event, repeated = self._claimed(unit, request_key, members, named, method)
         if event.group != group:
             raise OtherGroupError(f"the key {key!r} was used for {event.group}, of the same unit: choose another")
         if event.status is Status.CLAIMED:
             self.starts.start(event.event_id, _work(event))
-        return Asked(event, repeated)
+        return Requested(event, repeated)
 
-    def _led_to(self, given: GivenKey) -> Event | None:
+    def _led_to(self, request_key: RequestKey) -> Event | None:
         """The event that the key of the group has led to before."""
-        found = self.state.raw(given.place).get("event_id")
-        return self.events.get(found["S"]) if found else None
+        event_id = self.state.raw(request_key.place).get("event_id")
+        return self.events.get(event_id["S"]) if event_id else None
 
     def _members(self, name: str) -> tuple[str, list[Group], Group]:
         """The unit that the named group belongs to, all groups of it, and that one. A member that nobody knows of yet
         may be the one that has opted out.
         """
         for _ in range(TRIES):
-            found = read_groups(self.autoscaling, [name])
-            if not found:
+            groups = read_groups(self.autoscaling, [name])
+            if not groups:
                 raise MissingGroupError(name)
-            unit = unit_of(name, found[0].tags, self.settings.units)
+            unit = unit_of(name, groups[0].tags, self.settings.units)
             members = read_members(self.autoscaling, unit, self.settings.units)
             # Of the two reads the later one counts: the first is only to know whom to look for.
             if named := next((group for group in members if group.name == name), None):
@@ -143,14 +143,14 @@ class OnDemand:
         raise RefusedError("unit-changed", f"{name} goes from unit to unit: look, and try again")
 
     def _claimed(
-        self, unit: str, given: GivenKey, members: list[Group], named: Group, method: str | None
+        self, unit: str, request_key: RequestKey, members: list[Group], named: Group, method: str | None
     ) -> tuple[Event, bool]:
         """The event, and whether it was there before: another request of the key has claimed it meanwhile."""
-        event_id = on_demand_id(unit, given.key)
+        event_id = on_demand_id(unit, request_key.key)
         for left in range(TRIES - 1, -1, -1):
             now, item = self.clock(), self.policies.raw(unit)
             # The order of instances needs no secret here: the key decides, so that a repeated try finds the same one.
-            facts = look(self, unit, [named], members, item, event_id.encode(), now)
+            facts = read_facts(self, unit, [named], members, item, event_id.encode(), now)
             facts = spare_shielded(self.ec2, facts, ON_DEMAND)
             last = self.events.get(facts.state.last_event) if facts.state.last_event else None
             verdict = judge(facts, ON_DEMAND)
@@ -162,11 +162,11 @@ class OnDemand:
             event = self._event(event_id, facts, verdict, method)
             try:
                 event = self.claims.make(
-                    event, item, facts.state, self.settings.max_per_day, self.settings.max_in_flight, given
+                    event, item, facts.state, self.settings.max_per_day, self.settings.max_in_flight, request_key
                 )
             except ClaimRefused as refused:
                 # Another request of the same key was faster, or the answer to our own claim was lost.
-                if (present := self._led_to(given) or self.events.get(event_id)) is not None:
+                if (present := self._led_to(request_key) or self.events.get(event_id)) is not None:
                     return present, True
                 if refused.reason not in _CHANGED or not left:
                     raise RefusedError(refused.reason, "it changed while it was claimed: look, and try again") from None

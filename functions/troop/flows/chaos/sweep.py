@@ -54,7 +54,7 @@ class Sweeper:
             # A group counts as recovered when it was seen whole twice. The second look must not wait for the next
             # tick: the unit could be hit again before it.
             self.sleep(CONFIRM_WAIT)
-            self._each(whole, started, swept, self._look)
+            self._each(whole, started, swept, self._check)
         return list(swept.values())
 
     def _each(
@@ -91,10 +91,10 @@ class Sweeper:
                 in_doubt = status is Status.ABANDONED and event.attempts > 0
                 return self.events.close(event, status, detail, maybe_asked=in_doubt)
             self.events.terminated(event, event.attempted_at or event.at, detail)
-            return self._look(event_id, started)
+            return self._check(event_id, started)
         if watch_lost(event, self.clock()):
-            return self._look(event_id, started)
+            return self._check(event_id, started)
         return None
 
-    def _look(self, event_id: str, started: datetime) -> Event:
-        return self.watcher.look(event_id, started).event
+    def _check(self, event_id: str, started: datetime) -> Event:
+        return self.watcher.check(event_id, started).event

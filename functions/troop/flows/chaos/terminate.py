@@ -28,7 +28,7 @@ from troop.chaos.on_demand import ON_DEMAND, beside
 from troop.chaos.roll import roll
 from troop.chaos.units import unit_of
 from troop.errors import TroopError
-from troop.flows.chaos.look import look
+from troop.flows.chaos.look import read_facts
 from troop.flows.clocks import is_stale
 from troop.settings import Settings
 
@@ -167,7 +167,7 @@ class Termination:
         return Outcome(event)
 
     def _facts(self, work: Work, groups: Sequence[Any], item: Mapping[str, Any], now: datetime) -> Facts:
-        return look(self, work.unit, groups, groups, item, self.salt(), now)
+        return read_facts(self, work.unit, groups, groups, item, self.salt(), now)
 
     def _carry_out(self, event: Event) -> Event:
         if not may_carry_out(event, self.clock()):
@@ -181,10 +181,10 @@ class Termination:
                 return self.events.close(event, Status.GONE_ELSEWHERE, BY_SOMEBODY_ELSE)
             return self._abandon(event, why)
         event = self.events.attempt(event, self.clock())
-        answer = self.terminator.look(event.method, event.instance_id)
-        asked_at = self.clock()
+        answer = self.terminator.check(event.method, event.instance_id)
+        attempted_at = self.clock()
         if answer is None:
-            if not may_carry_out(event, asked_at):
+            if not may_carry_out(event, attempted_at):
                 return event  # the way here took too long
             if event.attempts > 1 and event.method == "drain" and shielded(self.ec2, event.instance_id):
                 # Minutes may have gone since it was chosen, and Auto Scaling would not mind. An earlier try may have
@@ -195,17 +195,17 @@ class Termination:
                 try:
                     answer = self._ask(event)
                 except SkipRejected:
-                    event, asked_at = self.events.with_os_shutdown(event), self.clock()
-                    if not may_carry_out(event, asked_at):
+                    event, attempted_at = self.events.with_os_shutdown(event), self.clock()
+                    if not may_carry_out(event, attempted_at):
                         return event  # the rejected call took too long
                     answer = self._ask(event)
             except TerminationRefused as refused:
                 return self._refused(event, refused)
-        if answer is Answer.ASKED:
-            return self.events.terminated(event, asked_at)
+        if answer is Answer.REQUESTED:
+            return self.events.terminated(event, attempted_at)
         if event.attempts > 1:
             # Gone: by an earlier try. Alive but out of service: that one may still be at work, so a sweep looks later.
-            return event if answer is Answer.LEFT else self.events.terminated(event, event.attempted_at or asked_at)
+            return event if answer is Answer.LEFT else self.events.terminated(event, event.attempted_at or attempted_at)
         if answer is Answer.LEFT:
             return self._abandon(event, "the instance lives, but has left the service of its group")
         return self.events.close(event, Status.GONE_ELSEWHERE, BY_SOMEBODY_ELSE)
@@ -218,7 +218,7 @@ class Termination:
         named = [group for group in groups if group.name == event.group]
         if not named:
             return f"{event.group} is no longer a group of {event.unit}"
-        facts = look(self, event.unit, named, groups, self.policies.raw(event.unit), b"", self.clock())
+        facts = read_facts(self, event.unit, named, groups, self.policies.raw(event.unit), b"", self.clock())
         passed = pass_guards(facts, [guard for guard in ON_DEMAND if guard not in CAPS])  # it has been counted itself
         if isinstance(passed, Refusal):
             return f"{passed.reason}: {passed.detail}"

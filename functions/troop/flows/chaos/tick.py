@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from troop import moments
-from troop.aws.chaos.account import look_closer, read_account
+from troop.aws.chaos.account import read_account, read_details
 from troop.aws.chaos.balancers import Balancers, BalancersOfATick
 from troop.aws.chaos.decisions import DecisionTable
 from troop.aws.chaos.events import EventTable
@@ -65,7 +65,7 @@ class Tick:
         with without_collections():
             facts = (f for f in facts_of_units(account, self.settings, salt, started) if calendar_of(f) == calendar)
             balancers = BalancersOfATick(self.balancers)
-            closer = partial(look_closer, self.autoscaling, self.cloudwatch, balancers, Asking(self.ec2))
+            closer = partial(read_details, self.autoscaling, self.cloudwatch, balancers, Asking(self.ec2))
             decisions = decide_all(facts, closer)
         self.decisions.write(decisions, self.settings.calendars[calendar].at(started).day)
         for decision in decisions:

@@ -18,7 +18,7 @@ from troop.chaos.events import Event
 from troop.chaos.facts import UnitState
 from troop.chaos.groups import Group
 from troop.chaos.outlook import next_possible, policy_at
-from troop.chaos.participation import told
+from troop.chaos.participation import effective_participation
 from troop.chaos.policy import Policy
 from troop.chaos.units import LONGEST_GROUP_NAME, unit_of
 from troop.settings import Settings
@@ -91,15 +91,17 @@ class Units:
         Raises:
             BadToken: the token is none of an earlier page, or has expired.
         """
-        found, following = groups_page(self.autoscaling, limit, token)
-        groups = [group for group in found if not group.is_own_fleet]
+        members, following = groups_page(self.autoscaling, limit, token)
+        groups = [group for group in members if not group.is_own_fleet]
         units = {group.name: unit_of(group.name, group.tags, self.settings.units) for group in groups}
         items, states = read_units(self.policies, self.state, units.values())
         rows = [
             GroupRow(
                 group=group,
                 unit=units[group.name],
-                policy=told([group], policy_at([group], items.get(units[group.name], {}), self.settings, now)),
+                policy=effective_participation(
+                    [group], policy_at([group], items.get(units[group.name], {}), self.settings, now)
+                ),
                 state=states.get(units[group.name], UnitState()),
                 item=items.get(units[group.name], {}),
             )
@@ -107,7 +109,7 @@ class Units:
         ]
         return rows, following
 
-    def look(self, unit: str, now: datetime) -> UnitView:
+    def view(self, unit: str, now: datetime) -> UnitView:
         """Everything about a unit, of which nothing need be known. Two items, three queries, at most four calls for its
         groups.
         """
@@ -120,7 +122,7 @@ class Units:
             unit=unit,
             known=bool(groups or decision or events or state != UnitState()),
             groups=groups,
-            policy=told(groups, policy_at(groups, item, self.settings, now)),
+            policy=effective_participation(groups, policy_at(groups, item, self.settings, now)),
             item=item,
             state=state,
             next_possible=next_possible(groups, item, self.settings, state, now),
@@ -139,14 +141,14 @@ class Units:
 
     def _groups(self, unit: str, decision: Decided | None) -> tuple[Group, ...]:
         """Those of the last decision that are still there; when none is, those tagged so, or the one of that name."""
-        found: list[Group] = []
+        groups: list[Group] = []
         if decision and decision.groups:
-            found = self._of(unit, read_groups(self.autoscaling, decision.groups[:MOST_GROUPS]))
-        if not found:
-            found = self._of(unit, groups_tagged(self.autoscaling, UNIT_TAG, unit, MOST_GROUPS))
-        if not found and len(unit) <= LONGEST_GROUP_NAME:
-            found = self._of(unit, read_groups(self.autoscaling, [unit]))
-        return tuple(sorted(found, key=lambda group: group.name))
+            groups = self._of(unit, read_groups(self.autoscaling, decision.groups[:MOST_GROUPS]))
+        if not groups:
+            groups = self._of(unit, groups_tagged(self.autoscaling, UNIT_TAG, unit, MOST_GROUPS))
+        if not groups and len(unit) <= LONGEST_GROUP_NAME:
+            groups = self._of(unit, read_groups(self.autoscaling, [unit]))
+        return tuple(sorted(groups, key=lambda group: group.name))
 
     def _of(self, unit: str, groups: list[Group]) -> list[Group]:
         patterns = self.settings.units

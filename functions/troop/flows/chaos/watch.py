@@ -44,13 +44,13 @@ class Watcher:
         """Looks, and looks again soon when the group was whole for the first time: to wait for so short a time here
         costs less than to go round the workflow once more. Arguments and errors are those of :meth:`look`.
         """
-        look = self.look(event_id, entered)
+        look = self.check(event_id, entered)
         if look.wait_seconds and look.event.watch.whole:
             self.sleep(CONFIRM_WAIT)
-            look = self.look(event_id, entered)
+            look = self.check(event_id, entered)
         return look
 
-    def look(self, event_id: str, entered: datetime) -> Look:
+    def check(self, event_id: str, entered: datetime) -> Look:
         """Looks once; an event that needs no watching (any more) is returned as it is.
 
         Args:

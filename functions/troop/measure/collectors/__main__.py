@@ -29,13 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if arguments[:1] == ["hdr"]:
         return hdr_log.main(arguments[1:])
-    given = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     results = this_phase.results()
     problems = Problems()
-    collect: Collect = given.collect
-    for path in given.files:
+    collect: Collect = options.collect
+    for path in options.files:
         try:
-            collect(given, path, results, problems)
+            collect(options, path, results, problems)
         except (OSError, CollectorError) as error:
             problems.add(str(error))
     sys.stderr.write("".join(f"{line}\n" for line in problems.lines()))
@@ -75,8 +75,8 @@ def _name(text: str) -> str:
     return text
 
 
-def _jtl(given: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
-    counted = jtl.read(path, Window.of_this_phase(), problems, stamped_at_end=given.stamped_at_end)
+def _jtl(options: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
+    counted = jtl.read(path, Window.of_this_phase(), problems, stamped_at_end=options.stamped_at_end)
     _operations("jtl", counted.operations, results)
     if counted.outside:
         sys.stdout.write(f"{counted.outside} samples were not in the measured time\n")
@@ -86,25 +86,25 @@ def _fio(_: argparse.Namespace, path: Path, results: Path, problems: Problems) -
     _operations("fio", fio.read(path, Window.of_this_phase().measured, problems), results)
 
 
-def _wrk(given: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
-    _rows(wrk.TOOL, wrk.read(path, given.operation, problems), results)
+def _wrk(options: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
+    _rows(wrk.TOOL, wrk.read(path, options.operation, problems), results)
 
 
 def _iozone(_: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
     _rows(iozone.TOOL, iozone.read(path, problems), results)
 
 
-def _cassandra_stress(given: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
+def _cassandra_stress(options: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
     runs = cassandra_stress.read(path, problems)
-    if given.hdr is None:
+    if options.hdr is None:
         _rows(cassandra_stress.TOOL, cassandra_stress.rows(runs, str(path), problems), results)
     else:
-        found = cassandra_stress.operations([given.hdr], runs, Window.of_this_phase(), problems)
-        _operations(cassandra_stress.TOOL, found, results)
+        operations = cassandra_stress.operations([options.hdr], runs, Window.of_this_phase(), problems)
+        _operations(cassandra_stress.TOOL, operations, results)
 
 
-def _sysstat(given: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
-    samples = sysstat.read(path, problems, without_boot=given.y)
+def _sysstat(options: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
+    samples = sysstat.read(path, problems, without_boot=options.y)
     output.write_samples("sysstat", samples, results)
     length = max(map(len, samples.series.values()), default=0)
     sys.stdout.write(f"{length} intervals of {samples.interval_seconds} s\n")

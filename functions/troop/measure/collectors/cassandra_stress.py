@@ -111,22 +111,22 @@ class Run:
         return self.intervals.get(kind) or (self.intervals.get(TOTAL, []) if len(self.types) == 1 else [])
 
     def row(self, kind: str, name: str) -> Separate:
-        told, lines = self.summary.get(kind, {}), self.lines_of(kind)
-        if not self.whole or "op rate" not in told:
+        summary, lines = self.summary.get(kind, {}), self.lines_of(kind)
+        if not self.whole or "op rate" not in summary:
             return _of_lines(lines, name)
-        errors = int(told.get("total errors", 0))
-        total = lines[-1].total if lines else int(told.get("total partitions", 0))
+        errors = int(summary.get("total errors", 0))
+        total = lines[-1].total if lines else int(summary.get("total partitions", 0))
         seconds = lines[-1].until if lines else 0.0
         good = max(total - errors, 0)
         return Separate(
             TOOL,
             name,
             count=good,
-            per_second=round(good / seconds, 3) if errors and seconds else told["op rate"],
+            per_second=round(good / seconds, 3) if errors and seconds else summary["op rate"],
             errors={FAILED: errors} if errors else {},
-            mean_ms=told.get("latency mean"),
-            max_ms=told.get("latency max"),
-            percentiles={percent: told[key] for key, percent in _PERCENTILES.items() if key in told},
+            mean_ms=summary.get("latency mean"),
+            max_ms=summary.get("latency max"),
+            percentiles={percent: summary[key] for key, percent in _PERCENTILES.items() if key in summary},
         )
 
 
@@ -160,7 +160,7 @@ def read(path: Path, problems: Problems) -> list[Run]:
 
 def runs(text: str, name: str, problems: Problems) -> list[Run]:
     """As :func:`read`, of a file's text. What servers and drivers say in between is passed over."""
-    found: list[Run] = []
+    runs: list[Run] = []
     threads: int | None = None
     number = 0
     for number, line in enumerate(text.splitlines(), 1):
@@ -168,21 +168,21 @@ def runs(text: str, name: str, problems: Problems) -> list[Run]:
         if match := _RUNNING.match(line):
             threads = int(match[1]) if len(match[1]) <= _MOST_DIGITS else None
         elif _HEAD.match(line):
-            found.append(Run(number, threads))
-        elif found:
+            runs.append(Run(number, threads))
+        elif runs:
             try:
-                _take(found[-1], line)
+                _take(runs[-1], line)
             except ValueError as error:
                 problems.add(f"{name}:{number}: {error}")
-    if not found:
+    if not runs:
         raise CollectorError(
             f"{name}:{max(number, 1)}: it has no line of cassandra-stress's intervals, nor their header"
         )
-    for run, after in zip(found, [*found[1:], None]):
+    for run, after in zip(runs, [*runs[1:], None]):
         if not run.whole:
             last = after.line - 1 if after else number
             problems.add(f"{name}:{last}: the output ends before its summary is whole: rows are of interval lines")
-    return [run for run in found if run.intervals or run.summary]
+    return [run for run in runs if run.intervals or run.summary]
 
 
 def _take(run: Run, line: str) -> None:
@@ -210,15 +210,15 @@ def _interval(line: str) -> Interval:
     values = [value.strip() for value in line.split(",")[1:]]
     if len(values) < len(_COLUMNS):
         raise ValueError(f"an interval has {len(values)} columns: must have at least {len(_COLUMNS)}")
-    told = dict(zip(_COLUMNS, values))
-    mean, largest, until = (float(told[key]) for key in ("mean", "max", "time"))
-    total, errors = int(told["total ops"]), int(told["errors"])
+    fields = dict(zip(_COLUMNS, values))
+    mean, largest, until = (float(fields[key]) for key in ("mean", "max", "time"))
+    total, errors = int(fields["total ops"]), int(fields["errors"])
     if not all(0 <= number <= HIGHEST for number in (mean, largest, until, total, errors)):  # NaN is between nothing
         raise ValueError(f"this is no interval: {line[:80]!r}")
     return Interval(total, mean, largest, until, errors)
 
 
-def rows(found: list[Run], name: str, problems: Problems) -> list[Separate]:
+def rows(runs: list[Run], name: str, problems: Problems) -> list[Separate]:
     """Makes a row of each type of operation; of several runs with the number of threads before it.
 
     Args:
@@ -226,17 +226,17 @@ def rows(found: list[Run], name: str, problems: Problems) -> list[Separate]:
         problems: gets a sentence for each type whose numbers do not make a row.
     """
     table = []
-    for run in found:
+    for run in runs:
         for kind in run.types:
             try:
-                label = a_name(f"{run.threads}-threads:{kind}" if len(found) > 1 else kind)
+                label = a_name(f"{run.threads}-threads:{kind}" if len(runs) > 1 else kind)
                 table.append(checked(run.row(kind, label)))
             except (ValueError, ArithmeticError) as error:
                 problems.add(f"{name}:{run.line}: what is printed of {kind} is damaged: {error}")
     return table
 
 
-def operations(logs: Iterable[Path], found: list[Run], window: Window, problems: Problems) -> Operations:
+def operations(logs: Iterable[Path], runs: list[Run], window: Window, problems: Problems) -> Operations:
     """Times of its logs, and errors of its interval lines, in the measured time.
 
     Raises:
@@ -246,15 +246,15 @@ def operations(logs: Iterable[Path], found: list[Run], window: Window, problems:
     result: Operations = {}
     began = math.inf
     for log in logs:
-        told: list[str] = []
+        described: list[str] = []
         by_tag: dict[str, hdr_log.Counting] = {}
-        for one in hdr_log.read(log, told):
+        for one in hdr_log.read(log, described):
             began = min(began, one.start)
             if one.tag:
                 if one.tag not in by_tag:
                     by_tag[one.tag] = hdr_log.Counting(window.start, window.measured, warm_up_seconds=window.warm_up)
                 by_tag[one.tag].take(one)
-        for sentence in told:
+        for sentence in described:
             problems.add(sentence)
         kinds = sorted({tag[: -len(SERVICE)] for tag in by_tag if tag.endswith((SERVICE, RESPONSE))})
         if not kinds:
@@ -262,8 +262,8 @@ def operations(logs: Iterable[Path], found: list[Run], window: Window, problems:
         for kind in kinds:
             counting = by_tag[kind + (RESPONSE if kind + RESPONSE in by_tag else SERVICE)]
             add_bounded(result, {a_name(kind): counting.operation})
-    if len(found) == 1:
-        _add_errors(result, found[0], began, window)
+    if len(runs) == 1:
+        _add_errors(result, runs[0], began, window)
     return result
 
 

@@ -25,21 +25,21 @@ class CollectorError(ValueError):
 class Problems:
     """What could not be read, as sentences with file and line."""
 
-    told: list[str] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
     count: int = 0
 
     def add(self, sentence: str) -> None:
         self.count += 1
-        if len(self.told) < MOST_PROBLEMS:
-            self.told.append(sentence if len(sentence) <= LONGEST_PROBLEM else f"{sentence[:LONGEST_PROBLEM]}...")
+        if len(self.sentences) < MOST_PROBLEMS:
+            self.sentences.append(sentence if len(sentence) <= LONGEST_PROBLEM else f"{sentence[:LONGEST_PROBLEM]}...")
 
     def again(self) -> None:
         """One more of a kind that was told: it is only counted."""
         self.count += 1
 
     def lines(self) -> list[str]:
-        more = self.count - len(self.told)
-        return [*self.told, f"and {more} more"] if more else list(self.told)
+        more = self.count - len(self.sentences)
+        return [*self.sentences, f"and {more} more"] if more else list(self.sentences)
 
 
 def a_name(text: str) -> str:
@@ -50,8 +50,8 @@ def a_name(text: str) -> str:
     """
     if NAME.fullmatch(text):
         return text
-    kept = _OTHERS.sub("-", text).strip("-").lstrip("._:-")
-    if NAME.fullmatch(kept) and set(text) <= set(kept) | set(" /"):
-        return kept
+    cleaned = _OTHERS.sub("-", text).strip("-").lstrip("._:-")
+    if NAME.fullmatch(cleaned) and set(text) <= set(cleaned) | set(" /"):
+        return cleaned
     mark = f"{zlib.crc32(text.encode(errors='replace')):08x}"
-    return f"{kept[: LONGEST_NAME - len(mark) - 1].rstrip('-') or 'unnamed'}-{mark}"
+    return f"{cleaned[: LONGEST_NAME - len(mark) - 1].rstrip('-') or 'unnamed'}-{mark}"

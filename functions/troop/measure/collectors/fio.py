@@ -50,21 +50,21 @@ def operations(text: str, name: str, measured: float, problems: Problems) -> Ope
     begin = text.rfind(_BEGIN)
     if begin < 0:
         raise CollectorError(f"{name}:1: there is no result of fio's in it: run fio with --output-format=json+")
-    told = problems.count
+    problem_count = problems.count
     jobs = _jobs(text, begin, len(text), name, problems)
     before = text.rfind(_BEGIN, 0, begin)
-    if before >= 0 and (problems.count > told or not jobs):
+    if before >= 0 and (problems.count > problem_count or not jobs):
         jobs = _jobs(text, before, begin, name, problems)
         problems.add(f"{name}:{_line(text, begin)}: the last result is cut off or damaged: the result before it counts")
-    if not jobs and problems.count == told:
+    if not jobs and problems.count == problem_count:
         raise CollectorError(f"{name}:{_line(text, len(text))}: it has neither jobs nor client_stats")
     several = len({job.get("jobname") for _, job in jobs}) > 1
-    found: Operations = {}
+    operations: Operations = {}
     for line, job in jobs:
         label = str(job.get("jobname"))
         for direction, operation in _of_job(job, f"{name}:{line}: ", label, measured, problems):
-            add_bounded(found, {a_name(f"{label}:{direction}" if several else direction): operation})
-    return found
+            add_bounded(operations, {a_name(f"{label}:{direction}" if several else direction): operation})
+    return operations
 
 
 _BEGIN = '"fio version"'
@@ -113,7 +113,7 @@ def _of_job(job: Job, where: str, label: str, measured: float, problems: Problem
                 "rates are wrong by as much; let it run with --time_based and --runtime"
             )
     if not done and errors:
-        yield _wanted(job), Operation(errors={"failed": errors})
+        yield _pattern(job), Operation(errors={"failed": errors})
         if not damaged:
             problems.add(f"{where}of the job {label} nothing has succeeded, and {errors} have failed")
     elif not done and not damaged and not job.get("error"):
@@ -126,29 +126,29 @@ _DAMAGES = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
 def _did(job: Job, direction: str) -> bool:
-    told = job.get(direction)
-    return bool(told and told["total_ios"])
+    section = job.get(direction)
+    return bool(section and section["total_ios"])
 
 
-def _wanted(job: Job) -> str:
+def _pattern(job: Job) -> str:
     """The direction that a job was to go in, of several the first; where fio does not tell, all of them."""
     options = job.get("job options")
-    wanted = str(options.get("rw", options.get("readwrite", ""))) if isinstance(options, Mapping) else ""
-    if wanted.startswith(("rw", "randrw")):
+    pattern = str(options.get("rw", options.get("readwrite", ""))) if isinstance(options, Mapping) else ""
+    if pattern.startswith(("rw", "randrw")):
         return "read"
-    return next((direction for direction in DIRECTIONS if direction in wanted), MIXED)
+    return next((direction for direction in DIRECTIONS if direction in pattern), MIXED)
 
 
-def _of_direction(told: Mapping[str, Any], direction: str) -> tuple[Operation, float]:
+def _of_direction(section: Mapping[str, Any], direction: str) -> tuple[Operation, float]:
     """What was done in it, and for how many seconds."""
     # Completion is what every engine tells; "lat_ns" would add the submission, and has bins only if asked for.
-    times = next((told[kind] for kind in ("lat_ns", "clat_ns") if told.get(kind, {}).get("bins")), None)
+    times = next((section[kind] for kind in ("lat_ns", "clat_ns") if section.get(kind, {}).get("bins")), None)
     if times is None:
         raise ValueError(f"its {direction}s have no bins: run fio with --output-format=json+, without disable_clat")
-    seconds = told["runtime"] / 1000
+    seconds = section["runtime"] / 1000
     if not math.isfinite(seconds):
-        raise ValueError(f"its {direction}s have the runtime {told['runtime']}")
-    return Operation(times=_histogram(times), bytes=_count(told["io_bytes"], "io_bytes")), seconds
+        raise ValueError(f"its {direction}s have the runtime {section['runtime']}")
+    return Operation(times=_histogram(times), bytes=_count(section["io_bytes"], "io_bytes")), seconds
 
 
 def _count(number: Any, key: str) -> int:

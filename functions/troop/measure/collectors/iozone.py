@@ -103,17 +103,17 @@ def _tests(text: str, name: str, problems: Problems) -> Iterator[_Test]:
     record = 0
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
-        if found := _RECORD.search(line):
-            record = int(found[1]) if len(found[1]) <= _MOST_DIGITS else 0
+        if match := _RECORD.search(line):
+            record = int(match[1]) if len(match[1]) <= _MOST_DIGITS else 0
         elif line.startswith(_BEGIN):
-            found = _TEST.match(line)
+            match = _TEST.match(line)
             if test is not None:
                 yield test
                 test = None
-            if found is None or found[4] not in _UNITS or "nan" in found[3] or len(found[1]) > _MOST_DIGITS:
+            if match is None or match[4] not in _UNITS or "nan" in match[3] or len(match[1]) > _MOST_DIGITS:
                 problems.add(f"{name}:{number}: this is no throughput: {line[:80]!r}")
             else:
-                test = _Test(number, int(found[1]), found[2], float(found[3]), found[4], record)
+                test = _Test(number, int(match[1]), match[2], float(match[3]), match[4], record)
         elif test is not None:
             if _LAST.match(line):
                 test.ended = True

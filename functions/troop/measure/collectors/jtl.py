@@ -76,7 +76,7 @@ def counted(
     stamp, elapsed, label, success = (columns[column] for column in NEEDED)
     code, moved, idle = columns.get("responseCode"), columns.get("bytes"), columns.get("IdleTime")
     message, thread = columns.get("responseMessage"), columns.get("threadName")
-    once, found, width, in_words = _Once(), Counted(window), len(columns), False
+    once, counted, width, in_words = _Once(), Counted(window), len(columns), False
     if unknown := [column for column in TELLING if column not in columns]:
         problems.add(
             f"{name}:1: the header has no {', '.join(unknown)}: transactions, and requests that came of a sampler, "
@@ -86,9 +86,9 @@ def counted(
 
     def take(sample: Sample) -> None:
         if sample.error is None:
-            found.ok(sample.label, sample.ended / 1000, sample.took * 1000, sample.moved)
+            counted.ok(sample.label, sample.ended / 1000, sample.took * 1000, sample.moved)
         else:
-            found.error(sample.label, sample.ended / 1000, sample.error)
+            counted.error(sample.label, sample.ended / 1000, sample.error)
 
     while True:
         source.row.clear()
@@ -145,7 +145,7 @@ def counted(
         take(one)
     if not source.whole:
         problems.add(f"{name}:{source.number}: the log ends in the midst of a line")
-    return found
+    return counted
 
 
 class Sample(NamedTuple):
@@ -254,8 +254,8 @@ class _Lines:
         self._lines = iter(lines)
         header = next(self._lines, "\n").replace("\0", "").lstrip("\ufeff")
         self._again = deque([header])
-        found = _DELIMITER.match(header)
-        self.delimiter = found[1] if found else ","
+        match = _DELIMITER.match(header)
+        self.delimiter = match[1] if match else ","
         self.whole = header.endswith(_ENDS)
         self.row: list[str] = []
         self.number = 0

@@ -23,8 +23,8 @@ def elements(text: str, key: str, name: str, problems: Problems) -> Iterator[tup
     begin = re.compile(rf'"{re.escape(key)}"\s*:\s*\[')
     position = 0
     line, counted = 1, 0  # of the text up to there, so that nothing is counted twice
-    while found := begin.search(text, position):
-        position = _past(text, found.end())
+    while match := begin.search(text, position):
+        position = _past(text, match.end())
         while not text.startswith("]", position):
             try:
                 element, end = decoder.raw_decode(text, position)
@@ -38,8 +38,8 @@ def elements(text: str, key: str, name: str, problems: Problems) -> Iterator[tup
 
 
 def _past(text: str, position: int) -> int:
-    found = _BETWEEN.match(text, position)
-    return found.end() if found else position
+    match = _BETWEEN.match(text, position)
+    return match.end() if match else position
 
 
 def _line(text: str, error: Exception, position: int) -> int:

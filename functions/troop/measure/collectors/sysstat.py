@@ -52,21 +52,21 @@ def samples(text: str, name: str, problems: Problems, *, without_boot: bool = Fa
     before: int | None = None
     first: tuple[int, Rates] | None = None
     lacking: set[str] = set()
-    for line, told in elements(text, "statistics", name, problems):
+    for line, statistics in elements(text, "statistics", name, problems):
         try:
-            if "avg-cpu" in told or "timestamp" not in told or isinstance(told["timestamp"], str):
-                ended = _moment(told)
+            if "avg-cpu" in statistics or "timestamp" not in statistics or isinstance(statistics["timestamp"], str):
+                ended = _moment(statistics)
                 if before is not None and ended > before:
                     if first is not None:
                         taken.append(_checked(first[0], ended - before, first[1]))
                         first = None
-                    taken.append(_checked(ended, ended - before, _iostat(told, lacking)))
+                    taken.append(_checked(ended, ended - before, _iostat(statistics, lacking)))
                 elif before is None and without_boot:
-                    first = ended, _iostat(told, lacking)
+                    first = ended, _iostat(statistics, lacking)
                 before = ended
             else:
-                ended, seconds = _stamp(told["timestamp"])
-                taken.append(_checked(ended, seconds, _sadf(told)))
+                ended, seconds = _stamp(statistics["timestamp"])
+                taken.append(_checked(ended, seconds, _sadf(statistics)))
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             why = f"it has no {error}" if isinstance(error, KeyError) else error
             problems.add(f"{name}:{line}: an interval cannot be read: {why}")
@@ -87,7 +87,7 @@ def _checked(ended: int, seconds: int, rates: Rates) -> tuple[int, int, Rates]:
 
 
 def _why(problems: Problems) -> str:
-    return f" ({problems.told[0]})" if problems.told else ""
+    return f" ({problems.sentences[0]})" if problems.sentences else ""
 
 
 def _in_line(taken: list[tuple[int, int, Rates]], name: str) -> Samples:
@@ -120,55 +120,61 @@ def _place(ended: int, seconds: int, interval: int) -> tuple[int, int]:
 _LEVELS = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_steal", "memory_used")
 
 
-def _stamp(told: Mapping[str, Any]) -> tuple[int, int]:
+def _stamp(statistics: Mapping[str, Any]) -> tuple[int, int]:
     """When an interval of sadf's ended, and how long it took."""
-    ended = datetime.strptime(f"{told['date']} {told['time']}", "%Y-%m-%d %H:%M:%S").replace(tzinfo=timezone.utc)
-    seconds = int(told["interval"])
-    if not told.get("utc", 1):
+    ended = datetime.strptime(f"{statistics['date']} {statistics['time']}", "%Y-%m-%d %H:%M:%S").replace(
+        tzinfo=timezone.utc
+    )
+    seconds = int(statistics["interval"])
+    if not statistics.get("utc", 1):
         raise ValueError("its moments are in local time: use sadf without -T")
     return int(ended.timestamp()), seconds
 
 
-def _moment(told: Mapping[str, Any]) -> int:
-    if "timestamp" not in told:
+def _moment(statistics: Mapping[str, Any]) -> int:
+    if "timestamp" not in statistics:
         raise ValueError("it has no timestamp: run iostat with -t, and S_TIME_FORMAT=ISO in its environment")
     for how in _FORMATS:
         try:
-            found = datetime.strptime(told["timestamp"], how)  # noqa: DTZ007 - UTC unless it says otherwise
+            moment = datetime.strptime(statistics["timestamp"], how)  # noqa: DTZ007 - UTC unless it says otherwise
         except ValueError:
             continue
-        return int((found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp())
-    raise ValueError(f"its timestamp is {told['timestamp']!r}: run iostat with S_TIME_FORMAT=ISO in its environment")
+        return int((moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp())
+    raise ValueError(
+        f"its timestamp is {statistics['timestamp']!r}: run iostat with S_TIME_FORMAT=ISO in its environment"
+    )
 
 
-def _sadf(told: Mapping[str, Any]) -> Rates:
+def _sadf(statistics: Mapping[str, Any]) -> Rates:
     rates: Rates = {}
     for key in ("cpu-load", "cpu-load-all"):
-        for cpu in told.get(key, ()):
+        for cpu in statistics.get(key, ()):
             if str(cpu["cpu"]) in ("all", "-1"):
                 rates.update(_cpu(cpu))
-    if io := told.get("io"):
+    if io := statistics.get("io"):
         rates["disk_reads"], rates["disk_writes"] = io["io-reads"]["rtps"], io["io-writes"]["wtps"]
         rates["disk_read_bytes"] = io["io-reads"]["bread"] * BLOCK
         rates["disk_write_bytes"] = io["io-writes"]["bwrtn"] * BLOCK
-    elif disks := _disks(told.get("disk", ()), "disk-device"):
+    elif disks := _disks(statistics.get("disk", ()), "disk-device"):
         rates["disk_read_bytes"] = sum(disk["rkB"] for disk in disks) * KIB
         rates["disk_write_bytes"] = sum(disk["wkB"] for disk in disks) * KIB
-    if "memused" in told.get("memory", {}):
-        rates["memory_used"] = told["memory"]["memused"] * KIB
-    if cards := [card for card in told.get("network", {}).get("net-dev", ()) if INTERFACE.fullmatch(card["iface"])]:
+    if "memused" in statistics.get("memory", {}):
+        rates["memory_used"] = statistics["memory"]["memused"] * KIB
+    if cards := [
+        card for card in statistics.get("network", {}).get("net-dev", ()) if INTERFACE.fullmatch(card["iface"])
+    ]:
         rates["network_received_bytes"] = sum(card["rxkB"] for card in cards) * KIB
         rates["network_sent_bytes"] = sum(card["txkB"] for card in cards) * KIB
     return rates
 
 
-def _iostat(told: Mapping[str, Any], lacking: set[str]) -> Rates:
+def _iostat(statistics: Mapping[str, Any], lacking: set[str]) -> Rates:
     """
     Args:
         lacking: gets a sentence for what a report does not tell, and might.
     """
-    rates = _cpu(told["avg-cpu"]) if "avg-cpu" in told else {}
-    disks = _disks(told.get("disk", ()), "disk_device")
+    rates = _cpu(statistics["avg-cpu"]) if "avg-cpu" in statistics else {}
+    disks = _disks(statistics.get("disk", ()), "disk_device")
     if not disks:
         return rates
     for key, names in _IOSTAT.items():
@@ -188,18 +194,18 @@ _IOSTAT: Mapping[str, Mapping[str, int]] = {
 """What iostat calls them, with ``-x`` and without, and with ``-m``; and of how many that is a number."""
 
 
-def _disks(told: Any, key: str) -> list[Mapping[str, Any]]:
+def _disks(disks: Any, key: str) -> list[Mapping[str, Any]]:
     """Whole disks: neither partitions nor what lies on top of disks, which would count twice."""
-    return [disk for disk in told if WHOLE_DISK.fullmatch(disk[key])]
+    return [disk for disk in disks if WHOLE_DISK.fullmatch(disk[key])]
 
 
-def _cpu(told: Mapping[str, Any]) -> Rates:
+def _cpu(statistics: Mapping[str, Any]) -> Rates:
     """Thousandths; what guests use (-u ALL tells it apart) is user's, as in /proc."""
-    user = sum(told.get(key, 0) for key in ("user", "usr", "nice", "guest", "gnice"))
-    system = sum(told.get(key, 0) for key in ("system", "sys", "irq", "soft"))
+    user = sum(statistics.get(key, 0) for key in ("user", "usr", "nice", "guest", "gnice"))
+    system = sum(statistics.get(key, 0) for key in ("system", "sys", "irq", "soft"))
     return {
         "cpu_user": 10 * user,
         "cpu_system": 10 * system,
-        "cpu_iowait": 10 * told["iowait"],
-        "cpu_steal": 10 * told["steal"],
+        "cpu_iowait": 10 * statistics["iowait"],
+        "cpu_steal": 10 * statistics["steal"],
     }

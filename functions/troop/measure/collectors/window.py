@@ -122,12 +122,12 @@ class Counted:
 
     def _operation(self, label: str) -> Operation:
         """Finds or makes the operation of a label, and remembers it, for a name takes as long to make as to count."""
-        found = self.operations.get(label)
-        if found is None:
+        operation = self.operations.get(label)
+        if operation is None:
             name = a_name(label)
             if name not in self.operations and len(self.operations) >= MOST_NAMES - 1:
                 name = OTHER
-            found = self.operations.setdefault(name, self.window.empty())
+            operation = self.operations.setdefault(name, self.window.empty())
         if len(self._by_label) < _MOST_LABELS:
-            self._by_label[label] = found
-        return found
+            self._by_label[label] = operation
+        return operation

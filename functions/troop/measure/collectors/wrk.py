@@ -50,13 +50,13 @@ def read(path: Path, operation: str, problems: Problems) -> list[Separate]:
 
 def rows(text: str, name: str, operation: str, problems: Problems) -> list[Separate]:
     """As :func:`read`, of a file's text. Lines of scripts in between are passed over."""
-    found: list[Separate] = []
+    rows: list[Separate] = []
     run: _Run | None = None
     number = 0
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
         if line.startswith("Running ") and " test @ " in line:
-            _finish(run, found, name, number - 1, operation, problems)
+            _finish(run, rows, name, number - 1, operation, problems)
             run = _Run()
         elif run is not None:
             try:
@@ -64,18 +64,18 @@ def rows(text: str, name: str, operation: str, problems: Problems) -> list[Separ
             except ValueError as error:
                 problems.add(f"{name}:{number}: {error}")
     if run is None:
-        said = next((f": {line.strip()}" for line in text.splitlines() if line.strip()), "")
-        raise CollectorError(f"{name}:{max(number, 1)}: wrk has not run{said}")
-    _finish(run, found, name, number, operation, problems)
-    return found
+        first_line = next((f": {line.strip()}" for line in text.splitlines() if line.strip()), "")
+        raise CollectorError(f"{name}:{max(number, 1)}: wrk has not run{first_line}")
+    _finish(run, rows, name, number, operation, problems)
+    return rows
 
 
-def _finish(run: _Run | None, found: list[Separate], name: str, line: int, operation: str, problems: Problems) -> None:
+def _finish(run: _Run | None, rows: list[Separate], name: str, line: int, operation: str, problems: Problems) -> None:
     if run is None:
         return
     if run.whole:
         try:
-            found.append(checked(run.row(operation)))
+            rows.append(checked(run.row(operation)))
         except (ValueError, ArithmeticError) as error:
             problems.add(f"{name}:{line}: wrk's output is damaged: {error}")
     else:
@@ -87,7 +87,7 @@ class _Run:
 
     def __init__(self) -> None:
         self.percentiles: dict[str, float] = {}
-        self.found: dict[str, re.Match[str]] = {}
+        self.lines: dict[str, re.Match[str]] = {}
         self._in_percentiles = False
         self._of_wrk2 = False
 
@@ -99,7 +99,7 @@ class _Run:
             if (value := _milliseconds(match[2], match[3])) is not None:
                 self.percentiles[f"{float(match[1]):g}"] = value
         elif match := _REQUESTS.fullmatch(line):
-            self.found["requests"] = match
+            self.lines["requests"] = match
         else:
             self._in_percentiles = False
             for begin, pattern in _LINES.items():
@@ -107,19 +107,19 @@ class _Run:
                     match = pattern.match(line + " " if pattern is _LATENCY else line)
                     if match is None:
                         raise ValueError(f"this is no line of wrk's: {line[:80]!r}")
-                    self.found.setdefault(begin, match)
+                    self.lines.setdefault(begin, match)
 
     @property
     def missing(self) -> list[str]:
-        wanted = {"Latency ": "latencies", "requests": "the number of requests", "Requests/sec:": "Requests/sec"}
-        return [said for key, said in {**wanted, "Transfer/sec:": "Transfer/sec"}.items() if key not in self.found]
+        labels = {"Latency ": "latencies", "requests": "the number of requests", "Requests/sec:": "Requests/sec"}
+        return [label for key, label in {**labels, "Transfer/sec:": "Transfer/sec"}.items() if key not in self.lines]
 
     @property
     def whole(self) -> bool:
         return not self.missing
 
     def row(self, operation: str) -> Separate:
-        requests, latency, transfer = (self.found[key] for key in ("requests", "Latency ", "Transfer/sec:"))
+        requests, latency, transfer = (self.lines[key] for key in ("requests", "Latency ", "Transfer/sec:"))
         errors = self._errors()
         late = 0 if self._of_wrk2 else errors.get("timeout", 0)
         count = max(int(requests[1]) - errors.get("status", 0) - late, 0)
@@ -138,14 +138,14 @@ class _Run:
 
     def _seconds(self, requests: int) -> float:
         """For how long it ran: by its rate, for the time itself is rounded, in minutes by more than a percent."""
-        rate, told = _number(self.found["Requests/sec:"][1]), self.found["requests"]
-        return requests / rate if rate > 0 else (_milliseconds(told[2], told[3]) or 0.0) / 1000
+        rate, match = _number(self.lines["Requests/sec:"][1]), self.lines["requests"]
+        return requests / rate if rate > 0 else (_milliseconds(match[2], match[3]) or 0.0) / 1000
 
     def _errors(self) -> dict[str, int]:
         counts: dict[str, int] = {}
-        if sockets := self.found.get("Socket errors:"):
+        if sockets := self.lines.get("Socket errors:"):
             counts.update(zip(("connect", "read", "write", "timeout"), map(int, sockets.groups())))
-        if status := self.found.get("Non-2xx"):
+        if status := self.lines.get("Non-2xx"):
             counts["status"] = int(status[1])
         return {kind: count for kind, count in counts.items() if count}
 

@@ -27,7 +27,7 @@ class Looking:
         self.page.goto(f"{self.server.address}/#/{view}")
         return self.page
 
-    def has_asked(self, path: str, times: int, since: int) -> bool:
+    def has_called(self, path: str, times: int, since: int) -> bool:
         """Whether the page has asked for a path so many times, after the first ``since`` calls."""
         return [call[1] for call in self.world.calls[since:]].count(path) >= times
 

@@ -12,7 +12,7 @@ from cli.api import Answer, UnreachableError
 from tests.patience import PAGE_PATIENCE_MS
 from tests.unit.cli.page.conftest import Looking
 
-SAID: list[tuple[Answer | Exception, str]] = [
+MESSAGES: list[tuple[Answer | Exception, str]] = [
     (Answer(403, {"message": "The security token included in the request is expired"}), "have expired: get new ones"),
     (Answer(403, {"Message": "User: x is not authorized"}), "you may not do that: your policies must allow"),
     (UnreachableError("no route to host"), "the API of Troop cannot be reached: no route to host"),
@@ -21,7 +21,7 @@ SAID: list[tuple[Answer | Exception, str]] = [
 
 def test_errors_are_sentences_and_can_be_tried_again(looking: Looking, monkeypatch: pytest.MonkeyPatch) -> None:
     page = looking.go("runs")
-    for answer, said in SAID:
+    for answer, message in MESSAGES:
 
         def fail(*_: Any, answer: Answer | Exception = answer) -> Answer:
             if isinstance(answer, Exception):
@@ -31,7 +31,7 @@ def test_errors_are_sentences_and_can_be_tried_again(looking: Looking, monkeypat
         with monkeypatch.context() as patched:
             patched.setattr(looking.world, "request", fail)
             page.get_by_role("button", name="Load anew").click()
-            expect(page.get_by_role("alert")).to_contain_text(said)
+            expect(page.get_by_role("alert")).to_contain_text(message)
         page.get_by_role("button", name="Try again").click()
         expect(page.get_by_text("There are no runs.")).to_be_visible()
 

@@ -29,10 +29,10 @@ def test_events_come_by_themselves_and_are_said(looking: Looking) -> None:
     expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_label("Live").uncheck()
     expect(page.locator("#liveness")).to_have_text("Not live.")
-    asked = len(looking.world.calls)
+    call_count = len(looking.world.calls)
     page.clock.fast_forward(25_000)  # the switch is looked at every 30 s
     page.evaluate("fetch('/icon.svg').then((answer) => answer.text())")
-    assert looking.world.calls[asked:] == []
+    assert looking.world.calls[call_count:] == []
     page.get_by_label("Live").check()
     expect(page.locator("#liveness")).to_contain_text("Live: looked at")
 
@@ -45,13 +45,13 @@ def test_nothing_is_asked_while_nobody_looks(looking: Looking) -> None:
     expect(page.get_by_role("button", name="Halt")).to_be_visible()
     page.evaluate(HIDDEN, True)
     expect(page.locator("#liveness")).to_have_text("Not live while nobody looks.")
-    asked = len(looking.world.calls)
+    call_count = len(looking.world.calls)
     page.clock.run_for(120_000)
     page.evaluate("fetch('/icon.svg').then((answer) => answer.text())")  # whatever was asked before has arrived
-    assert looking.world.calls[asked:] == []
+    assert looking.world.calls[call_count:] == []
     page.evaluate(HIDDEN, False)
     expect(page.locator("#liveness")).to_contain_text("Live: looked at")
-    assert {path for _, path, _ in looking.world.calls[asked:]} == {"events", "switch"}
+    assert {path for _, path, _ in looking.world.calls[call_count:]} == {"events", "switch"}
 
 
 HIDDEN = """(hidden) => {
@@ -110,14 +110,14 @@ def test_older_ones_under_way_are_looked_at_too_and_only_so_many_at_a_time(looki
     for number in (53, 65):
         events[number] |= {"status": "RECOVERED", "recovery_seconds": 31.0}
     world.events = [event("new", at="2026-11-20T13:00:00.000Z"), *events[:60], *events[61:]]  # u60 is on record no more
-    asked = len(world.calls)
+    call_count = len(world.calls)
     clock.fast_forward(5_000)
     expect(page.get_by_role("row", name=re.compile("u53"))).to_contain_text("31.0 s")
     expect(page.locator("#news")).to_have_text("One event: u53 recovered.")
     expect(page.get_by_role("link", name="u60")).to_have_count(0)
     expect(page.locator("#liveness")).to_contain_text("13 older ones are under way: they are looked at in turn, 10")
-    assert [path for _, path, _ in world.calls[asked:]].count("events") == 1
-    assert len([path for _, path, _ in world.calls[asked:] if path.startswith("events/")]) == 10
+    assert [path for _, path, _ in world.calls[call_count:]].count("events") == 1
+    assert len([path for _, path, _ in world.calls[call_count:] if path.startswith("events/")]) == 10
     clock.fast_forward(5_000)
     expect(page.get_by_role("row", name=re.compile("u65"))).to_contain_text("31.0 s")  # it is its turn
     expect(page.locator("#liveness")).to_have_text(re.compile("^Live: looked at [0-9:]+ UTC\\.$"))

@@ -68,13 +68,13 @@ def test_loading_anew_twice_shows_everything_once(looking: Looking) -> None:
     for view, path, row in (("units", "groups", "web"), ("runs", "benchmarks", RUN)):
         looking.go(view)
         expect(page.get_by_role("row", name=re.compile(row))).to_have_count(1)
-        asked = len(looking.world.calls)
+        call_count = len(looking.world.calls)
         twice = "(button) => { button.click(); button.click(); }"
         page.get_by_role("button", name="Load anew").evaluate(twice)
         expect(page.get_by_role("row", name=re.compile(row))).to_be_visible()
-        eventually(partial(looking.has_asked, path, 2, asked))
+        eventually(partial(looking.has_called, path, 2, call_count))
         page.evaluate(SETTLED)
-        assert not looking.has_asked(path, 3, asked)
+        assert not looking.has_called(path, 3, call_count)
         expect(page.get_by_role("row", name=re.compile(row))).to_have_count(1)
         expect(page.get_by_text("2 groups")).to_have_count(0)
 
@@ -85,8 +85,8 @@ def test_what_others_have_named_stays_text(looking: Looking) -> None:
         world.add(name, reason=HOSTILE, opt_out=True)
     world.events = [event(HOSTILE, detail=HOSTILE), event(TURNED), event("x" * 255)]
     somebody = f"arn:aws:sts::111122223333:assumed-role/{'y' * 64}/{'z' * 64}"
-    told = run(name="x" * 128, requested_by=somebody, reason="w" * 500, status="FAILED")
-    world.runs = {RUN: {"run": told, "cells": [cell(1, "v" * 99), cell(2, "n6", "FAILED")], "resources": []}}
+    document = run(name="x" * 128, requested_by=somebody, reason="w" * 500, status="FAILED")
+    world.runs = {RUN: {"run": document, "cells": [cell(1, "v" * 99), cell(2, "n6", "FAILED")], "resources": []}}
     page = looking.page
     for view, title in {"events": "Events", "runs": "Benchmarks", f"runs/{RUN}": "x" * 128}.items():
         looking.go(view)

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from cli.api import Answer
 from tests.unit.cli.page.conftest import Looking
-from tests.unit.cli.page_world import RUN, cell, found_report, run
+from tests.unit.cli.page_world import RUN, cell, report_answer, run
 
 PLACE = Answer(302, None, headers={"Location": "https://bucket.example/r"})
 
@@ -90,7 +90,7 @@ def test_a_report_opens_in_a_tab_of_its_own(looking: Looking) -> None:
     expect(opened.value.get_by_role("heading", name="The report")).to_be_visible()
 
 
-ANEW = re.compile("^Make the report anew")
+REPORT_BUTTON = re.compile("^Make the report anew")
 
 
 def test_a_report_is_made_anew(looking: Looking) -> None:
@@ -98,16 +98,16 @@ def test_a_report_is_made_anew(looking: Looking) -> None:
     world.runs = {RUN: {"run": run(), "cells": [], "resources": []}}
     looking.page.clock.install()
     page = looking.go(f"runs/{RUN}")
-    made = page.get_by_role("status").filter(has_text="report")
-    expect(made).to_have_text("Report made 21 Nov 2026, 15:21:40 UTC.")
-    page.get_by_role("button", name=ANEW).focus()
+    status = page.get_by_role("status").filter(has_text="report")
+    expect(status).to_have_text("Report made 21 Nov 2026, 15:21:40 UTC.")
+    page.get_by_role("button", name=REPORT_BUTTON).focus()
     page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("in the background")
     expect(dialog).to_contain_text("The one that is there was made 21 Nov 2026, 15:21:40")
     expect(dialog.get_by_role("button", name="Make it anew")).to_be_focused()
     page.keyboard.press("Enter")
-    expect(made).to_contain_text("Asked for 22 Nov 2026, 09:00:00 UTC: the report is made in the background")
+    expect(status).to_contain_text("Asked for 22 Nov 2026, 09:00:00 UTC: the report is made in the background")
     button = page.get_by_role("button", name="The report is being made")
     expect(button).to_be_focused()
     expect(button).to_have_attribute("aria-disabled", "true")
@@ -116,11 +116,11 @@ def test_a_report_is_made_anew(looking: Looking) -> None:
     page.clock.fast_forward(2_000)
     looking.go("runs")
     looking.go(f"runs/{RUN}")  # whoever comes back finds how it stands
-    expect(made).to_contain_text("Asked for")
-    world.report = found_report("2", "2026-11-22T09:00:07.000Z")
+    expect(status).to_contain_text("Asked for")
+    world.report = report_answer("2", "2026-11-22T09:00:07.000Z")
     page.clock.fast_forward(15_000)
-    expect(made).to_have_text("The new report is there, made 22 Nov 2026, 09:00:07 UTC.")
-    expect(page.get_by_role("button", name=ANEW)).to_be_visible()
+    expect(status).to_have_text("The new report is there, made 22 Nov 2026, 09:00:07 UTC.")
+    expect(page.get_by_role("button", name=REPORT_BUTTON)).to_be_visible()
     expect(page.get_by_role("link", name="Open the report")).to_be_visible()
     assert looking.changes() == [("POST", f"benchmarks/{RUN}/report", {})]
 
@@ -143,7 +143,7 @@ def test_a_report_is_made_where_there_is_none_or_the_api_says_why_not(looking: L
     page.clock.install()
     dialog.get_by_role("button", name="Make it").click()
     expect(page.locator("#made")).to_contain_text("Asked for")
-    world.report = found_report("2")
+    world.report = report_answer("2")
     page.clock.fast_forward(3_000)
     expect(page.get_by_text("The report", exact=True)).to_be_visible()
 
@@ -152,20 +152,20 @@ def test_a_report_that_does_not_come_is_told(looking: Looking) -> None:
     looking.world.runs = {RUN: {"run": run(), "cells": [], "resources": []}}
     looking.page.clock.install()
     page = looking.go(f"runs/{RUN}")
-    page.get_by_role("button", name=ANEW).click()
+    page.get_by_role("button", name=REPORT_BUTTON).click()
     page.get_by_role("dialog").get_by_role("button", name="Make it anew").click()
     expect(page.locator("#made")).to_contain_text("Asked for")
-    asked = len(looking.world.calls)
+    call_count = len(looking.world.calls)
     page.clock.run_for(17 * 60_000 + 20_000)
     expect(page.locator("#made")).to_contain_text("is not there yet")
-    expect(page.get_by_role("button", name=ANEW)).to_be_visible()
-    assert len([path for _, path, _ in looking.world.calls[asked:] if path.endswith("report")]) < 80
+    expect(page.get_by_role("button", name=REPORT_BUTTON)).to_be_visible()
+    assert len([path for _, path, _ in looking.world.calls[call_count:] if path.endswith("report")]) < 80
 
 
 def test_standing_fleets_are_listed_with_their_nodes_and_their_end(looking: Looking) -> None:
     role = {"role": "workers", "desired": 5, "in_service": 4, "ready": 3, "failed": 0, "starting": 1, "leaving": 0}
-    told = {key: value for key, value in run(status="RUNNING", ended_at=None, cost=None).items() if key != "run"}
-    looking.world.fleets = [told | {"fleet": RUN, "name": "night-workers", "roles": [role]}]
+    fields = {key: value for key, value in run(status="RUNNING", ended_at=None, cost=None).items() if key != "run"}
+    looking.world.fleets = [fields | {"fleet": RUN, "name": "night-workers", "roles": [role]}]
     page = looking.go("runs")
     row = page.get_by_role("region", name="Standing fleets").get_by_role("row", name=re.compile("night-workers"))
     for words in ("workers 3 of 5", "21 Nov 2026, 19:03:12 UTC", "1.31 USD"):

@@ -95,10 +95,10 @@ def test_a_list_that_is_old_is_loaded_anew_by_whoever_comes_back(looking: Lookin
         looking.go("units/web")
         expect(page.get_by_role("heading", name="web")).to_be_visible()
         page.clock.fast_forward(seconds * 1_000)
-        asked = len(looking.world.calls)
+        call_count = len(looking.world.calls)
         page.get_by_role("link", name="← Units").click()
         expect(page.locator("tbody tr")).to_have_count(3)
-        assert [path for _, path, _ in looking.world.calls[asked:]].count("groups") == times
+        assert [path for _, path, _ in looking.world.calls[call_count:]].count("groups") == times
 
 
 def test_an_address_of_no_unit_is_explained_to_people(looking: Looking) -> None:
@@ -124,8 +124,8 @@ def test_opting_out_asks_and_sends_the_version(looking: Looking) -> None:
     dialog.get_by_label("Until").fill("2099-12-31")
     dialog.get_by_role("button", name="Opt out").click()
     expect(page.locator("#flash")).to_have_text("web is left alone until 2099-12-31, that day included.")
-    wanted = {"opt_out": True, "until": "2099-12-31", "reason": "month-end closing", "version": 0}
-    assert looking.changes() == [("PATCH", "groups/web", wanted)]
+    change = {"opt_out": True, "until": "2099-12-31", "reason": "month-end closing", "version": 0}
+    assert looking.changes() == [("PATCH", "groups/web", change)]
     page.get_by_role("button", name="Opt in").click()
     dialog.get_by_role("button", name="Opt in").click()
     expect(page.locator("#flash")).to_have_text("web takes part.")
@@ -165,8 +165,8 @@ def test_what_has_not_recovered_is_left_alone_and_leads_to_its_event(looking: Lo
     assert rows(page) == ["bad", "lost", "sick"]
     expect(page.get_by_role("row", name=re.compile("^lost"))).to_contain_text("from its termination of 2026-11-19")
     page.get_by_role("link", name="sick").click()
-    said = "It has not recovered from the termination of i-0abc at 20 Nov 2026, 10:00:00 UTC, and is left alone"
-    expect(page.locator(".problem")).to_contain_text(said)
+    sentence = "It has not recovered from the termination of i-0abc at 20 Nov 2026, 10:00:00 UTC, and is left alone"
+    expect(page.locator(".problem")).to_contain_text(sentence)
     expect(page.get_by_role("row", name=re.compile("^Takes part"))).to_contain_text("not now")
     page.locator(".problem").get_by_role("link").click()
     expect(page.get_by_role("heading", name="Termination of i-0abc")).to_be_visible()
@@ -191,9 +191,9 @@ def test_somebody_elses_change_in_between_is_shown_and_not_undone(looking: Looki
 def test_a_refusal_is_shown_in_the_apis_words(looking: Looking) -> None:
     page = looking.go("units/web")
     page.get_by_role("button", name="Opt out").click()
-    said = "until is '2020-01-01': must not be past"
-    looking.world.refusals["PATCH", "groups/web"] = [Answer(400, {"statusCode": 400, "message": said})]
+    message = "until is '2020-01-01': must not be past"
+    looking.world.refusals["PATCH", "groups/web"] = [Answer(400, {"statusCode": 400, "message": message})]
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("button", name="Opt out").click()
-    expect(dialog.get_by_role("alert")).to_have_text(said)
+    expect(dialog.get_by_role("alert")).to_have_text(message)
     expect(dialog.get_by_role("button", name="Opt out")).to_be_enabled()

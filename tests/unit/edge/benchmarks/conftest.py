@@ -24,8 +24,8 @@ def zones() -> list[str]:
 
 @pytest.fixture
 def half(account: Account, zones: list[str], monkeypatch: pytest.MonkeyPatch) -> Half:
-    made = Half(account, zones)
-    made.deploy()
-    for name, value in made.environment().items():
+    half = Half(account, zones)
+    half.deploy()
+    for name, value in half.environment().items():
         monkeypatch.setenv(name, value)
-    return made
+    return half

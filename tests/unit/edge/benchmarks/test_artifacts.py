@@ -16,13 +16,13 @@ from tests.unit.edge.bench import BUCKET, Half, changed, post, problems
 def test_an_artifact_is_put_where_only_it_can_be(half: Half) -> None:
     content = b"x" * 10
     sha256 = "0f" * 32
-    status, told = ask("POST", "/benchmarks/artifacts", {"sha256": sha256, "size": len(content)})
+    status, body = ask("POST", "/benchmarks/artifacts", {"sha256": sha256, "size": len(content)})
     assert status == 200
-    assert told["headers"] == {
+    assert body["headers"] == {
         "content-length": "10",
         "x-amz-checksum-sha256": base64.b64encode(bytes.fromhex(sha256)).decode(),
     }
-    url = urlsplit(told["upload_url"])
+    url = urlsplit(body["upload_url"])
     assert url.path.endswith(f"artifacts/{sha256}")
     signed = parse_qs(url.query)
     assert signed["X-Amz-SignedHeaders"] == ["content-length;host;x-amz-checksum-sha256"]

@@ -28,7 +28,7 @@ from troop.bench.money import HOURLY, Money, Price
 from troop.bench.prices import Prices, VolumePrice
 from troop.bench.record import Kind, RunStatus
 from troop.bench.spending import CellTerms, Terms
-from troop.bench_file.read import Asked, read_all
+from troop.bench_file.read import ReadFile, read_all
 
 D = Decimal
 
@@ -45,26 +45,26 @@ def on_spot(monkeypatch: pytest.MonkeyPatch) -> None:
     def bought(benchmark: Benchmark) -> Benchmark:
         return replace(benchmark, fleets=tuple(replace(fleet, purchase=SPOT) for fleet in benchmark.fleets))
 
-    def spot(*how: Any) -> Asked:
-        asked = read_all(*how)
-        cells = tuple(replace(one, benchmark=bought(one.benchmark)) for one in asked.plan.cells)
-        return Asked(bought(asked.benchmark), replace(asked.plan, cells=cells))
+    def spot(*how: Any) -> ReadFile:
+        file = read_all(*how)
+        cells = tuple(replace(one, benchmark=bought(one.benchmark)) for one in file.plan.cells)
+        return ReadFile(bought(file.benchmark), replace(file.plan, cells=cells))
 
     monkeypatch.setattr(routes, "read_all", spot)
 
 
 def document(instance_type: str = "c7g.large", **changes: Any) -> dict[str, Any]:
-    found = copy.deepcopy(FILE) | changes
-    found["fleets"]["drivers"]["instance_type"] = instance_type
-    return found
+    definition = copy.deepcopy(FILE) | changes
+    definition["fleets"]["drivers"]["instance_type"] = instance_type
+    return definition
 
 
 def estimate(instance_type: str = "c7g.large", **changes: Any) -> dict[str, Any]:
     body = request(definition=document(instance_type, **changes))
     del body["key"]
-    status, told = ask("POST", "/benchmarks/estimate", body)
-    assert status == 200, told
-    return dict(told)
+    status, quote = ask("POST", "/benchmarks/estimate", body)
+    assert status == 200, quote
+    return dict(quote)
 
 
 def test_a_benchmark_with_large_files_is_estimated_like_any_other(half: Half) -> None:
@@ -73,9 +73,9 @@ def test_a_benchmark_with_large_files_is_estimated_like_any_other(half: Half) ->
     assert ask("POST", "/benchmarks/estimate", body)[0] == 200
 
 
-def price_of(told: Mapping[str, Any], what: str) -> float | None:
-    found: float | None = next(i["price"] for cell in told["cells"] for i in cell["items"] if what in i["what"])
-    return found
+def price_of(quote: Mapping[str, Any], what: str) -> float | None:
+    price: float | None = next(i["price"] for cell in quote["cells"] for i in cell["items"] if what in i["what"])
+    return price
 
 
 def refused(**how: Any) -> str:
@@ -89,24 +89,24 @@ def refused(**how: Any) -> str:
 
 def test_an_estimate_stores_and_starts_nothing(half: Half, monkeypatch: pytest.MonkeyPatch) -> None:
     artifact = {"name": "d", "source": "./d", "sha256": "0f" * 32}
-    with calls(monkeypatch) as made:
-        told = estimate(artifacts=[artifact])
-    assert made == [
+    with calls(monkeypatch) as operations:
+        quote = estimate(artifacts=[artifact])
+    assert operations == [
         *("DescribeSubnets", "DescribeInstanceTypes", "DescribeInstanceTypeOfferings"),
         *("BatchGetItem", "GetServiceQuota", "GetItem"),
     ]
     assert half.objects() == {}
-    assert (told["currency"], told["billing"], told["budget"], told["problems"]) == ("USD", "per-second", None, [])
-    assert 0 < told["expected"] < told["most"]
-    assert told["cells"][0]["seconds"] == 120 + 300 + 15 + 60
-    assert price_of(told, "c7g.large, on-demand") == 0.0775
+    assert (quote["currency"], quote["billing"], quote["budget"], quote["problems"]) == ("USD", "per-second", None, [])
+    assert 0 < quote["expected"] < quote["most"]
+    assert quote["cells"][0]["seconds"] == 120 + 300 + 15 + 60
+    assert price_of(quote, "c7g.large, on-demand") == 0.0775
 
 
 def test_prices_are_asked_for_once_a_day(half: Half, market: Market) -> None:
     for _ in range(2):
         assert price_of(estimate("c5.large"), "c5.large") == 0.097
-    (asked,) = market.asked["GetProducts"]
-    assert {one["Field"]: one["Value"] for one in asked["Filters"]} == {
+    (parameters,) = market.requests["GetProducts"]
+    assert {one["Field"]: one["Value"] for one in parameters["Filters"]} == {
         "instanceType": "c5.large",
         "regionCode": "eu-central-1",
         "operatingSystem": "Linux",
@@ -126,25 +126,25 @@ def test_spot_costs_what_it_does_in_the_networks_dearest_zone_and_is_asked_for_e
     market.spot["c7g.large"]["eu-central-1c"] = "5"  # no subnet is there
     for _ in range(2):
         assert price_of(estimate(), "c7g.large, spot") == 0.0305
-    (asked,) = market.asked["DescribeSpotPriceHistory"]
-    assert asked["ProductDescriptions"] == ["Linux/UNIX"]
+    (parameters,) = market.requests["DescribeSpotPriceHistory"]
+    assert parameters["ProductDescriptions"] == ["Linux/UNIX"]
     half.account.clock.forward(hours=1, seconds=1)
     estimate()
-    assert len(market.asked["DescribeSpotPriceHistory"]) == 2
+    assert len(market.requests["DescribeSpotPriceHistory"]) == 2
 
 
 @pytest.mark.parametrize("by_hand", [0, 0.5])
 def test_the_files_own_prices_move_no_limit_where_aws_names_a_price(half: Half, market: Market, by_hand: float) -> None:
     listed = estimate("m7g.large")
     prices = {"m7g.large": by_hand, "gp3": by_hand, "cross_zone_gb": 1}
-    told = estimate("m7g.large", prices=prices, traffic={"cross_zone_gb": 3})
-    assert price_of(told, "m7g.large") == 0.1
-    assert price_of(told, "traffic") == 0.02
-    assert told["expected"] == pytest.approx(listed["expected"] + 3 * 0.02, abs=1e-6)
-    (warning,) = told["warnings"]
+    quote = estimate("m7g.large", prices=prices, traffic={"cross_zone_gb": 3})
+    assert price_of(quote, "m7g.large") == 0.1
+    assert price_of(quote, "traffic") == 0.02
+    assert quote["expected"] == pytest.approx(listed["expected"] + 3 * 0.02, abs=1e-6)
+    (warning,) = quote["warnings"]
     assert warning.startswith(f"by the file's own prices it is expected to cost ${3.01 if not by_hand else 3.15}, at")
-    said = refused(definition=document("m7g.large", prices=prices, budget=round(listed["expected"] - 0.01, 6)))
-    assert "must be at least what it is expected to cost" in said
+    message = refused(definition=document("m7g.large", prices=prices, budget=round(listed["expected"] - 0.01, 6)))
+    assert "must be at least what it is expected to cost" in message
 
 
 def test_a_price_of_0_does_not_stand_in_for_one_that_aws_does_not_name(half: Half, market: Market) -> None:
@@ -166,22 +166,22 @@ def test_a_price_that_cannot_be_had_is_named_and_can_be_given_or_done_without(
     else:
         market.products.clear()
     definition = document("m7g.large")
-    said = refused(definition=definition)
-    assert "prices of m7g.large, on-demand cannot be had" in said
-    assert why is None or f"(AWS's price list could not be read: {why})" in said
-    assert "must be given by hand" in said
+    message = refused(definition=definition)
+    assert "prices of m7g.large, on-demand cannot be had" in message
+    assert why is None or f"(AWS's price list could not be read: {why})" in message
+    assert "must be given by hand" in message
     assert half.started() == {}
-    told = estimate("m7g.large")
-    assert "of m7g.large, on-demand cannot be had" in told["problems"][0]["problem"]
-    assert ("AWS's price list could not be read: " + (why or "") in told["warnings"]) is (why is not None)
+    quote = estimate("m7g.large")
+    assert "of m7g.large, on-demand cannot be had" in quote["problems"][0]["problem"]
+    assert ("AWS's price list could not be read: " + (why or "") in quote["warnings"]) is (why is not None)
     assert post(definition=definition, set={"accept_unknown_prices": True})[0] == 202
     assert post(definition=definition | {"prices": {"m7g.large": 1}}, key="k2")[0] == 202
 
 
 def test_a_run_beyond_its_budget_is_refused(half: Half) -> None:
     expected = estimate()["expected"]
-    said = refused(definition=document(budget=round(expected - 0.01, 6)))
-    assert f"must be at least what it is expected to cost, ${expected:.2f}" in said
+    message = refused(definition=document(budget=round(expected - 0.01, 6)))
+    assert f"must be at least what it is expected to cost, ${expected:.2f}" in message
     assert half.started() == {}
     status, run = post(definition=document(budget=expected + 0.01))
     assert status == 202
@@ -193,27 +193,27 @@ def test_a_run_beyond_its_budget_is_refused(half: Half) -> None:
 def test_a_run_beyond_the_operators_limit_is_refused_whatever_its_file_says(half: Half, market: Market) -> None:
     free = {"c7g.large": 0, "gp3": 0}
     large = document(prices=free, budget=1, fleets={"drivers": {"count": 500, "instance_type": "c7g.large"}})
-    said = refused(definition=large)
-    assert "fleets are expected to cost $5." in said
-    assert "must be expected to cost at most $5.00: the deployment's setting troop:max_run_cost is $5.00" in said
-    assert "troop:max_run_cost=6" in said, "how to change it"
+    message = refused(definition=large)
+    assert "fleets are expected to cost $5." in message
+    assert "must be expected to cost at most $5.00: the deployment's setting troop:max_run_cost is $5.00" in message
+    assert "troop:max_run_cost=6" in message, "how to change it"
     assert half.started() == {}
     small = estimate()
     assert (small["problems"], small["warnings"]) == ([], [])
     del market.products["m7g.large"]
     unpriced = document("m7g.large", accept_unknown_prices=True)
-    said = refused(definition=unpriced)
-    assert "prices of m7g.large, on-demand cannot be had" in said
-    assert "troop:max_run_cost=none" in said, "what has no price is held back by no limit"
+    message = refused(definition=unpriced)
+    assert "prices of m7g.large, on-demand cannot be had" in message
+    assert "troop:max_run_cost=none" in message, "what has no price is held back by no limit"
     assert post(definition=unpriced | {"prices": {"m7g.large": 0.1}})[0] == 202
 
 
 @pytest.mark.parametrize("settings", [{"max_run_cost": 0.04}], indirect=True)
 def test_a_run_that_can_cost_more_than_the_operators_limit_says_so(half: Half) -> None:
-    told = estimate()
-    assert told["problems"] == []
-    assert told["warnings"] == [
-        f"it can cost ${-(-told['most'] * 100 // 1) / 100:.2f}: once it has cost more than troop:max_run_cost, $0.04, "
+    quote = estimate()
+    assert quote["problems"] == []
+    assert quote["warnings"] == [
+        f"it can cost ${-(-quote['most'] * 100 // 1) / 100:.2f}: once it has cost more than troop:max_run_cost, $0.04, "
         "it is stopped"
     ]
 
@@ -221,20 +221,20 @@ def test_a_run_that_can_cost_more_than_the_operators_limit_says_so(half: Half) -
 @pytest.mark.parametrize("settings", [{"instance_types": ["c7g.*", "m7g.xlarge"]}], indirect=True)
 def test_types_that_the_operator_does_not_allow_are_refused(half: Half) -> None:
     assert estimate("c7g.large")["problems"] == []
-    said = refused(definition=document("m7g.large"))
-    assert "fleets.drivers.instance_type is 'm7g.large': must be a type that the deployment allows" in said
-    assert "troop:instance_types is c7g.*, m7g.xlarge" in said
-    assert "troop:instance_types=c7g.*,m7g.xlarge,m7g.large" in said
+    message = refused(definition=document("m7g.large"))
+    assert "fleets.drivers.instance_type is 'm7g.large': must be a type that the deployment allows" in message
+    assert "troop:instance_types is c7g.*, m7g.xlarge" in message
+    assert "troop:instance_types=c7g.*,m7g.xlarge,m7g.large" in message
     assert half.started() == {}
 
 
 @pytest.mark.parametrize("settings", [{"max_nodes_total": 5}], indirect=True)
 def test_all_open_runs_together_have_no_more_nodes_than_the_operator_allows(half: Half) -> None:
     first, second = post(key="k1")[1]["run"], post(key="k2")[1]["run"]
-    said = refused(key="k3")
-    assert "fleets need 2 nodes: must be at most 1 beside the 4 of other open runs and fleets" in said
-    assert all(f"{run} holds 2" in said for run in (first, second))
-    assert "the deployment's setting troop:max_nodes_total is 5" in said
+    message = refused(key="k3")
+    assert "fleets need 2 nodes: must be at most 1 beside the 4 of other open runs and fleets" in message
+    assert all(f"{run} holds 2" in message for run in (first, second))
+    assert "the deployment's setting troop:max_nodes_total is 5" in message
     assert [one["where"] for one in estimate()["problems"]] == ["fleets"]
     assert len(half.started()) == 2
     assert post(key="k1")[0] == 200, "a repetition needs no room"
@@ -272,9 +272,9 @@ def test_a_quota_that_one_cell_does_not_fit_in_refuses_it_and_one_that_is_not_kn
     half: Half, market: Market
 ) -> None:
     market.quotas[STANDARD] = 3.0  # two nodes of two virtual processors
-    said = refused(set={"accept_unknown_prices": True})
-    assert "need 4 vCPUs of on-demand Standard" in said
-    assert "at most 3: the account's quota L-1216C47A" in said
+    message = refused(set={"accept_unknown_prices": True})
+    assert "need 4 vCPUs of on-demand Standard" in message
+    assert "at most 3: the account's quota L-1216C47A" in message
     market.quotas.clear()
     assert estimate()["problems"] == []
     market.fails["GetServiceQuota"] = "AccessDeniedException"
@@ -284,9 +284,9 @@ def test_a_quota_that_one_cell_does_not_fit_in_refuses_it_and_one_that_is_not_kn
 
 def test_what_is_late_is_not_waited_for(half: Half, market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(price_book, "wait", lambda futures, timeout: (set(), set(futures)))
-    told = estimate("c5.large")
-    assert "not all prices could be read in time: try again" in told["warnings"]
-    assert price_of(told, "c5.large") is None
+    quote = estimate("c5.large")
+    assert "not all prices could be read in time: try again" in quote["warnings"]
+    assert price_of(quote, "c5.large") is None
 
 
 # The price list
@@ -324,7 +324,7 @@ def test_where_there_is_no_list_that_is_said(account: Account, market: Market) -
 def test_chinas_list_is_in_yuan(account: Account, market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = {"c7g.large": of_instance("c7g.large", "0.5", "CNY")}
     monkeypatch.setattr(
-        PriceList, "_products", lambda self, wanted: map(json.loads, listed.get(wanted.get("instanceType", ""), []))
+        PriceList, "_products", lambda self, filters: map(json.loads, listed.get(filters.get("instanceType", ""), []))
     )
     prices, _ = book("cn-north-1", market, account).read(["c7g.large"], {}, [])
     assert (prices.currency, prices.on_demand, prices.cross_zone_gb) == ("CNY", {"c7g.large": D("0.5")}, None)
@@ -339,7 +339,7 @@ def test_what_a_volume_costs(account: Account, market: Market) -> None:
         gp3, io2 = prices.volumes["gp3"], prices.volumes["io2"]
         assert (gp3.gib, gp3.iops, gp3.throughput_mib) == (D("0.0952"), (D("0.006"),), D("0.0476"))
         assert (io2.gib, io2.iops, io2.throughput_mib) == (D("0.149"), (D("0.1"), D("0.07"), D("0.05")), None)
-    assert len(market.asked["GetProducts"]) == 2
+    assert len(market.requests["GetProducts"]) == 2
 
 
 @pytest.mark.parametrize(

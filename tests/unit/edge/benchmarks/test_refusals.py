@@ -14,7 +14,7 @@ from tests.unit.edge.bench import FILES, Half, changed, post, problems, request
 
 
 @pytest.mark.parametrize(
-    ("how", "where", "said"),
+    ("how", "where", "message"),
     [
         ({"definition": {}}, "body.definition.name", "is missing: must be given"),
         ({"definition": changed(count=0)}, "body.definition.fleets.drivers.count", "is 0: must be a whole number"),
@@ -47,10 +47,10 @@ from tests.unit.edge.bench import FILES, Half, changed, post, problems, request
     ],
 )
 def test_what_cannot_be_run_is_refused_before_anything_is_made(
-    half: Half, how: dict[str, Any], where: str, said: str
+    half: Half, how: dict[str, Any], where: str, message: str
 ) -> None:
-    found = problems(**how)
-    assert said in found.get(where, ""), found
+    refusals = problems(**how)
+    assert message in refusals.get(where, ""), refusals
     assert half.objects() == {}
     assert half.runs.page(10)[0] == []
     assert half.started() == {}
@@ -96,8 +96,10 @@ def test_zones_that_do_not_offer_the_type_do_not_count(half: Half, monkeypatch: 
         assert "at most 1" in problems(definition=changed(zones=2, sizes={}))["body.definition.fleets.drivers.zones"]
         assert post(definition=changed(zones=1))[0] == 202
         offers.clear()
-        found = problems(definition=changed(zones=1), key="k2")
-    assert "one that a zone of the deployment's network offers" in found["body.definition.fleets.drivers.instance_type"]
+        refusals = problems(definition=changed(zones=1), key="k2")
+    assert (
+        "one that a zone of the deployment's network offers" in refusals["body.definition.fleets.drivers.instance_type"]
+    )
 
 
 def test_only_allowed_buckets_may_be_read(half: Half) -> None:

@@ -24,7 +24,7 @@ PAGE = b"<!doctype html>"
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+def payloads(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Payloads of the calls of the function that makes reports; nobody carries them out."""
     calls: list[dict[str, Any]] = []
     real = BaseClient._make_api_call  # type: ignore[attr-defined]
@@ -46,12 +46,12 @@ def going(key: str = "k1") -> str:
     return str(run["run"])
 
 
-def ended(half: Half, *kept: str, key: str = "k1") -> str:
+def ended(half: Half, *files: str, key: str = "k1") -> str:
     """A run that has ended now; with these files of a report."""
     run = going(key)
     half.runs.close(run, RunStatus.SUCCEEDED, None, half.account.clock.moment)
     half.runs.conclude(run, half.account.clock.moment)
-    for name in kept:
+    for name in files:
         half.s3.put_object(Bucket=BUCKET, Key=f"runs/{run}/{name}", Body=PAGE)
     return run
 
@@ -65,8 +65,8 @@ def test_the_answer_leads_to_the_page_for_an_hour_and_a_browser_shows_it(half: H
     run = ended(half, "report.html", "report.json")
     answer = answered("GET", f"/benchmarks/{run}/report")
     assert (answer["statusCode"], header(answer, "Cache-Control")) == (302, "no-store")
-    told = json.loads(answer["body"])
-    assert (told["run"], told["format"], told["size"], bool(told["etag"])) == (run, "html", len(PAGE), True)
+    body = json.loads(answer["body"])
+    assert (body["run"], body["format"], body["size"], bool(body["etag"])) == (run, "html", len(PAGE), True)
     address = urlsplit(str(header(answer, "Location")))
     assert (address.scheme, address.path) == ("https", f"/runs/{run}/report.html")
     assert address.netloc == f"{BUCKET}.s3.eu-central-1.amazonaws.com", "no other knows a young bucket"
@@ -85,17 +85,17 @@ def test_programs_are_led_to_the_document(half: Half) -> None:
 
 
 def test_a_format_that_there_is_not(half: Half) -> None:
-    status, told = ask("GET", f"/benchmarks/{ended(half)}/report", format="pdf")
+    status, body = ask("GET", f"/benchmarks/{ended(half)}/report", format="pdf")
     assert status == 400
-    assert "'html' or 'json'" in told["message"]
+    assert "'html' or 'json'" in body["message"]
 
 
-def test_of_a_run_that_goes_on_there_is_none_yet(half: Half, asked: list[dict[str, Any]]) -> None:
+def test_of_a_run_that_goes_on_there_is_none_yet(half: Half, payloads: list[dict[str, Any]]) -> None:
     run = going()
     for method in ("GET", "POST"):
-        status, told = ask(method, f"/benchmarks/{run}/report")
-        assert (status, "has not ended: its report is made when it has" in told["message"]) == (409, True)
-    assert asked == []
+        status, body = ask(method, f"/benchmarks/{run}/report")
+        assert (status, "has not ended: its report is made when it has" in body["message"]) == (409, True)
+    assert payloads == []
 
 
 @pytest.mark.parametrize(("later", "soon"), [(timedelta(minutes=16), True), (timedelta(minutes=18), False)])
@@ -110,29 +110,29 @@ def test_whether_to_wait_for_one_that_is_missing(half: Half, later: timedelta, s
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_run_that_there_is_not(half: Half, method: str) -> None:
-    status, told = ask(method, "/benchmarks/20261120-224600-00000000/report")
-    assert (status, "GET /benchmarks lists" in told["message"]) == (404, True)
+    status, body = ask(method, "/benchmarks/20261120-224600-00000000/report")
+    assert (status, "GET /benchmarks lists" in body["message"]) == (404, True)
 
 
-def test_one_is_made_again_without_waiting_for_it(half: Half, asked: list[dict[str, Any]]) -> None:
+def test_one_is_made_again_without_waiting_for_it(half: Half, payloads: list[dict[str, Any]]) -> None:
     run = ended(half)
-    asked_at = moments.iso(half.account.clock.moment)
-    assert ask("POST", f"/benchmarks/{run}/report") == (202, {"run": run, "asked_at": asked_at})
-    assert asked == [{"run": run}]
+    requested_at = moments.iso(half.account.clock.moment)
+    assert ask("POST", f"/benchmarks/{run}/report") == (202, {"run": run, "asked_at": requested_at})
+    assert payloads == [{"run": run}]
 
 
-def test_asked_for_by_many_at_once_it_is_made_once(half: Half, asked: list[dict[str, Any]]) -> None:
+def test_asked_for_by_many_at_once_it_is_made_once(half: Half, payloads: list[dict[str, Any]]) -> None:
     run, other = ended(half), ended(half, key="k2")
-    told = [ask("POST", f"/benchmarks/{run}/report")]
+    answers = [ask("POST", f"/benchmarks/{run}/report")]
     for _ in range(2):
         half.account.clock.forward(seconds=29)
-        told.append(ask("POST", f"/benchmarks/{run}/report"))
-    assert (told, len(asked)) == ([told[0]] * 3, 1)
+        answers.append(ask("POST", f"/benchmarks/{run}/report"))
+    assert (answers, len(payloads)) == ([answers[0]] * 3, 1)
     assert ask("POST", f"/benchmarks/{other}/report")[0] == 202
-    assert asked == [{"run": run}, {"run": other}]
+    assert payloads == [{"run": run}, {"run": other}]
     half.account.clock.forward(seconds=2)
-    assert ask("POST", f"/benchmarks/{run}/report")[1] != told[0][1]
-    assert len(asked) == 3
+    assert ask("POST", f"/benchmarks/{run}/report")[1] != answers[0][1]
+    assert len(payloads) == 3
 
 
 def test_a_call_that_is_refused_keeps_nobody_from_asking_again(half: Half, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,18 +151,18 @@ def test_a_call_that_is_refused_keeps_nobody_from_asking_again(half: Half, monke
     assert len(calls) == 2
 
 
-def test_nothing_is_asked_for_of_a_run_of_which_nothing_is_kept(half: Half, asked: list[dict[str, Any]]) -> None:
+def test_nothing_is_asked_for_of_a_run_of_which_nothing_is_kept(half: Half, payloads: list[dict[str, Any]]) -> None:
     run = ended(half)
     half.s3.delete_object(Bucket=BUCKET, Key=f"runs/{run}/definition.json")
-    status, told = ask("POST", f"/benchmarks/{run}/report")
-    assert (status, "nothing is kept any more" in told["message"]) == (404, True)
-    assert asked == []
+    status, body = ask("POST", f"/benchmarks/{run}/report")
+    assert (status, "nothing is kept any more" in body["message"]) == (404, True)
+    assert payloads == []
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize("code", ["SlowDown", "AccessDenied", "403"])
 def test_what_s3_does_not_say_is_no_missing_report(
-    half: Half, asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, code: str, method: str
+    half: Half, payloads: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, code: str, method: str
 ) -> None:
     """Nor one of which nothing is kept: a right that is missing is a fault of the deployment."""
     run = ended(half, "report.html")

@@ -32,18 +32,18 @@ def test_a_run_is_on_record_and_has_all_it_needs_when_its_workflow_starts(half: 
     estimate = json.loads(objects.pop(f"runs/{run['run']}/estimate.json"))
     assert estimate["expected"] == run["estimate"]["expected"]
     assert objects == {f"runs/{run['run']}/files/{name}": content for name, content in FILES.items()}
-    told = get(f"/benchmarks/{run['run']}")
-    assert told["run"] == run
-    assert [(cell["cell"], cell["status"]) for cell in told["cells"]] == [("c001", "PENDING")]
-    assert told["resources"] == []
+    document = get(f"/benchmarks/{run['run']}")
+    assert document["run"] == run
+    assert [(cell["cell"], cell["status"]) for cell in document["cells"]] == [("c001", "PENDING")]
+    assert document["resources"] == []
 
 
 def test_the_same_key_is_the_same_run(half: Half, monkeypatch: pytest.MonkeyPatch) -> None:
     _, first = post()
     half.account.clock.forward(minutes=1)
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         assert post() == (200, first)
-    assert made == ["GetItem", "GetItem", "StartExecution"]
+    assert operations == ["GetItem", "GetItem", "StartExecution"]
     assert list(half.started()) == [first["run"]]
     _, second = post(key="k2")
     assert second["run"] != first["run"]
@@ -65,9 +65,9 @@ def test_a_key_stands_for_one_request(half: Half, other: dict[str, Any]) -> None
 def test_a_request_that_is_cut_off_is_made_good_by_the_next_of_its_key(
     half: Half, monkeypatch: pytest.MonkeyPatch, number: int, acted: bool
 ) -> None:
-    with calls(monkeypatch, cut_at(number, acted)) as made:
+    with calls(monkeypatch, cut_at(number, acted)) as operations:
         assert post()[0] == 500
-    assert len(made) == number + 1
+    assert len(operations) == number + 1
     half.account.clock.forward(minutes=2)
     status, run = post()
     assert status in (200, 202)
@@ -77,9 +77,9 @@ def test_a_request_that_is_cut_off_is_made_good_by_the_next_of_its_key(
 
 
 def test_a_request_costs_what_it_says(half: Half, monkeypatch: pytest.MonkeyPatch) -> None:
-    with calls(monkeypatch) as made:
+    with calls(monkeypatch) as operations:
         assert post()[0] == 202
-    assert made == [
+    assert operations == [
         "GetItem",
         *("DescribeSubnets", "DescribeInstanceTypes", "DescribeInstanceTypeOfferings"),
         *("BatchGetItem", "GetServiceQuota", "GetItem"),  # the prices are kept; and the reservations of nodes
@@ -88,4 +88,4 @@ def test_a_request_costs_what_it_says(half: Half, monkeypatch: pytest.MonkeyPatc
         *("GetItem", "TransactWriteItems"),
         "StartExecution",
     ]
-    assert len(made) == CALLS
+    assert len(operations) == CALLS

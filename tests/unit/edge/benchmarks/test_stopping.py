@@ -12,23 +12,23 @@ from troop.bench.record import RunStatus
 
 
 def test_a_stopped_run_is_closed_its_workflow_ended_and_its_teardown_started(half: Half) -> None:
-    _, made = post()
-    status, run = ask("DELETE", f"/benchmarks/{made['run']}", caller=BERT)
+    _, response = post()
+    status, run = ask("DELETE", f"/benchmarks/{response['run']}", caller=BERT)
     assert (status, run["status"], run["reason"]) == (202, "STOPPING", f"stopped by {BERT}")
     assert half.runs.get(run["run"]).closed_at is not None
-    assert client("stepfunctions").describe_execution(executionArn=made["execution"])["status"] == "ABORTED"
+    assert client("stepfunctions").describe_execution(executionArn=response["execution"])["status"] == "ABORTED"
     (work,) = half.started("teardown").values()
     assert work == {"run": run["run"], "status": "STOPPED", "reason": f"stopped by {BERT}"}
 
 
 def test_stopping_again_is_harmless_and_a_teardown_that_failed_is_tried_again(half: Half) -> None:
-    _, made = post()
+    _, response = post()
     for _ in range(3):
-        status, run = ask("DELETE", f"/benchmarks/{made['run']}")
+        status, run = ask("DELETE", f"/benchmarks/{response['run']}")
         assert (status, run["status"], run["reason"]) == (202, "STOPPING", f"stopped by {ANNA}")
     assert len(half.started("teardown")) == 1
     half.account.clock.forward(minutes=1)
-    ask("DELETE", f"/benchmarks/{made['run']}")
+    ask("DELETE", f"/benchmarks/{response['run']}")
     assert len(half.started("teardown")) == 2
 
 
@@ -43,19 +43,19 @@ def test_a_run_whose_workflow_never_started_can_be_stopped(half: Half, monkeypat
 
 
 def test_of_a_run_that_has_ended_nothing_is_changed(half: Half) -> None:
-    _, made = post()
-    half.runs.close(made["run"], RunStatus.SUCCEEDED, None, half.account.clock.moment)
-    ended = half.runs.conclude(made["run"], half.account.clock.moment)
-    status, run = ask("DELETE", f"/benchmarks/{made['run']}")
+    _, response = post()
+    half.runs.close(response["run"], RunStatus.SUCCEEDED, None, half.account.clock.moment)
+    ended = half.runs.conclude(response["run"], half.account.clock.moment)
+    status, run = ask("DELETE", f"/benchmarks/{response['run']}")
     assert (status, run["status"]) == (200, "SUCCEEDED")
-    assert half.runs.get(made["run"]) == ended
+    assert half.runs.get(response["run"]) == ended
     assert half.started("teardown") == {}
 
 
 def test_a_run_that_is_torn_down_already_keeps_its_outcome(half: Half) -> None:
-    _, made = post()
-    half.runs.close(made["run"], RunStatus.FAILED, "a node died", half.account.clock.moment)
-    status, run = ask("DELETE", f"/benchmarks/{made['run']}")
+    _, response = post()
+    half.runs.close(response["run"], RunStatus.FAILED, "a node died", half.account.clock.moment)
+    status, run = ask("DELETE", f"/benchmarks/{response['run']}")
     assert (status, run["reason"]) == (202, "a node died")
-    assert client("stepfunctions").describe_execution(executionArn=made["execution"])["status"] == "RUNNING"
+    assert client("stepfunctions").describe_execution(executionArn=response["execution"])["status"] == "RUNNING"
     assert len(half.started("teardown")) == 1

@@ -12,15 +12,15 @@ from troop.bench.record import CellStatus, Kind, LeftBehind, Resource, RunStatus
 
 
 def test_runs_are_listed_by_time_page_by_page(half: Half) -> None:
-    made = []
+    runs = []
     for number in range(5):
-        made.append(post(key=f"k{number}")[1]["run"])
+        runs.append(post(key=f"k{number}")[1]["run"])
         half.account.clock.forward(minutes=1)
     first = get("/benchmarks", limit=2)
     second = get("/benchmarks", limit=2, cursor=first["cursor"])
     third = get("/benchmarks", limit=2, cursor=second["cursor"])
-    found = [run["run"] for page in (first, second, third) for run in page["runs"]]
-    assert found == made[::-1]
+    listed = [run["run"] for page in (first, second, third) for run in page["runs"]]
+    assert listed == runs[::-1]
     assert third["cursor"] is None
 
 
@@ -30,9 +30,9 @@ def test_a_cursor_that_is_none(half: Half, cursor: str) -> None:
 
 
 def test_all_that_is_on_record_is_told(half: Half) -> None:
-    _, made = post()
-    run, now = made["run"], half.account.clock.moment
-    half.runs.set_running(run, made["execution"])
+    _, response = post()
+    run, now = response["run"], half.account.clock.moment
+    half.runs.set_running(run, response["execution"])
     resources = [
         Resource(run, "c001", kind, name, now) for kind, name in ((Kind.INSTANCE, "i-1"), (Kind.SECURITY_GROUP, "sg"))
     ]
@@ -44,16 +44,16 @@ def test_all_that_is_on_record_is_told(half: Half) -> None:
     half.runs.close(run, RunStatus.SUCCEEDED, None, now)
     half.runs.resources.gone(resources, now + timedelta(minutes=2))
     half.runs.conclude(run, now + timedelta(minutes=3))
-    told = get(f"/benchmarks/{run}")
-    assert (told["run"]["status"], told["run"]["ended_at"]) == ("SUCCEEDED", "2026-11-20T22:49:00.000Z")
-    (cell,) = told["cells"]
+    document = get(f"/benchmarks/{run}")
+    assert (document["run"]["status"], document["run"]["ended_at"]) == ("SUCCEEDED", "2026-11-20T22:49:00.000Z")
+    (cell,) = document["cells"]
     assert (cell["status"], cell["results"]) == ("SUCCEEDED", [{"role": "drivers", "p99_ms": 1.5}])
     assert [step["phase"] for step in cell["steps"]] == ["launch", "boot", "measure"]
-    assert [(r["kind"], r["name"], r["gone_at"]) for r in told["resources"]] == [
+    assert [(r["kind"], r["name"], r["gone_at"]) for r in document["resources"]] == [
         ("security-group", "sg", "2026-11-20T22:48:00.000Z"),
         ("instance", "i-1", "2026-11-20T22:48:00.000Z"),
     ]
-    assert told["run"]["left_behind"] == []
+    assert document["run"]["left_behind"] == []
     half.runs.leave_behind(half.runs.get(run), [LeftBehind(Kind.VOLUME, "vol-1", "carries troop:protected")])
     (left,) = get(f"/benchmarks/{run}")["run"]["left_behind"]
     assert left == {"kind": "volume", "name": "vol-1", "reason": "carries troop:protected"}

@@ -19,5 +19,5 @@ def with_fleets(settings: dict[str, Any], request: pytest.FixtureRequest) -> dic
 
 @pytest.fixture
 def stand(account: Account, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Stand]:
-    with deploy_fleets(account, monkeypatch, tmp_path) as made:
-        yield made
+    with deploy_fleets(account, monkeypatch, tmp_path) as stand:
+        yield stand

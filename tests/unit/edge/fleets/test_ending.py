@@ -25,10 +25,10 @@ def test_a_removed_fleet_is_closed_its_workflow_ended_and_its_teardown_started(s
     (work,) = stand.started("teardown").values()
     assert work == {"run": run, "status": "STOPPED", "reason": f"stopped by {BERT}"}
     stand.tear_down(run)
-    told = stand.told(run)
-    assert (told["fleet"]["status"], told["nodes"], told["refusals"]) == ("STOPPED", [], [])
-    assert told["fleet"]["roles"][0]["in_service"] == 0
-    assert all(resource["gone_at"] for resource in told["resources"])
+    document = stand.get_fleet(run)
+    assert (document["fleet"]["status"], document["nodes"], document["refusals"]) == ("STOPPED", [], [])
+    assert document["fleet"]["roles"][0]["in_service"] == 0
+    assert all(resource["gone_at"] for resource in document["resources"])
     assert stand.bench.cell().status is CellStatus.STOPPED
     assert ask("DELETE", f"/fleets/{run}")[0] == 200
 
@@ -36,13 +36,13 @@ def test_a_removed_fleet_is_closed_its_workflow_ended_and_its_teardown_started(s
 def test_its_money_is_told(stand: Stand) -> None:
     run = stand.ready()
     (listed,) = get("/fleets")["fleets"]
-    told = stand.told(run)["fleet"]
-    assert told["estimate"] == listed["estimate"]
-    assert (told["estimate"]["expected"] > 0, told["cost"]) == (True, None)
+    fleet = stand.get_fleet(run)["fleet"]
+    assert fleet["estimate"] == listed["estimate"]
+    assert (fleet["estimate"]["expected"] > 0, fleet["cost"]) == (True, None)
     stand.account.clock.forward(hours=2)
     stand.tear_down(run)
-    cost = stand.told(run)["fleet"]["cost"]
-    assert 0 < cost["amount"] < told["estimate"]["expected"]
+    cost = stand.get_fleet(run)["fleet"]["cost"]
+    assert 0 < cost["amount"] < fleet["estimate"]["expected"]
     assert "c7g.large" in str(cost["items"])
 
 

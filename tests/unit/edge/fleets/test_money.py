@@ -22,17 +22,17 @@ def test_a_fleet_without_a_price_or_beyond_its_budget_is_refused(stand: Stand, m
         400,
         True,
     )
-    status, told = stand.ask_up({**by_hand, "budget": 17}, key="fits")
-    assert (status, told["estimate"]["budget"]) == (202, 17)
+    status, answer = stand.ask_up({**by_hand, "budget": 17}, key="fits")
+    assert (status, answer["estimate"]["budget"]) == (202, 17)
 
 
 def test_an_estimate_of_a_fleet_stores_and_starts_nothing(stand: Stand) -> None:
     body = {"definition": {**FILE, "budget": 0.01}, "files": {"setup.sh": ""}}
-    status, told = ask("POST", "/fleets/estimate", body)
+    status, answer = ask("POST", "/fleets/estimate", body)
     assert status == 200
-    (cell,) = told["cells"]
+    (cell,) = answer["cells"]
     assert (cell["seconds"], cell["items"][0]["what"]) == (8 * 3600, "workers, c7g.large, on-demand")
-    assert [problem["loc"] for problem in told["problems"]] == [["budget"]]
+    assert [problem["loc"] for problem in answer["problems"]] == [["budget"]]
     assert get("/fleets")["fleets"] == []
     assert (
         ask("POST", "/fleets/estimate", {"definition": {**FILE, "buckets": ["other"]}, "files": {"setup.sh": ""}})[0]
@@ -44,19 +44,19 @@ def test_an_estimate_of_a_fleet_stores_and_starts_nothing(stand: Stand) -> None:
 def test_what_waits_for_spot_needs_no_price_on_demand(stand: Stand) -> None:
     workers = {"count": 2, "instance_type": "m7g.large", "purchase": "spot"}
     definition = {**FILE, "fleets": {"workers": workers}, "prices": {"m7g.large": {"spot": 0.5}}}
-    told = ask("POST", "/fleets/estimate", {"definition": definition, "files": {"setup.sh": ""}})[1]
-    assert (told["problems"], told["warnings"]) == (
+    answer = ask("POST", "/fleets/estimate", {"definition": definition, "files": {"setup.sh": ""}})[1]
+    assert (answer["problems"], answer["warnings"]) == (
         [],
         [
             "by the file's own prices it is expected to cost $8.03, at most $8.53; limits, budget and alarms go by "
             "AWS's prices"
         ],
     )
-    assert 8 < told["expected"] < told["most"] < 9
+    assert 8 < answer["expected"] < answer["most"] < 9
 
 
 @pytest.mark.parametrize(
-    ("settings", "budget", "said"),
+    ("settings", "budget", "message"),
     [
         ({"max_run_cost": 500}, 25, "its budget is $25.00"),
         ({"max_run_cost": 25}, 100, "the deployment's setting troop:max_run_cost is $25.00"),
@@ -65,7 +65,7 @@ def test_what_waits_for_spot_needs_no_price_on_demand(stand: Stand) -> None:
     indirect=["settings"],
 )
 def test_a_fleet_grows_only_within_its_budget_and_the_operators_limit(
-    stand: Stand, market: Market, budget: int | None, said: str
+    stand: Stand, market: Market, budget: int | None, message: str
 ) -> None:
     market.products["m7g.large"] = of_instance("m7g.large", "1")
     workers = {"count": 2, "instance_type": "m7g.large"}
@@ -73,7 +73,7 @@ def test_a_fleet_grows_only_within_its_budget_and_the_operators_limit(
     status, body = ask("PATCH", f"/fleets/{run}", {"count": 4})
     assert status == 400
     assert "count is 4: must be at most 3: with so many it is expected to cost $32." in body["message"]
-    assert said in body["message"]
+    assert message in body["message"]
     assert ask("PATCH", f"/fleets/{run}", {"count": 3})[0] == 200
     stand.account.clock.forward(hours=4)
     assert ask("PATCH", f"/fleets/{run}", {"count": 6})[0] == 200, "half of the time is left"

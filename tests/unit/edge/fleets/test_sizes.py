@@ -98,16 +98,16 @@ def test_the_later_word_holds(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> 
     """What is asked for while a look is under way is what that look carries out."""
     run = stand.ready()
     stand.scale(run, 5)
-    asked: list[int] = []
+    statuses: list[int] = []
 
     def intercept(at: int, operation: str, call: Any) -> Any:
-        if operation == "DescribeAutoScalingGroups" and not asked:
-            asked.append(stand.scale(run, 1)[0])
+        if operation == "DescribeAutoScalingGroups" and not statuses:
+            statuses.append(stand.scale(run, 1)[0])
         return call()
 
     with calls(monkeypatch, intercept):
         stand.keep(run)
-    assert asked == [200]
+    assert statuses == [200]
     assert stand.size(run) == (1, 1, 1)
 
 
@@ -156,9 +156,9 @@ def test_a_fleet_that_is_closed_while_it_grows_launches_nothing(stand: Stand, mo
             stand.runs.close(run, RunStatus.STOPPED, "enough", stand.account.clock())
         return call()
 
-    with calls(monkeypatch, intercept) as made:
+    with calls(monkeypatch, intercept) as operations:
         assert stand.keep(run) == "done"
-    assert "UpdateAutoScalingGroup" not in made
+    assert "UpdateAutoScalingGroup" not in operations
     assert stand.size(run) == (2, 2, 2)
 
 
@@ -186,8 +186,8 @@ def test_cut_off_anywhere_the_next_look_makes_it_good(stand: Stand, monkeypatch:
     run = stand.ready()
     sizes = [5, 1]
     for number in range(40):
-        wanted = sizes[number % 2]
-        stand.scale(run, wanted)
+        size = sizes[number % 2]
+        stand.scale(run, size)
         try:
             with calls(monkeypatch, cut_at(number // 2, acted=number % 4 < 2)):
                 stand.keep(run)
@@ -197,7 +197,7 @@ def test_cut_off_anywhere_the_next_look_makes_it_good(stand: Stand, monkeypatch:
             assert number > 20, "there are that many calls"
             break
         assert stand.keep(run) == "waiting"
-        assert stand.size(run) == (wanted, wanted, wanted)
+        assert stand.size(run) == (size, size, size)
         assert stand.on_record(run, gone=False) == set(stand.nodes(run)), number
     stand.account.clock.forward(minutes=5)  # the rights to launch of those that were cut off are over
     stand.tear_down(run)

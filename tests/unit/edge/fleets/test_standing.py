@@ -7,7 +7,7 @@ import pytest
 from tests.unit.edge.asking import get
 from tests.unit.edge.standing import Stand
 from troop.api import fitting
-from troop.api.fleet_models import ToldFleetOut
+from troop.api.fleet_models import FleetDetailOut
 from troop.aws.clients import client
 from troop.bench import names
 from troop.bench.record import RunStatus
@@ -27,14 +27,14 @@ def test_it_stands_once_all_nodes_are_ready(stand: Stand) -> None:
     assert stand.step(run, "keep")["wait_seconds"] == 20
     assert stand.bench.cell().phase == names.STANDING
     assert stand.roles(run) == {"workers": {"desired": 2, "in_service": 2, "ready": 2}}
-    assert {node["id"]: (node["place"], node["ready"]) for node in stand.told(run)["nodes"]} == dict.fromkeys(
+    assert {node["id"]: (node["place"], node["ready"]) for node in stand.get_fleet(run)["nodes"]} == dict.fromkeys(
         stand.nodes(run), ("in-service", True)
     )
     assert stand.on_record(run, gone=False) == set(stand.nodes(run))
     (listed,) = get("/fleets")["fleets"]
     assert (listed["roles"][0]["ready"], listed["seen_at"]) == (2, "2026-11-20T22:47:00.000Z")
     stand.account.clock.forward(hours=2)
-    assert stand.told(run)["fleet"]["seen_at"] == "2026-11-21T00:47:00.000Z", "it was looked at just now"
+    assert stand.get_fleet(run)["fleet"]["seen_at"] == "2026-11-21T00:47:00.000Z", "it was looked at just now"
     assert stand.step(run, "keep")["wait_seconds"] == LONGEST_WAIT
 
 
@@ -60,7 +60,7 @@ def test_a_node_that_cannot_set_itself_up_is_told_of_and_stays(stand: Stand) -> 
     stand.bench.cannot_start(bad, "setup.sh ended with exit code 3")
     assert stand.keep(run) == "waiting"
     assert stand.roles(run) == {"workers": {"desired": 2, "in_service": 2, "ready": 1, "failed": 1}}
-    problems = {node["id"]: node["problem"] for node in stand.told(run)["nodes"]}
+    problems = {node["id"]: node["problem"] for node in stand.get_fleet(run)["nodes"]}
     assert problems == {good: None, bad: "setup.sh ended with exit code 3"}
 
 
@@ -70,32 +70,32 @@ def test_of_very_much_as_much_is_told_as_fits(stand: Stand, monkeypatch: pytest.
     stand.bench.roles |= {good: "workers", bad: "workers"}
     stand.bench.register([good])
     stand.keep(run)
-    whole = stand.told(run)
+    whole = stand.get_fleet(run)
     assert (len(whole["nodes"]), whole["nodes_left_out"]) == (2, 0)
     assert whole["resources_created"] == whole["resources_left"] == len(whole["resources"]) > 3
     monkeypatch.setattr(fitting, "MOST_RESOURCES", 3)
-    first = stand.told(run)
+    first = stand.get_fleet(run)
     assert first["resources"] == whole["resources"][:3]
     assert first["resources_created"] == whole["resources_created"]
     gone = whole["resources"][0]
     stand.runs.resources.gone(
         [r for r in stand.runs.resources.of(run) if r.name == gone["name"]], stand.account.clock()
     )
-    later = stand.told(run)
+    later = stand.get_fleet(run)
     assert later["resources"] == whole["resources"][1:4], "what is gone can wait"
     assert later["resources_left"] == whole["resources_left"] - 1
-    with_one = ToldFleetOut.model_validate({**later, "nodes": later["nodes"][:1]})
+    with_one = FleetDetailOut.model_validate({**later, "nodes": later["nodes"][:1]})
     monkeypatch.setattr(fitting, "LARGEST", fitting.size(with_one) + 20)
-    short = stand.told(run)
+    short = stand.get_fleet(run)
     assert ([node["id"] for node in short["nodes"]], short["nodes_left_out"]) == ([bad], 1)
 
 
 def test_why_nodes_are_missing_is_told(stand: Stand) -> None:
     run = stand.ready()
     stand.refusals = ["You have requested more vCPU capacity than your current vCPU limit"]
-    assert stand.told(run)["refusals"] == [], "none is missing"
+    assert stand.get_fleet(run)["refusals"] == [], "none is missing"
     assert stand.scale(run, 5)[0] == 200
-    assert stand.told(run)["refusals"] == [f"workers: {stand.refusals[0]}"]
+    assert stand.get_fleet(run)["refusals"] == [f"workers: {stand.refusals[0]}"]
 
 
 def test_a_group_that_somebody_has_deleted_ends_the_fleet(stand: Stand) -> None:

@@ -26,9 +26,9 @@ def test_a_fleet_is_on_record_when_its_workflow_starts(stand: Stand) -> None:
         ("setup", "setup.sh", ("workers",), 600)
     ]
     assert fleet["ready_within"] == 600 + 600 + 300, "to boot, to set up, and to launch"
-    told = stand.told(run)
-    assert told["fleet"] == fleet
-    assert (told["nodes"], told["resources"]) == ([], [])
+    document = stand.get_fleet(run)
+    assert document["fleet"] == fleet
+    assert (document["nodes"], document["resources"]) == ([], [])
     assert stand.ask_up(set={"fleets.workers.count": 3})[0] == 200, "the same key is the same fleet"
     assert stand.ask_up()[0] == 409
 

@@ -40,9 +40,9 @@ READS, WRITES = [200, 210, 220, 230], [300, 310, 320, 330]
 )
 def test_a_summary_is_a_row_for_its_type(name: str, row: dict[str, object]) -> None:
     problems = Problems()
-    (found,) = cassandra_stress.rows(cassandra_stress.read(DATA / name, problems), name, problems)
+    (summary,) = cassandra_stress.rows(cassandra_stress.read(DATA / name, problems), name, problems)
     assert problems.lines() == []
-    assert found.document() == {
+    assert summary.document() == {
         "tool": "cassandra-stress",
         "operation": "WRITE",
         "errors": {},
@@ -67,9 +67,9 @@ def test_several_types_are_rows_of_their_own_with_their_own_errors() -> None:
 def test_without_its_summary_the_lines_of_intervals_are_kept() -> None:
     text = (DATA / "cassandra-stress-mixed.txt").read_text()
     problems = Problems()
-    found = cassandra_stress.runs(text[: text.index("total,", text.index("    930,"))], "a.txt", problems)
+    runs = cassandra_stress.runs(text[: text.index("total,", text.index("    930,"))], "a.txt", problems)
     assert problems.lines() == ["a.txt:22: the output ends before its summary is whole: rows are of interval lines"]
-    reads, writes = cassandra_stress.rows(found, "a.txt", Problems())
+    reads, writes = cassandra_stress.rows(runs, "a.txt", Problems())
     assert (reads.count, reads.per_second, reads.mean_ms, reads.max_ms) == (630, 210.0, 1.0, 5.2)
     assert (writes.count, writes.errors, writes.percentiles) == (930 - 2, {"failed": 2}, {})
 
@@ -108,20 +108,20 @@ def test_its_log_is_operations_by_type_with_the_errors_of_the_same_time() -> Non
     problems = Problems()
     runs = cassandra_stress.read(DATA / "cassandra-stress-mixed.txt", problems)
     window = Window(LOG_BEGAN + 2, LOG_BEGAN + 4, warm_up=2)
-    found = cassandra_stress.operations([LOG], runs, window, problems)
+    operations = cassandra_stress.operations([LOG], runs, window, problems)
     assert problems.lines() == []
-    assert set(found) == {"READ", "WRITE"}
-    assert found["READ"].times.count == sum(READS[2:])
-    assert found["WRITE"].times.count == sum(WRITES[2:])
-    assert found["WRITE"].errors == {"failed": 5}
-    assert found["READ"].errors == {}
-    per_second = found["WRITE"].per_second
+    assert set(operations) == {"READ", "WRITE"}
+    assert operations["READ"].times.count == sum(READS[2:])
+    assert operations["WRITE"].times.count == sum(WRITES[2:])
+    assert operations["WRITE"].errors == {"failed": 5}
+    assert operations["READ"].errors == {}
+    per_second = operations["WRITE"].per_second
     assert (per_second.start, per_second.count, per_second.errors) == (LOG_BEGAN, WRITES, [0, 2, 0, 5])
-    over_time = found["WRITE"].over_time
+    over_time = operations["WRITE"].over_time
     assert over_time is not None
     assert [over_time.count(step) for step in range(over_time.steps)] == WRITES
     # With a fixed rate it is the response times that count: those of the log are longer by at least 0.2 ms.
-    assert found["READ"].times.min >= 200
+    assert operations["READ"].times.min >= 200
 
 
 def test_of_a_log_one_interval_is_kept_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,9 +147,9 @@ def test_of_a_log_one_interval_is_kept_at_a_time(monkeypatch: pytest.MonkeyPatch
 def test_errors_of_a_longer_interval_lie_in_all_of_its_seconds() -> None:
     lines = [cassandra_stress.Interval(0, 1.0, 1.0, until, 8) for until in (4.0, 8.0)]
     run = cassandra_stress.Run(1, 4, intervals={cassandra_stress.TOTAL: lines, "WRITE": lines})
-    found = cassandra_stress.operations([LOG], [run], Window(LOG_BEGAN, LOG_BEGAN + 8), Problems())
-    assert found["WRITE"].per_second.errors == [2] * 8
-    assert found["WRITE"].errors == {"failed": 16}
+    operations = cassandra_stress.operations([LOG], [run], Window(LOG_BEGAN, LOG_BEGAN + 8), Problems())
+    assert operations["WRITE"].per_second.errors == [2] * 8
+    assert operations["WRITE"].errors == {"failed": 16}
 
 
 def test_another_log_is_refused(tmp_path: Path) -> None:

@@ -37,10 +37,10 @@ def run(*arguments: object) -> int:
 
 def test_samples_of_jmeter_become_operations(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("jtl", DATA / "jmeter-5.6.3.jtl", DATA / "jmeter-5.6.3.jtl") == 0
-    found = operations_in(results, [])
-    assert found["missing"].errors == {"404": 64}
-    assert found["GET-the-home-page-4f4e59ec"].times.count == 64
-    assert found["GET-the-home-page-4f4e59ec"].over_time is not None
+    operations = operations_in(results, [])
+    assert operations["missing"].errors == {"404": 64}
+    assert operations["GET-the-home-page-4f4e59ec"].times.count == 64
+    assert operations["GET-the-home-page-4f4e59ec"].over_time is not None
     assert "GET-the-home-page-4f4e59ec: 32 in the measured time, and 0 errors" in capsys.readouterr().out
 
 
@@ -76,9 +76,9 @@ def test_tests_of_iozone_and_a_summary_of_cassandra_stress_stay_apart(results: P
 def test_with_its_log_cassandra_stress_is_operations(results: Path) -> None:
     log = DATA / "cassandra-stress.hlog"
     assert run("cassandra-stress", DATA / "cassandra-stress-mixed.txt", "--hdr", log) == 0
-    found = operations_in(results, [])
-    assert (found["READ"].times.count, found["WRITE"].times.count) == (860, 1260)
-    assert found["WRITE"].errors == {"failed": 7}
+    operations = operations_in(results, [])
+    assert (operations["READ"].times.count, operations["WRITE"].times.count) == (860, 1260)
+    assert operations["WRITE"].errors == {"failed": 7}
     assert separate_in(results, []) == ()
 
 
@@ -93,35 +93,35 @@ def test_a_log_of_histograms_needs_to_be_told_its_tag(results: Path, capsys: pyt
 def test_metrics_of_sysstat_take_the_place_of_what_the_agent_sampled(results: Path) -> None:
     assert run("sysstat", DATA / "sadf-12.6.json", DATA / "iostat-12.6.json") == 0
     problems: list[str] = []
-    found = samples_with(results, SAMPLED, problems)
+    samples = samples_with(results, SAMPLED, problems)
     assert problems == []
-    assert found is not None
-    assert (found.start, found.interval_seconds) == (1_795_297_520, 1)
-    assert found.series["disk_writes"] == [7, 7, 7, 7, 17, 10, 0, 0, 391, 0]
-    assert found.series["network_sent_bytes"][9] == 7
+    assert samples is not None
+    assert (samples.start, samples.interval_seconds) == (1_795_297_520, 1)
+    assert samples.series["disk_writes"] == [7, 7, 7, 7, 17, 10, 0, 0, 391, 0]
+    assert samples.series["network_sent_bytes"][9] == 7
 
 
 def test_samples_that_cannot_be_read_are_told_by_their_file(results: Path) -> None:
     (results / "samples-a.json").write_text(json.dumps({"format": "troop.samples/1", "samples": {"from": 1}}))
     assert run("sysstat", DATA / "iostat-12.6.json") == 0
     problems: list[str] = []
-    found = samples_with(results, SAMPLED, problems)
+    samples = samples_with(results, SAMPLED, problems)
     assert problems == [
         "samples-a.json of the script's results cannot be read: "
         "samples.interval_seconds must be a whole number from 0, below 2^63"
     ]
-    assert found is not None
-    assert found.series["disk_reads"][-1] == 0
+    assert samples is not None
+    assert samples.series["disk_reads"][-1] == 0
 
 
 def test_nested_samples_cost_no_others(results: Path) -> None:
     (results / "samples-a.json").write_text("[" * 100_000)
     assert run("sysstat", DATA / "iostat-12.6.json") == 0
     problems: list[str] = []
-    found = samples_with(results, SAMPLED, problems)
+    samples = samples_with(results, SAMPLED, problems)
     assert [problem.partition(" ")[0] for problem in problems] == ["samples-a.json"]
-    assert found is not None
-    assert found.series["disk_reads"][-1] == 0
+    assert samples is not None
+    assert samples.series["disk_reads"][-1] == 0
 
 
 def test_what_cannot_be_read_is_told_and_the_rest_is_written(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,9 +130,9 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_written(results: Path, caps
     missing, empty = results / "missing.jtl", results / "empty.jtl"
     empty.touch()
     assert run("jtl", missing, empty, cut, DATA / "jmeter-5.6.3.jtl") == 1
-    told = capsys.readouterr().err.splitlines()
-    assert [line.split(": ")[0] for line in told[1:]] == [f"{empty}:1", f"{cut}:97", f"{cut}:97"]
-    assert "missing.jtl" in told[0]
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(": ")[0] for line in lines[1:]] == [f"{empty}:1", f"{cut}:97", f"{cut}:97"]
+    assert "missing.jtl" in lines[0]
     assert sum(operation.times.count for operation in operations_in(results, []).values()) == 64
 
 

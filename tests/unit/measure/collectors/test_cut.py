@@ -43,7 +43,7 @@ AFTER = {"fio": "\n  ],", "cassandra": "\n\nEND", "sadf": "\n\t\t\t]", "iostat":
 """How what is told ends, by tool: from there on nothing is lost. A log of JMeter's ends with any line."""
 
 
-def told(name: str, text: str) -> list[str]:
+def problems_of(name: str, text: str) -> list[str]:
     problems = Problems()
     try:
         COLLECTORS[name](text, problems)
@@ -58,10 +58,10 @@ def told(name: str, text: str) -> list[str]:
 def test_a_cut_is_told_by_file_and_line(name: str, data: st.DataObject) -> None:
     text = (DATA / name).read_text().rstrip()
     length = data.draw(st.integers(0, len(text) - 1))
-    said = told(name, text[:length])
+    sentences = problems_of(name, text[:length])
     if text[:length][-1:] != "\n" if name.endswith("jtl") else length <= text.rindex(AFTER[name.split("-")[0]]):
-        assert said, f"nothing is said of {text[:length][-40:]!r}"
-    for sentence in said[:MOST_PROBLEMS]:
+        assert sentences, f"nothing is said of {text[:length][-40:]!r}"
+    for sentence in sentences[:MOST_PROBLEMS]:
         file, line, _ = sentence.split(":", 2)
         assert file == "a"
         assert 1 <= int(line) <= text.count("\n") + 1
@@ -78,7 +78,7 @@ def test_damage_of_any_kind_ends_in_sentences(name: str, data: st.DataObject) ->
         st.text(st.sampled_from('\0\n",:{}[]-.0123456789abcnulKMs %='), max_size=8)
         | st.sampled_from(["NaN", "-", "9" * 400, "9" * 5000, "1e308", "Infinity", "[" * 100_000])
     )
-    for sentence in told(name, text[:at] + instead + text[until:]):
+    for sentence in problems_of(name, text[:at] + instead + text[until:]):
         assert sentence.startswith(("a:", "and "))
 
 
@@ -91,18 +91,18 @@ def test_numbers_of_any_length_leave_what_the_agent_takes(name: str, data: st.Da
     digits = data.draw(st.sampled_from([20, 310, 400, 5000]))
     problems = Problems()
     try:
-        made = COLLECTORS[name](text[: number.start()] + "9" * digits + text[number.end() :], problems)
+        output = COLLECTORS[name](text[: number.start()] + "9" * digits + text[number.end() :], problems)
     except CollectorError:
         return
     assert max(map(len, problems.lines()), default=0) < 1000
-    if isinstance(made, dict):
-        operations.parse(operations.document_of(made))
-    elif isinstance(made, list):
-        separate.parse_file(separate.file_of("a", made))
+    if isinstance(output, dict):
+        operations.parse(operations.document_of(output))
+    elif isinstance(output, list):
+        separate.parse_file(separate.file_of("a", output))
     else:
-        summary.parse_samples(summary.samples_document(made))
+        summary.parse_samples(summary.samples_document(output))
 
 
 @pytest.mark.parametrize("name", COLLECTORS)
 def test_whole_output_says_nothing(name: str) -> None:
-    assert told(name, (DATA / name).read_text()) == []
+    assert problems_of(name, (DATA / name).read_text()) == []

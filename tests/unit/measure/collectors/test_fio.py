@@ -19,22 +19,22 @@ MEASURED = 2.0
 
 def jobs(path: Path, key: str) -> list[dict[str, Any]]:
     text = path.read_text()
-    found: list[dict[str, Any]] = json.loads(text[text.index("{") :])[key]
-    return found
+    entries: list[dict[str, Any]] = json.loads(text[text.index("{") :])[key]
+    return entries
 
 
 @pytest.mark.parametrize(("name", "key"), [("fio-3.33.json", "jobs"), ("fio-3.33-client.json", "client_stats")])
 def test_all_clients_count_once_and_jobs_of_one_name_together(name: str, key: str) -> None:
     problems = Problems()
-    found = fio.read(DATA / name, MEASURED, problems)
+    operations = fio.read(DATA / name, MEASURED, problems)
     assert problems.lines() == []
-    assert set(found) == {"reads:read", "writes:write"}
+    assert set(operations) == {"reads:read", "writes:write"}
     for label, direction in (("reads", "read"), ("writes", "write")):
-        told = [job[direction] for job in jobs(DATA / name, key) if job["jobname"] == label]
-        operation = found[f"{label}:{direction}"]
-        assert operation.times.count == sum(one["total_ios"] for one in told)
-        assert operation.bytes == sum(one["io_bytes"] for one in told)
-        assert operation.times.max == max(round(one["clat_ns"]["max"] / 1000) for one in told)
+        parts = [job[direction] for job in jobs(DATA / name, key) if job["jobname"] == label]
+        operation = operations[f"{label}:{direction}"]
+        assert operation.times.count == sum(one["total_ios"] for one in parts)
+        assert operation.bytes == sum(one["io_bytes"] for one in parts)
+        assert operation.times.max == max(round(one["clat_ns"]["max"] / 1000) for one in parts)
         assert operation.errors == {}
 
 
@@ -57,7 +57,7 @@ def test_one_name_of_jobs_needs_no_label() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "a.json:1: there is no result of fio"),
         ("fio: cannot open\n", "a.json:1: there is no result of fio"),
@@ -65,8 +65,8 @@ def test_one_name_of_jobs_needs_no_label() -> None:
         ('{"fio version": "fio-3.33",\n "jobs": []}', "a.json:2: it has neither jobs nor client_stats"),
     ],
 )
-def test_what_is_no_result_is_refused(text: str, said: str) -> None:
-    with pytest.raises(CollectorError, match=said):
+def test_what_is_no_result_is_refused(text: str, message: str) -> None:
+    with pytest.raises(CollectorError, match=message):
         fio.operations(text, "a.json", MEASURED, Problems())
 
 
@@ -75,12 +75,12 @@ def test_jobs_before_the_cut_are_kept(name: str, key: str) -> None:
     text = (DATA / name).read_text()
     cut = text[: len(text) // 2]
     problems = Problems()
-    found = fio.operations(cut, "a.json", MEASURED, problems)
-    kept = [job for job in jobs(DATA / name, key) if job["jobname"] == "reads"]
-    assert found["read"].times.count == sum(job["read"]["total_ios"] for job in kept[:2])
-    (said,) = problems.lines()
-    line = int(said.split(":")[1])
-    assert "cut off" in said
+    operations = fio.operations(cut, "a.json", MEASURED, problems)
+    reads = [job for job in jobs(DATA / name, key) if job["jobname"] == "reads"]
+    assert operations["read"].times.count == sum(job["read"]["total_ios"] for job in reads[:2])
+    (problem,) = problems.lines()
+    line = int(problem.split(":")[1])
+    assert "cut off" in problem
     assert line == cut.count("\n") + 1
 
 
@@ -88,8 +88,8 @@ def test_only_the_last_of_several_results_counts() -> None:
     text = (DATA / "fio-3.33.json").read_text()
     problems = Problems()
     problems.add("of another file")
-    found = fio.operations(text.replace("32956", "1") + text, "a.json", MEASURED, problems)
-    assert found == fio.operations(text, "a.json", MEASURED, Problems())
+    operations = fio.operations(text.replace("32956", "1") + text, "a.json", MEASURED, problems)
+    assert operations == fio.operations(text, "a.json", MEASURED, Problems())
     assert problems.lines() == ["of another file"]
 
 
@@ -105,8 +105,8 @@ def test_a_job_without_bins_is_told_and_the_rest_is_kept() -> None:
     del document["jobs"][0]["read"]["clat_ns"]["bins"]
     document["jobs"][3]["error"] = 5
     problems = Problems()
-    found = fio.operations(json.dumps(document), "a.json", MEASURED, problems)
-    assert found["reads:read"].times.count == document["jobs"][1]["read"]["total_ios"]
+    operations = fio.operations(json.dumps(document), "a.json", MEASURED, problems)
+    assert operations["reads:read"].times.count == document["jobs"][1]["read"]["total_ios"]
     assert any("the job reads cannot be read" in line and "json+" in line for line in problems.lines())
     assert any("the job writes ended with the error 5" in line for line in problems.lines())
 
@@ -124,8 +124,8 @@ def test_a_job_without_bins_is_told_and_the_rest_is_kept() -> None:
 def test_a_number_out_of_range_costs_its_direction_alone(key: str, number: float) -> None:
     damaged = document()
     damaged["jobs"][0]["read"][key] = number
-    whole, _ = told(document())
-    rest, problems = told(damaged)
+    whole, _ = operations_of(document())
+    rest, problems = operations_of(damaged)
     assert "the job reads cannot be read" in problems[0]
     assert rest["reads:read"].times.count == damaged["jobs"][1]["read"]["total_ios"] < whole["reads:read"].times.count
 
@@ -133,39 +133,39 @@ def test_a_number_out_of_range_costs_its_direction_alone(key: str, number: float
 def test_errors_without_number_cost_their_job_alone() -> None:
     damaged = document()
     damaged["jobs"][0]["total_err"] = 10**400
-    rest, problems = told(damaged)
+    rest, problems = operations_of(damaged)
     assert "the job reads cannot be read" in problems[0]
     assert rest["reads:read"].errors == {}
 
 
 def document() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((DATA / "fio-3.33.json").read_text())
-    return found
+    content: dict[str, Any] = json.loads((DATA / "fio-3.33.json").read_text())
+    return content
 
 
-def told(document: dict[str, Any]) -> tuple[Operations, list[str]]:
+def operations_of(document: dict[str, Any]) -> tuple[Operations, list[str]]:
     problems = Problems()
     return fio.operations(json.dumps(document), "a.json", MEASURED, problems), problems.lines()
 
 
 def test_reads_and_writes_that_fio_tells_together_are_mixed() -> None:
     """As with unified_rw_reporting=mixed; with "both" the parts are told as well, and count."""
-    given = document()
-    (job, *_) = given["jobs"] = given["jobs"][:1]
+    output = document()
+    (job, *_) = output["jobs"] = output["jobs"][:1]
     both = {**job, "mixed": job["read"]}
-    assert set(told({**given, "jobs": [both]})[0]) == {"read"}
+    assert set(operations_of({**output, "jobs": [both]})[0]) == {"read"}
     alone = {key: value for key, value in both.items() if key not in fio.DIRECTIONS}
-    found, problems = told({**given, "jobs": [alone]})
+    operations, problems = operations_of({**output, "jobs": [alone]})
     assert problems == []
-    assert found["mixed"].times.count == job["read"]["total_ios"]
+    assert operations["mixed"].times.count == job["read"]["total_ios"]
 
 
 def test_a_job_that_has_done_nothing_is_told() -> None:
-    given = document()
-    given["jobs"][0]["read"]["total_ios"] = 0
-    found, problems = told(given)
+    output = document()
+    output["jobs"][0]["read"]["total_ios"] = 0
+    operations, problems = operations_of(output)
     assert problems == ["a.json:1: the job reads has done nothing"]
-    assert found["reads:read"].times.count == given["jobs"][1]["read"]["total_ios"]
+    assert operations["reads:read"].times.count == output["jobs"][1]["read"]["total_ios"]
 
 
 @pytest.mark.parametrize(
@@ -173,24 +173,24 @@ def test_a_job_that_has_done_nothing_is_told() -> None:
     [("randread", "read"), ("write", "write"), ("randrw", "read"), ("randtrim", "trim"), (None, "mixed")],
 )
 def test_errors_count_where_nothing_has_succeeded(rw: str | None, name: str) -> None:
-    given = document()
-    (job, *_) = given["jobs"] = given["jobs"][:1]
+    output = document()
+    (job, *_) = output["jobs"] = output["jobs"][:1]
     job["read"]["total_ios"], job["total_err"] = 0, 321
     job["job options"].pop("rw", None)
     if rw:
         job["job options"]["rw"] = rw
-    found, problems = told(given)
-    assert {key: (one.times.count, one.errors) for key, one in found.items()} == {name: (0, {"failed": 321})}
+    operations, problems = operations_of(output)
+    assert {key: (one.times.count, one.errors) for key, one in operations.items()} == {name: (0, {"failed": 321})}
     assert problems == ["a.json:1: of the job reads nothing has succeeded, and 321 have failed"]
 
 
 def test_a_direction_that_cannot_be_read_takes_no_other_with_it() -> None:
-    given = document()
-    (job, *_) = given["jobs"] = given["jobs"][:1]
+    output = document()
+    (job, *_) = output["jobs"] = output["jobs"][:1]
     job["write"] = json.loads(json.dumps(job["read"]))
     del job["read"]["clat_ns"]["bins"]
-    found, (problem,) = told(given)
-    assert found["write"].times.count == job["write"]["total_ios"]
+    operations, (problem,) = operations_of(output)
+    assert operations["write"].times.count == job["write"]["total_ios"]
     assert "bins" in problem
 
 
@@ -208,6 +208,6 @@ def test_very_many_jobs_are_as_many_operations_as_a_node_may_have() -> None:
     document = json.loads((DATA / "fio-3.33.json").read_text())
     job = document["jobs"][0]
     document["jobs"] = [{**job, "jobname": f"job{n}"} for n in range(80)]
-    found = fio.operations(json.dumps(document), "a", MEASURED, Problems())
-    assert len(found) == 64
-    assert found["other"].times.count == 17 * found["job0:read"].times.count
+    operations = fio.operations(json.dumps(document), "a", MEASURED, Problems())
+    assert len(operations) == 64
+    assert operations["other"].times.count == 17 * operations["job0:read"].times.count

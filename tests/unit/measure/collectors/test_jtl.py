@@ -31,8 +31,8 @@ BLIND = (
 
 def read(text: str, window: Window = EVER, **how: bool) -> tuple[Operations, list[str]]:
     problems = Problems()
-    found = jtl.counted(io.StringIO(text, newline=""), "a.jtl", window, problems, **how).operations
-    return found, [line for line in problems.lines() if line != BLIND]
+    operations = jtl.counted(io.StringIO(text, newline=""), "a.jtl", window, problems, **how).operations
+    return operations, [line for line in problems.lines() if line != BLIND]
 
 
 def samples(*rows: str) -> str:
@@ -41,13 +41,13 @@ def samples(*rows: str) -> str:
 
 def test_what_jmeter_has_written_is_counted_by_label() -> None:
     problems = Problems()
-    found = jtl.read(REAL, EVER, problems).operations
+    operations = jtl.read(REAL, EVER, problems).operations
     assert problems.lines() == []
     with REAL.open(newline="") as file:
         rows = list(csv.DictReader(file))
     home = [int(row["elapsed"]) for row in rows if row["label"].startswith("GET")]
-    assert set(found) == {"GET-the-home-page-4f4e59ec", "missing", "nobody-there"}
-    of_home = found["GET-the-home-page-4f4e59ec"]
+    assert set(operations) == {"GET-the-home-page-4f4e59ec", "missing", "nobody-there"}
+    of_home = operations["GET-the-home-page-4f4e59ec"]
     assert (of_home.times.count, of_home.times.min, of_home.times.max) == (
         len(home),
         min(home) * 1000,
@@ -56,20 +56,20 @@ def test_what_jmeter_has_written_is_counted_by_label() -> None:
     assert of_home.times.sum == sum(home) * 1000
     assert of_home.bytes == sum(int(row["bytes"]) for row in rows if row["label"].startswith("GET"))
     assert sum(of_home.per_second.count) == len(home)
-    assert found["missing"].errors == {"404": 32}
-    assert found["nobody-there"].errors == {"HttpHostConnectException": 32}
-    assert found["missing"].times.count == 0
+    assert operations["missing"].errors == {"404": 32}
+    assert operations["nobody-there"].errors == {"HttpHostConnectException": 32}
+    assert operations["missing"].times.count == 0
 
 
 def test_columns_are_found_by_their_names() -> None:
     text = "label,extra,success,elapsed,timeStamp\nread,x,true,7,1795287010000\n"
-    found, problems = read(text)
+    operations, problems = read(text)
     assert problems == []
-    assert found["read"].times.max == 7000
+    assert operations["read"].times.max == 7000
 
 
 @pytest.mark.parametrize(
-    ("header", "said"),
+    ("header", "message"),
     [
         ("timeStamp,elapsed,label", "no success"),
         ("1795287010000,7,read,200,true,1", "no timeStamp, elapsed, label, success"),
@@ -77,13 +77,13 @@ def test_columns_are_found_by_their_names() -> None:
         (HEADER + ",label", "twice"),
     ],
 )
-def test_a_log_without_its_header_is_refused(header: str, said: str) -> None:
-    with pytest.raises(CollectorError, match=rf"a\.jtl:1: .*{said}"):
+def test_a_log_without_its_header_is_refused(header: str, message: str) -> None:
+    with pytest.raises(CollectorError, match=rf"a\.jtl:1: .*{message}"):
         read(header + "\n1795287010000,7,read,200,true,1\n")
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ("1795287010000,7,read,200,tru", "a.jtl:3: it has 5 columns, and the header has 6"),
         ("1795287010000,x,read,200,true,1", "a.jtl:3: invalid literal"),
@@ -95,20 +95,20 @@ def test_a_log_without_its_header_is_refused(header: str, said: str) -> None:
         ('1795287010000,7,"read,200,true,1', "a.jtl:"),
     ],
 )
-def test_a_damaged_line_is_told_and_the_rest_is_kept(row: str, said: str) -> None:
-    found, (problem, *_) = read(samples("1795287010000,5,read,200,true,1", row))
-    assert said in problem
-    assert found["read"].times.count == 1
+def test_a_damaged_line_is_told_and_the_rest_is_kept(row: str, message: str) -> None:
+    operations, (problem, *_) = read(samples("1795287010000,5,read,200,true,1", row))
+    assert message in problem
+    assert operations["read"].times.count == 1
 
 
 def test_moments_in_words_are_told_once_with_what_to_set() -> None:
     problems = Problems()
     rows = [f"2026/11/22 03:00:0{n}.123,5,read,200,true,1" for n in range(9)]
-    found = jtl.counted(io.StringIO(samples(*rows, "1795287010000,5,read,200,true,1")), "a.jtl", EVER, problems)
-    assert found.operations["read"].times.count == 1
-    blind, told, more = problems.lines()
+    log = jtl.counted(io.StringIO(samples(*rows, "1795287010000,5,read,200,true,1")), "a.jtl", EVER, problems)
+    assert log.operations["read"].times.count == 1
+    blind, problem, more = problems.lines()
     assert (blind, more) == (BLIND, "and 8 more")
-    assert told == (
+    assert problem == (
         "a.jtl:2: timeStamp is '2026/11/22 03:00:00.123': must be in milliseconds: let JMeter save it so "
         "(jmeter.save.saveservice.timestamp_format=ms)"
     )
@@ -116,8 +116,8 @@ def test_moments_in_words_are_told_once_with_what_to_set() -> None:
 
 def test_lines_after_a_damaged_one_count() -> None:
     good = "1795287010000,5,read,200,true,1"
-    found, problems = read(samples(good, "\0\0\0\0", "half", good))
-    assert found["read"].times.count == 2
+    operations, problems = read(samples(good, "\0\0\0\0", "half", good))
+    assert operations["read"].times.count == 2
     assert len(problems) == 1
 
 
@@ -125,8 +125,8 @@ def test_a_quote_without_an_end_takes_no_other_line_with_it() -> None:
     """As of a process that was killed, or a disk that was full, and of a log that went on afterwards."""
     good = ["1795287010000,5,read,200,true,1", '1795287010000,5,"read",200,true,1']
     rows = ['1795287010000,5,"Internal server er', *good, '1795287010000,5,"again', *good * 20, '1795287010000,5,"last']
-    found, problems = read(samples(*rows))
-    assert found["read"].times.count == 42
+    operations, problems = read(samples(*rows))
+    assert operations["read"].times.count == 42
     assert [problem.split(": ")[0] for problem in problems] == ["a.jtl:2", "a.jtl:5", "a.jtl:46"]
 
 
@@ -135,16 +135,16 @@ def test_many_quotes_without_an_end_are_read_in_a_row() -> None:
     good = "1795287010000,5,read,200,true,1"
     rows = [good] * 30_000
     rows[10_000] = rows[20_000] = '1795287010000,5,"rea'
-    found, problems = read(samples(*rows))
-    assert found["read"].times.count == 29_998
+    operations, problems = read(samples(*rows))
+    assert operations["read"].times.count == 29_998
     assert [problem.split(": ")[0] for problem in problems] == ["a.jtl:10002", "a.jtl:20002"]
 
 
 def test_a_message_of_several_lines_is_one_column() -> None:
-    found, problems = read(samples('1795287010000,5,"read\nmore",200,true,1', "1795287010000,5,b,500,false,1"))
+    operations, problems = read(samples('1795287010000,5,"read\nmore",200,true,1', "1795287010000,5,b,500,false,1"))
     assert problems == []
-    assert found["read-more-fe556efe"].times.count == 1
-    assert found["b"].errors == {"500": 1}
+    assert operations["read-more-fe556efe"].times.count == 1
+    assert operations["b"].errors == {"500": 1}
 
 
 @pytest.mark.parametrize(
@@ -163,30 +163,27 @@ def test_what_ends_outside_of_the_measured_time_is_left_out(
 ) -> None:
     window = Window(1_795_287_010, 1_795_287_020)
     row = f"{1_795_287_000_000 + stamp},{elapsed},read,200,true,1"
-    found, _ = read(samples(row), window, stamped_at_end=at_end)
-    assert bool(found) == counts
+    operations, _ = read(samples(row), window, stamped_at_end=at_end)
+    assert bool(operations) == counts
 
 
 @given(st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 5_000), st.booleans()), max_size=40))
-def test_every_sample_counts_once(given_samples: list[tuple[int, int, bool]]) -> None:
-    rows = [
-        f"{1_795_287_000_000 + stamp},{elapsed},read,200,{str(good).lower()},3"
-        for stamp, elapsed, good in given_samples
-    ]
-    found, problems = read(samples(*rows))
+def test_every_sample_counts_once(entries: list[tuple[int, int, bool]]) -> None:
+    rows = [f"{1_795_287_000_000 + stamp},{elapsed},read,200,{str(good).lower()},3" for stamp, elapsed, good in entries]
+    operations, problems = read(samples(*rows))
     assert problems == []
-    good = [elapsed for _, elapsed, is_good in given_samples if is_good]
-    if given_samples:
-        assert found["read"].times.count == sum(found["read"].per_second.count) == len(good)
-        assert found["read"].errors.get("200", 0) == sum(found["read"].per_second.errors)
-        assert found["read"].times.count + found["read"].errors.get("200", 0) == len(given_samples)
-        assert found["read"].times.sum == sum(good) * 1000
+    good = [elapsed for _, elapsed, is_good in entries if is_good]
+    if entries:
+        assert operations["read"].times.count == sum(operations["read"].per_second.count) == len(good)
+        assert operations["read"].errors.get("200", 0) == sum(operations["read"].per_second.errors)
+        assert operations["read"].times.count + operations["read"].errors.get("200", 0) == len(entries)
+        assert operations["read"].times.sum == sum(good) * 1000
 
 
 def test_a_thousand_labels_do_not_grow_without_bound() -> None:
-    found, _ = read(samples(*(f"1795287010000,5,label {n},200,true,1" for n in range(1000))))
-    assert len(found) == 64
-    assert sum(operation.times.count for operation in found.values()) == 1000
+    operations, _ = read(samples(*(f"1795287010000,5,label {n},200,true,1" for n in range(1000))))
+    assert len(operations) == 64
+    assert sum(operation.times.count for operation in operations.values()) == 1000
 
 
 NAMED = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes"
@@ -208,19 +205,19 @@ def test_a_request_counts_once_though_jmeter_logs_its_redirects_and_transactions
     """Of three users, five times: one sampler is redirected; one transaction comes after its parts, two before."""
     window = Window(1_795_299_080, 1_795_299_100)
     problems = Problems()
-    found = jtl.read(DATA / "jmeter-5.6.3-transactions.jtl", window, problems).operations
+    operations = jtl.read(DATA / "jmeter-5.6.3-transactions.jtl", window, problems).operations
     assert problems.lines() == []
     requests = {"home", "cart", "pay", "search", "form", "post", "view", "open", "save"}
-    counts = {name: operation.times.count + sum(operation.errors.values()) for name, operation in found.items()}
+    counts = {name: operation.times.count + sum(operation.errors.values()) for name, operation in operations.items()}
     assert counts == dict.fromkeys(requests, 15)
-    assert found["search"].bytes == 15 * 495, "of both of its requests"
+    assert operations["search"].bytes == 15 * 495, "of both of its requests"
 
 
 def test_transactions_count_where_jmeter_does_not_log_their_parts() -> None:
     """The same plan with jmeter.save.saveservice.subresults=false."""
     window = Window(1_795_299_080, 1_795_299_100)
-    found = jtl.read(DATA / "jmeter-5.6.3-no-subresults.jtl", window, Problems()).operations
-    counts = {name: operation.times.count + sum(operation.errors.values()) for name, operation in found.items()}
+    operations = jtl.read(DATA / "jmeter-5.6.3-no-subresults.jtl", window, Problems()).operations
+    counts = {name: operation.times.count + sum(operation.errors.values()) for name, operation in operations.items()}
     assert counts == dict.fromkeys({"home", "cart", "pay", "search", "login", "view", "edit"}, 15)
 
 
@@ -245,23 +242,23 @@ def test_transactions_count_where_jmeter_does_not_log_their_parts() -> None:
 def test_parts_are_told_from_what_comes_before_and_after(
     rows: list[tuple[int, int, str, str, str]], counted: dict[str, int]
 ) -> None:
-    found, problems = read(named(*rows))
+    operations, problems = read(named(*rows))
     assert problems == []
-    assert {name: operation.times.count for name, operation in found.items()} == counted
+    assert {name: operation.times.count for name, operation in operations.items()} == counted
 
 
 def test_pauses_within_a_transaction_are_no_part_of_its_time() -> None:
     text = named((1000, 9, "t", TWO, "1"), (1002, 4, "a", "OK", "1"), (5004, 5, "b", "OK", "1")).splitlines()
     text = [line + end for line, end in zip(text, [",IdleTime", ",4000", ",0", ",0"], strict=True)]
-    found, problems = read("\n".join([*text, ""]))
+    operations, problems = read("\n".join([*text, ""]))
     assert problems == []
-    assert set(found) == {"a", "b"}
+    assert set(operations) == {"a", "b"}
 
 
 def test_a_log_that_was_cut_off_says_so() -> None:
     whole = samples(*["1795287010000,5,read,200,true,1"] * 3)
-    found, problems = read(whole[: whole.rindex(",")])
-    assert found["read"].times.count == 2
+    operations, problems = read(whole[: whole.rindex(",")])
+    assert operations["read"].times.count == 2
     assert problems == [
         "a.jtl:4: it has 5 columns, and the header has 6",
         "a.jtl:4: the log ends in the midst of a line",
@@ -273,8 +270,8 @@ def test_the_warm_up_is_told_over_time_alone() -> None:
     rows = [
         f"{1_795_287_000_000 + at},1000,read,200,{good},7" for at in (3000, 5000, 9500) for good in ("true", "false")
     ]
-    found, _ = read(samples(*rows), window)
-    (operation,) = found.values()
+    operations, _ = read(samples(*rows), window)
+    (operation,) = operations.values()
     assert (operation.times.count, operation.errors, operation.bytes) == (1, {"200": 1}, 7)
     assert operation.per_second.start == 1_795_287_005
     assert operation.per_second.count == operation.per_second.errors == [0, 1, 0, 0, 0, 1] + [0] * 9
@@ -289,8 +286,8 @@ def test_without_the_columns_that_tell_transactions_it_is_said_that_they_count_t
     problems = Problems()
     text = named((1000, 9, "a", "OK", "1")).replace("threadName", "thread")
     jtl.counted(io.StringIO(text), "a.jtl", EVER, problems)
-    (said,) = problems.lines()
-    assert said.startswith("a.jtl:1: the header has no threadName: ")
+    (problem,) = problems.lines()
+    assert problem.startswith("a.jtl:1: the header has no threadName: ")
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
@@ -299,15 +296,15 @@ def test_another_delimiter_is_known_by_the_header(delimiter: str, quote: str) ->
     text = named((1000, 9, "t", TWO.replace(",", " "), "1"), (1000, 4, "a", "OK", "1")).replace(",", delimiter)
     text = text.replace("timeStamp", f"{quote}timeStamp{quote}")
     for begin in ("", "\ufeff"):
-        found, problems = read(begin + text)
+        operations, problems = read(begin + text)
         assert problems == []
-        assert {name: operation.times.count for name, operation in found.items()} == {"a": 1}
+        assert {name: operation.times.count for name, operation in operations.items()} == {"a": 1}
 
 
 def test_no_bytes_and_no_pause_are_none() -> None:
-    found, problems = read(HEADER + ",IdleTime\n1795287010000,5,read,200,true,,\n")
+    operations, problems = read(HEADER + ",IdleTime\n1795287010000,5,read,200,true,,\n")
     assert problems == []
-    assert (found["read"].times.count, found["read"].bytes) == (1, 0)
+    assert (operations["read"].times.count, operations["read"].bytes) == (1, 0)
 
 
 def test_what_is_remembered_of_threads_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,19 +14,19 @@ class Counted(str):
 
     looked = 0
 
-    def count(self, *given: Any) -> int:
-        begin, end = given[1:] if len(given) > 1 else (0, len(self))
+    def count(self, *bounds: Any) -> int:
+        begin, end = bounds[1:] if len(bounds) > 1 else (0, len(self))
         Counted.looked += end - begin
-        return super().count(*given)
+        return super().count(*bounds)
 
 
 def test_lines_of_many_elements_are_counted_once() -> None:
     """A day of sysstat's is a hundred megabytes."""
     text = Counted(json.dumps({"a": [{"n": n} for n in range(200)], "b": [1], "c": {"a": [7]}}, indent=1))
-    found = list(elements(text, "a", "x", Problems()))
-    assert [element for _, element in found] == [*({"n": n} for n in range(200)), 7]
-    assert [line for line, _ in found[:3]] == [3, 6, 9]
-    assert found[-1][0] == text[: text.rindex("7")].count("\n") + 1
+    pairs = list(elements(text, "a", "x", Problems()))
+    assert [element for _, element in pairs] == [*({"n": n} for n in range(200)), 7]
+    assert [line for line, _ in pairs[:3]] == [3, 6, 9]
+    assert pairs[-1][0] == text[: text.rindex("7")].count("\n") + 1
     assert Counted.looked <= len(text)
 
 

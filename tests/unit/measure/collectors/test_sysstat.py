@@ -16,19 +16,19 @@ DATA = Path(__file__).with_name("data")
 
 
 def statistics(name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((DATA / name).read_text())["sysstat"]["hosts"][0]["statistics"]
-    return found
+    intervals: list[dict[str, Any]] = json.loads((DATA / name).read_text())["sysstat"]["hosts"][0]["statistics"]
+    return intervals
 
 
 def test_sadf_tells_all_that_a_node_samples() -> None:
     problems = Problems()
     samples = sysstat.read(DATA / "sadf-12.6.json", problems)
     assert problems.lines() == []
-    told = statistics("sadf-12.6.json")
+    intervals = statistics("sadf-12.6.json")
     assert (samples.start, samples.interval_seconds) == (1_795_297_524, 1)  # 21:45:25 ended the first
     assert parse_samples(samples_document(samples)) == samples
-    assert {len(samples.series[name]) for name in SERIES} == {len(told)} == {5}
-    last = told[-1]
+    assert {len(samples.series[name]) for name in SERIES} == {len(intervals)} == {5}
+    last = intervals[-1]
     cards = [card for card in last["network"]["net-dev"] if card["iface"] == "eth0"]
     assert {name: values[-1] for name, values in samples.series.items()} == {
         "cpu_user": round(10 * (last["cpu-load"][0]["user"] + last["cpu-load"][0]["nice"])),
@@ -58,22 +58,22 @@ def test_iostats_first_report_is_of_the_time_since_boot_and_left_out() -> None:
     problems = Problems()
     samples = sysstat.read(DATA / "iostat-12.6.json", problems)
     assert problems.lines() == []
-    told = statistics("iostat-12.6.json")
+    intervals = statistics("iostat-12.6.json")
     assert (samples.start, samples.interval_seconds) == (1_795_297_529, 1)  # 21:45:29 ended that of the boot
-    assert samples.series["disk_reads"] == [round(one["disk"][0]["r/s"]) for one in told[1:]]
-    assert samples.series["disk_read_bytes"] == [round(1024 * one["disk"][0]["rkB/s"]) for one in told[1:]]
-    assert samples.series["cpu_iowait"] == [round(10 * one["avg-cpu"]["iowait"]) for one in told[1:]]
+    assert samples.series["disk_reads"] == [round(one["disk"][0]["r/s"]) for one in intervals[1:]]
+    assert samples.series["disk_read_bytes"] == [round(1024 * one["disk"][0]["rkB/s"]) for one in intervals[1:]]
+    assert samples.series["cpu_iowait"] == [round(10 * one["avg-cpu"]["iowait"]) for one in intervals[1:]]
     assert samples.series["memory_used"] == samples.series["network_sent_bytes"] == [None] * 3
 
 
 def by_iostat(*disks: dict[str, float], **cpu: float) -> str:
     """iostat's JSON of a report a second, each of one disk."""
     idle = {"user": 1.0, "nice": 0.0, "system": 0.0, "iowait": 0.0, "steal": 0.0, **cpu}
-    told = [
+    intervals = [
         {"timestamp": f"2026-11-21T21:45:{n:02}+0000", "avg-cpu": idle, "disk": [{"disk_device": "vda", **disk}]}
         for n, disk in enumerate(disks)
     ]
-    return json.dumps({"sysstat": {"hosts": [{"statistics": told}]}})
+    return json.dumps({"sysstat": {"hosts": [{"statistics": intervals}]}})
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_reads_and_writes_in_one_are_told_once_and_the_rest_is_kept() -> None:
     samples = sysstat.samples(by_iostat(*[{"tps": 2.0, "kB/s": 9.0}] * 30), "a.json", problems)
     assert samples.series["cpu_user"] == [10] * 29
     assert samples.series["disk_read_bytes"] == [None] * 29
-    (said,) = problems.lines()
-    assert said == "a.json:1: it does not tell reads and writes of disks apart: run iostat without -s"
+    (problem,) = problems.lines()
+    assert problem == "a.json:1: it does not tell reads and writes of disks apart: run iostat without -s"
 
 
 def test_the_first_report_counts_where_it_is_said_to() -> None:
@@ -116,14 +116,14 @@ def test_the_first_report_counts_where_it_is_said_to() -> None:
 
 def every_ten_seconds(*ends: tuple[int, int]) -> str:
     """sadf's JSON of intervals that ended so many seconds after 12:00:00, and took so long; 2 reads a second in all."""
-    told = [
+    intervals = [
         {
             "timestamp": {"date": "2026-11-21", "time": f"12:{end // 60:02}:{end % 60:02}", "utc": 1, "interval": took},
             "io": {"io-reads": {"rtps": 2.0, "bread": 8.0}, "io-writes": {"wtps": 0.5, "bwrtn": 0.0}},
         }
         for end, took in ends
     ]
-    return json.dumps({"sysstat": {"hosts": [{"statistics": told}]}})
+    return json.dumps({"sysstat": {"hosts": [{"statistics": intervals}]}})
 
 
 @pytest.mark.parametrize(
@@ -151,12 +151,12 @@ def test_intervals_before_the_cut_are_kept(name: str) -> None:
     problems = Problems()
     samples = sysstat.samples(cut, "a.json", problems)
     assert len(samples.series["cpu_user"]) == len(sysstat.read(DATA / name, Problems()).series["cpu_user"]) - 1
-    (said,) = problems.lines()
-    assert said.startswith(f"a.json:{cut.count(chr(10)) + 1}: its JSON is cut off")
+    (problem,) = problems.lines()
+    assert problem.startswith(f"a.json:{cut.count(chr(10)) + 1}: its JSON is cut off")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "a.json:1: it is no JSON of sysstat's"),
         ("Linux 6.1 (vm)  11/21/26  _x86_64_\n", "a.json:1: it is no JSON of sysstat's"),
@@ -165,8 +165,8 @@ def test_intervals_before_the_cut_are_kept(name: str) -> None:
         ('{"sysstat": {"hosts": [{"statistics": [{"timestamp": {}}]}]}}', "it has no 'date'"),
     ],
 )
-def test_what_tells_of_no_interval_is_refused(text: str, said: str) -> None:
-    with pytest.raises(CollectorError, match=said):
+def test_what_tells_of_no_interval_is_refused(text: str, message: str) -> None:
+    with pytest.raises(CollectorError, match=message):
         sysstat.samples(text, "a.json", Problems())
 
 
@@ -175,9 +175,9 @@ def test_an_interval_a_second_shorter_or_longer_than_others_is_kept(phase: int) 
     """sadc wakes up a moment late, and then in time again."""
     ends = ((10, 10), (20, 10), (29, 9), (40, 11), (50, 10), (61, 11), (70, 9), (80, 10))
     taken = [(1_000_000_000 + phase + end, seconds, {"memory_used": float(end)}) for end, seconds in ends]
-    found = sysstat._in_line(taken, "a.json")
-    assert (found.start - 1_000_000_000, found.interval_seconds) == (10 if phase >= 5 else 0, 10)
-    assert found.series["memory_used"] == [10, 20, 29, 40, 50, 61, 70, 80]
+    samples = sysstat._in_line(taken, "a.json")
+    assert (samples.start - 1_000_000_000, samples.interval_seconds) == (10 if phase >= 5 else 0, 10)
+    assert samples.series["memory_used"] == [10, 20, 29, 40, 50, 61, 70, 80]
 
 
 def test_an_interval_as_long_as_several_fills_them() -> None:

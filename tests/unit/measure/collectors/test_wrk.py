@@ -53,8 +53,8 @@ def test_wrk2_prints_the_same_with_more_digits() -> None:
 def test_the_rate_is_wrks_own_which_knows_its_time_better() -> None:
     """It prints the time in two digits after the point, of minutes and hours, too."""
     text = (DATA / "wrk-4.1.0-timeouts.txt").read_text().replace("in 5.03s", "in 1.01m")
-    for told, rate in ((5.57, 16 / 28 * 5.57), (0.46, 16 / 28 * 0.46), (0.0, 16 / 60.6)):
-        (row,) = wrk.rows(text.replace("5.57", f"{told:.2f}"), "a.txt", "home", Problems())
+    for own_rate, rate in ((5.57, 16 / 28 * 5.57), (0.46, 16 / 28 * 0.46), (0.0, 16 / 60.6)):
+        (row,) = wrk.rows(text.replace("5.57", f"{own_rate:.2f}"), "a.txt", "home", Problems())
         assert row.per_second == pytest.approx(rate, abs=0.001)
 
 
@@ -81,8 +81,8 @@ def test_a_run_that_was_cut_off_is_told_and_those_before_it_are_kept() -> None:
     problems = Problems()
     rows = wrk.rows(text + text[: text.index("Requests/sec")], "a.txt", "home", problems)
     assert [row.count for row in rows] == [282_619]
-    (said,) = problems.lines()
-    assert said == "a.txt:24: wrk's output ends before it is whole: Requests/sec, Transfer/sec must follow"
+    (problem,) = problems.lines()
+    assert problem == "a.txt:24: wrk's output ends before it is whole: Requests/sec, Transfer/sec must follow"
 
 
 def test_a_line_that_is_not_wrks_is_told_by_its_number() -> None:

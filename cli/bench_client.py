@@ -49,12 +49,12 @@ class ReportLink:
     Attributes:
         address: where anybody gets it for at most an hour, without a signature; so it is told nobody.
         etag: another one after it was made again.
-        made_at: None of a deployment that does not say.
+        created_at: None of a deployment that does not say.
     """
 
     address: str = field(repr=False)
     etag: str
-    made_at: datetime | None = None
+    created_at: datetime | None = None
 
 
 @dataclass(frozen=True)

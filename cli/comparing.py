@@ -75,8 +75,8 @@ def compare(
     if a.report.money.currency != b.report.money.currency:
         rows = [row.model_copy(update={"equal": _without_ratio(row.equal)}) for row in rows]
     return Comparison(
-        made_at=now,
-        made_by=version,
+        created_at=now,
+        created_by=version,
         confidence=confidence,
         fail_below=fail_below,
         currency=a.report.money.currency,

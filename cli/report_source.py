@@ -145,7 +145,7 @@ def _link(
                 raise
         else:
             # Who asked less than a minute after somebody else gets what that one asked for, which can be there already.
-            late = requested_at and link.made_at and link.made_at > requested_at
+            late = requested_at and link.created_at and link.created_at > requested_at
             if not again or link.etag != before or late:
                 return link
             if clock() >= until:

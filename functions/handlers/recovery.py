@@ -25,25 +25,27 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """
     event_id, entered = event["event_id"], moments.parse(event["entered"])
     try:
-        look = chaos.watcher().watch(event_id, entered)
+        observation = chaos.recovery_check().check_until_sure(event_id, entered)
     except StepRefused:
-        look = chaos.watcher().watch(event_id, entered)  # closed between our read and write: take what is there
+        observation = chaos.recovery_check().check_until_sure(
+            event_id, entered
+        )  # closed between our read and write: take what is there
     logger.info(
         "look",
-        event_id=look.event.event_id,
-        status=look.event.status.value,
-        detail=look.detail,
-        recovery_seconds=look.event.recovery_seconds,
-        instance_id=look.event.instance_id,
-        execution=look.event.execution,
+        event_id=observation.event.event_id,
+        status=observation.event.status.value,
+        detail=observation.detail,
+        recovery_seconds=observation.event.recovery_seconds,
+        instance_id=observation.event.instance_id,
+        execution=observation.event.execution,
     )
-    measured = outcomes([look.event.status.value])
-    if look.event.recovery_seconds is not None:
-        measured[Metric.RECOVERY_SECONDS] = look.event.recovery_seconds
+    measured = outcomes([observation.event.status.value])
+    if observation.event.recovery_seconds is not None:
+        measured[Metric.RECOVERY_SECONDS] = observation.event.recovery_seconds
     emit(environment.settings().deployment, measured)
-    emit_outcomes(environment.settings().deployment, [look.event.status.value])
+    emit_outcomes(environment.settings().deployment, [observation.event.status.value])
     return {
-        "event_id": look.event.event_id,
-        "status": look.event.status.value,
-        "wait_seconds": look.wait_seconds,
+        "event_id": observation.event.event_id,
+        "status": observation.event.status.value,
+        "wait_seconds": observation.wait_seconds,
     }

@@ -10,7 +10,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from troop.aws.logs import step
 from troop.aws.metrics import emit
 from troop.bench.record import LeftBehind
-from troop.bench.teardown import Look
+from troop.bench.teardown import TeardownProgress
 from troop.flows.bench.teardown import Work
 from troop.metrics import CURRENCY, STATUS, Metric
 from troop.wiring import bench, environment
@@ -20,7 +20,7 @@ logger = Logger()
 
 @step(logger, "work.run")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """``{"step": "close" | "remove" | "conclude", "work", "execution"}`` -> ``{"run", "cell", "looks", "quiet", "over",
+    """``{"step": "close" | "remove" | "conclude", "work", "execution"}`` -> ``{"run", "cell", "passes", "quiet", "over",
     "wait_seconds", "report"}``.
 
     ``work`` is the workflow's input, ``{"run", "cell"?, "status"?, "reason"?}``, or what the step before has answered.
@@ -28,11 +28,11 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """
     work = Work.parse(event["work"])
     teardown = bench.teardown()
-    look, report, left = Look(work.looks, work.quiet), False, tuple[LeftBehind, ...]()
+    progress, report, left = TeardownProgress(work.passes, work.quiet), False, tuple[LeftBehind, ...]()
     if event["step"] == "close":
         teardown.close(work)
     elif event["step"] == "remove":
-        look = teardown.remove(work)
+        progress = teardown.remove(work)
     else:
         concluded = teardown.conclude(work)
         report, left = concluded.report, concluded.left_behind
@@ -46,18 +46,18 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         step=event["step"],
         run=work.run,
         cell=work.cell,
-        looks=look.looks,
-        quiet=look.quiet,
-        remaining=list(look.remaining),
+        passes=progress.passes,
+        quiet=progress.quiet,
+        remaining=list(progress.remaining),
         left_behind=[f"{one.kind.value} {one.name}: {one.reason}" for one in left],
         execution=event["execution"],
     )
     return {
         "run": work.run,
         "cell": work.cell or "",
-        "looks": look.looks,
-        "quiet": look.quiet,
-        "over": look.over,
-        "wait_seconds": look.wait_seconds,
+        "passes": progress.passes,
+        "quiet": progress.quiet,
+        "over": progress.over,
+        "wait_seconds": progress.wait_seconds,
         "report": report,
     }

@@ -19,7 +19,7 @@ _STREAMS = 4
 _SCHEDULED = 3
 """Watchdog, sweep and the redrive of notifications."""
 
-_ASKED = 8
+_PEOPLE = 8
 """Requests of one person's page, and the custom widgets of one open dashboard, four at a time each."""
 
 _BENCHMARKS = 5
@@ -47,32 +47,32 @@ def needed(settings: Settings) -> Mapping[str, int]:
         "terminations": settings.max_in_flight,
         "notifications": _STREAMS,
         "schedules": _SCHEDULED,
-        "people": _ASKED,
+        "people": _PEOPLE,
         **({"benchmarks": _BENCHMARKS} if settings.benchmarks else {}),
     }
 
 
-def shortage(found: Concurrency, settings: Settings) -> str:
+def shortage(concurrency: Concurrency, settings: Settings) -> str:
     """Says what an account lacks; "" where it has enough."""
     parts = needed(settings)
-    wanted = sum(parts.values())
-    if found.unreserved >= wanted:
+    required = sum(parts.values())
+    if concurrency.unreserved >= required:
         return ""
     named = ", ".join(f"{count} for {part}" for part, count in parts.items())
     return (
-        f"Lambda runs at most {found.unreserved} functions at a time here, and a busy day of Troop takes {wanted} "
+        f"Lambda runs at most {concurrency.unreserved} functions at a time here, and a busy day of Troop takes {required} "
         f"({named}): beyond that, steps are late and requests fail, troop halt among them"
     )
 
 
-def remedy(found: Concurrency, settings: Settings) -> str:
+def remedy(concurrency: Concurrency, settings: Settings) -> str:
     """Says how an account gets enough."""
-    wanted = sum(needed(settings).values())
+    required = sum(needed(settings).values())
     ask = (
-        f"aws service-quotas request-service-quota-increase --region {found.region} --service-code lambda "
-        f"--quota-code {QUOTA_CODE} --desired-value {max(USUAL_QUOTA, found.limit + wanted)}"
+        f"aws service-quotas request-service-quota-increase --region {concurrency.region} --service-code lambda "
+        f"--quota-code {QUOTA_CODE} --desired-value {max(USUAL_QUOTA, concurrency.limit + required)}"
     )
-    if found.limit < wanted:
+    if concurrency.limit < required:
         return ask
-    reserved = found.limit - found.unreserved
-    return f"other functions reserve {reserved} of the account's {found.limit}: let them reserve less, or {ask}"
+    reserved = concurrency.limit - concurrency.unreserved
+    return f"other functions reserve {reserved} of the account's {concurrency.limit}: let them reserve less, or {ask}"

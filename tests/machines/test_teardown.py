@@ -8,7 +8,7 @@ import pytest
 
 from tests.machines import asl
 from troop.bench.reaping import TEARDOWN_TIME
-from troop.bench.teardown import Look, TeardownIncompleteError, after
+from troop.bench.teardown import TeardownIncompleteError, TeardownProgress, after
 
 HISTORY = 25_000
 
@@ -18,10 +18,10 @@ STATES = dict(asl.states(MACHINE))
 
 def _longest() -> tuple[int, int]:
     """Looks of a teardown that has to give up, and the seconds between them."""
-    progress, waited = Look(0, 0), 0
+    progress, waited = TeardownProgress(0, 0), 0
     for looks in count(1):
         try:
-            progress = after(progress.looks, progress.quiet, ["something"])
+            progress = after(progress.passes, progress.quiet, ["something"])
         except TeardownIncompleteError:
             return looks, waited
         waited += progress.wait_seconds

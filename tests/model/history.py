@@ -24,7 +24,7 @@ from troop.chaos.recovery import wait_before
 from troop.errors import MissingGroupError
 from troop.flows.chaos.on_demand import OtherGroupError, RefusedError
 from troop.flows.chaos.terminate import Outcome, Work
-from troop.flows.chaos.watch import Look
+from troop.flows.chaos.watch import Observation
 from troop.settings import Settings, parse_settings
 
 DAYS = (
@@ -279,7 +279,9 @@ def _child(world: World, item: dict[str, Any], watching: bool) -> None:
         while watching and status is Status.TERMINATED:
             world.stage.pause(wait)
             entered = world.now()
-            observation: Look | None = world.invoke("look", 60, 7, partial(_watch, world, item["event_id"], entered))
+            observation: Observation | None = world.invoke(
+                "look", 60, 7, partial(_watch, world, item["event_id"], entered)
+            )
             if observation is None:
                 return
             status, wait = observation.event.status, observation.wait_seconds
@@ -288,8 +290,8 @@ def _child(world: World, item: dict[str, Any], watching: bool) -> None:
         world.say("aborted")
 
 
-def _watch(world: World, event_id: str, entered: datetime) -> Look:
+def _watch(world: World, event_id: str, entered: datetime) -> Observation:
     try:
-        return world.watcher.watch(event_id, entered)
+        return world.watcher.check_until_sure(event_id, entered)
     except StepRefused:
-        return world.watcher.watch(event_id, entered)
+        return world.watcher.check_until_sure(event_id, entered)

@@ -232,7 +232,7 @@ def aws_request_uses_up_no_day(patch: Patch) -> None:
     """On demand: the scheduled one has a key for the day."""
     real = events.EventTable.close
 
-    def close(self: Any, *args: Any, maybe_asked: bool = False, **more: Any) -> Event:
+    def close(self: Any, *args: Any, in_doubt: bool = False, **more: Any) -> Event:
         return real(self, *args, **more)
 
     patch.setattr(events.EventTable, "close", close)

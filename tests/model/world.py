@@ -31,7 +31,7 @@ from troop.flows.chaos.on_demand import OnDemand
 from troop.flows.chaos.sweep import Sweeper
 from troop.flows.chaos.terminate import Termination
 from troop.flows.chaos.tick import Tick
-from troop.flows.chaos.watch import Watcher
+from troop.flows.chaos.watch import RecoveryCheck
 from troop.flows.clocks import ClockError
 from troop.settings import Settings
 
@@ -109,7 +109,7 @@ class World:
             claims=self.termination.claims, starts=Starts(other, "arn:aws:states:r:1:stateMachine:od"), **seen
         )
         timeout = timedelta(minutes=self.settings.recovery_timeout_minutes)
-        self.watcher = Watcher(autoscaling, balancers, events, timeout, self.clock, self.stage_sleep)
+        self.watcher = RecoveryCheck(autoscaling, balancers, events, timeout, self.clock, self.stage_sleep)
         self.sweeper = Sweeper(ec2, autoscaling, events, self.watcher, self.clock, self.stage_sleep)
 
     # Time

@@ -37,7 +37,7 @@ class ReportOut(BaseModel):
 
     run: str
     format: ReportFormat
-    made_at: Moment
+    created_at: Moment
     etag: str = Field(description="Another one when it was made again")
     size: int = Field(description="Bytes")
 
@@ -46,7 +46,7 @@ class ReportRequestOut(BaseModel):
     """A report that is being made."""
 
     run: str
-    asked_at: Moment = Field(description="When it was first asked for: a report that was made later is the new one")
+    requested_at: Moment = Field(description="When it was first asked for: a report that was made later is the new one")
 
 
 _NOT_ENDED = {**answers("", 409)[409], "description": "The run has not ended: its report is made when it has"}
@@ -93,7 +93,7 @@ def get_report(
     except MissingRunError:
         raise no_run(run) from None
     stored = link.stored
-    its = ReportOut(run=run, format=format, made_at=stored.at, etag=stored.etag, size=stored.size)
+    its = ReportOut(run=run, format=format, created_at=stored.at, etag=stored.etag, size=stored.size)
     return json_response(302, its, {"Location": link.address, "Cache-Control": "no-store"})
 
 
@@ -114,7 +114,7 @@ def make_report(run: RunId) -> Response[Any]:
         return message_response(404, str(error))
     except MissingRunError:
         raise no_run(run) from None
-    return json_response(202, ReportRequestOut(run=run, asked_at=requested_at))
+    return json_response(202, ReportRequestOut(run=run, requested_at=requested_at))
 
 
 def _links() -> ReportLinks:

@@ -196,13 +196,13 @@ def _terminated(raw: dict[str, Any]) -> dict[str, Any]:
         ServiceError: it has not; with the original's status.
     """
     try:
-        wanted = ChaosIn.model_validate(raw | ({"idempotencyKey": header} if (header := _key_header()) else {}))
+        request = ChaosIn.model_validate(raw | ({"idempotencyKey": header} if (header := _key_header()) else {}))
     except ValidationError as error:
         problems = [f"{'.'.join(map(str, p['loc']))}: {p['msg']}" for p in error.errors()]
         raise BadRequestError("; ".join(problems)) from None
     try:
         received = received_at(router.current_event.raw_event, environment.now())
-        event = _terminate(wanted, raw, received)
+        event = _terminate(request, raw, received)
     except NotAllowedError as error:
         raise ServiceError(403, str(error)) from None
     except MissingGroupError as error:
@@ -213,7 +213,7 @@ def _terminated(raw: dict[str, Any]) -> dict[str, Any]:
         raise ServiceError(410 if error.none_left else 500 if error.reason in _ASLEEP else 403, str(error)) from None
     if nothing := came_to_nothing(event):
         raise ServiceError(_STATUS[nothing], f"{event.event_id} is {event.status}: {event.detail}")
-    return wanted.model_dump(exclude={"idempotencyKey"}) | _event_document(event)
+    return request.model_dump(exclude={"idempotencyKey"}) | _event_document(event)
 
 
 def _terminate(request: ChaosIn, raw: dict[str, Any], received: datetime) -> Event:

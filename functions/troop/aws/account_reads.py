@@ -57,11 +57,11 @@ class AccountReads:
             PaginationConfig={"PageSize": 100, "MaxItems": TABLES_READ + len(self.own)},
         )
         for page in pages:
-            for found in page["ResourceTagMappingList"]:
-                name = found["ResourceARN"].rpartition("/")[2]
+            for resource in page["ResourceTagMappingList"]:
+                name = resource["ResourceARN"].rpartition("/")[2]
                 if name in self.own or not name.startswith(f"{self.deployment}-"):
                     continue  # a deployment's tables begin with its name, and only such a one may be described
-                tags = {tag["Key"]: tag["Value"] for tag in found["Tags"]}
+                tags = {tag["Key"]: tag["Value"] for tag in resource["Tags"]}
                 try:
                     table = self.dynamodb.describe_table(TableName=name)["Table"]
                 except ClientError as error:

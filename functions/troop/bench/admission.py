@@ -45,10 +45,10 @@ def over_limits(benchmark: Benchmark, plan: Plan, limits: Limits) -> list[Proble
     Args:
         benchmark: the file as it stands.
     """
-    found = [*_too_many(plan, "max_nodes", limits.max_nodes)]
-    if not found:
-        found += _too_many(plan, "max_nodes_total", limits.max_nodes_total)
-    return found + in_all_cells(benchmark, plan, lambda cell: forbidden_types(cell, limits.instance_types))
+    problems = [*_too_many(plan, "max_nodes", limits.max_nodes)]
+    if not problems:
+        problems += _too_many(plan, "max_nodes_total", limits.max_nodes_total)
+    return problems + in_all_cells(benchmark, plan, lambda cell: forbidden_types(cell, limits.instance_types))
 
 
 def _too_many(plan: Plan, name: str, most: int) -> Iterator[Problem]:

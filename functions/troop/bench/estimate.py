@@ -229,10 +229,10 @@ def problems(estimate: Estimate, money: Money, ceiling: Decimal | None = None) -
         yield Problem(("budget",), f"is {number(money.budget)}", allowed)
 
 
-def _unpriced(found: Estimate) -> list[str]:
+def _unpriced(estimate: Estimate) -> list[str]:
     """All that has no price: what nodes are of, by type, and the rest by line."""
-    rest = (what for what in found.unknown if not any(f", {kind}" in what for kind in found.unknown_types))
-    return [*found.unknown_types, *rest]
+    rest = (what for what in estimate.unknown if not any(f", {kind}" in what for kind in estimate.unknown_types))
+    return [*estimate.unknown_types, *rest]
 
 
 def warnings(estimate: Estimate, ceiling: Decimal | None = None, of_file: Estimate | None = None) -> list[str]:

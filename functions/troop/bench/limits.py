@@ -51,13 +51,13 @@ def setting(name: str, value: str, example: str) -> str:
 def forbidden_types(benchmark: Benchmark, globs: tuple[str, ...]) -> list[Problem]:
     """Lists the fleets whose instance type no glob matches."""
     wrong = [fleet for fleet in benchmark.fleets if not any(fnmatchcase(fleet.instance_type, one) for one in globs)]
-    given = ",".join(globs)
+    allowed = ",".join(globs)
     return [
         Problem(
             ("fleets", fleet.role, "instance_type"),
             f"is {fleet.instance_type!r}",
             "a type that the deployment allows: "
-            + setting("instance_types", given.replace(",", ", "), f"{given},{fleet.instance_type}"),
+            + setting("instance_types", allowed.replace(",", ", "), f"{allowed},{fleet.instance_type}"),
         )
         for fleet in wrong
     ]

@@ -40,7 +40,7 @@ def own_calls(benchmark: Benchmark, boot: int, phases: list[int]) -> Decimal:
         boot: seconds until all nodes are there.
         phases: seconds of each phase.
     """
-    looks = sum(_looks(seconds) for seconds in (boot, *phases))
+    looks = sum(_polls(seconds) for seconds in (boot, *phases))
     nodes, seconds = benchmark.nodes, boot + sum(phases)
     transitions = AROUND_TRANSITIONS + CALLS_A_ROUND * looks
     calls = AROUND_CALLS + looks
@@ -56,7 +56,7 @@ def own_calls(benchmark: Benchmark, boot: int, phases: list[int]) -> Decimal:
     )
 
 
-def _looks(seconds: int) -> int:
+def _polls(seconds: int) -> int:
     """How often the workflow looks at something that takes so long."""
     return sum(1 for _ in _moments(seconds))
 

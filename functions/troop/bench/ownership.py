@@ -94,7 +94,7 @@ def take_inventory(seen: Iterable[Seen], records: Mapping[str, Recorded | None],
         proved = _proved(one for one, why in doubts.items() if why is None)
     ours = tuple(one for one in every if doubts[one] is None)
     unverified = {one: why for one in every if (why := doubts[one]) is not None}
-    return Inventory(ours, _kept(ours, unverified), unverified)
+    return Inventory(ours, _reasons_to_stay(ours, unverified), unverified)
 
 
 _ORDER = (Kind.SECURITY_GROUP, Kind.LAUNCH_TEMPLATE, Kind.AUTO_SCALING_GROUP, Kind.INSTANCE, Kind.VOLUME)
@@ -155,31 +155,31 @@ def _names(one: Seen) -> frozenset[str]:
     return frozenset({own, names.backup_name(one.run, one.cell, one.role)})
 
 
-def _kept(ours: Iterable[Seen], unverified: Iterable[Seen]) -> dict[Seen, str]:
+def _reasons_to_stay(ours: Iterable[Seen], unverified: Iterable[Seen]) -> dict[Seen, str]:
     """What must stay: what is protected, what would take it along, and what it needs.
 
     A group takes its instances along, and an instance the volumes that EC2 deletes with it. While a group stays, it
     needs its launch template, and replaces what is terminated; and nothing goes that an instance uses.
     """
     every = [one for one in ours if not one.going]
-    kept = {one: PROTECTED for one in every if one.evidence.protected}
+    reasons = {one: PROTECTED for one in every if one.evidence.protected}
     for one in every:
-        if one in kept:
+        if one in reasons:
             continue
         for other in unverified:
             if not other.going and _uses(other, one):
-                kept[one] = f"is used by the {other.kind.value} {other.name}, which Troop does not remove"
+                reasons[one] = f"is used by the {other.kind.value} {other.name}, which Troop does not remove"
             elif not other.going and _takes_along(one, other):
-                kept[one] = f"would take along the {other.kind.value} {other.name}, which Troop does not remove"
+                reasons[one] = f"would take along the {other.kind.value} {other.name}, which Troop does not remove"
     while True:
         more = {
             one: f"stays as long as the {cause.kind.value} {cause.name}"
             for one in every
-            if one not in kept and (cause := next((other for other in kept if _stays_with(one, other)), None))
+            if one not in reasons and (cause := next((other for other in reasons if _stays_with(one, other)), None))
         }
         if not more:
-            return kept
-        kept |= more
+            return reasons
+        reasons |= more
 
 
 def _stays_with(one: Seen, other: Seen) -> bool:

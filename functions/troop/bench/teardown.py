@@ -24,7 +24,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 5, 60
 _FEW = 6
 """So many of the looks come soon after one another."""
 
-MOST_LOOKS = 66
+MOST_PASSES = 66
 """About an hour of looks. Instances take minutes to go, a launch that died has its right for a quarter of an hour."""
 
 NAMED = 10
@@ -167,16 +167,16 @@ def vanished(recorded: Iterable[Resource], seen: Iterable[Seen], launching: Coll
 
 
 @dataclass(frozen=True)
-class Look:
+class TeardownProgress:
     """How far a teardown is.
 
     Attributes:
-        looks: how many there were.
+        passes: how many there were.
         quiet: how many of the last ones have shown nothing.
         remaining: what there still is, in words.
     """
 
-    looks: int
+    passes: int
     quiet: int
     remaining: tuple[str, ...] = ()
 
@@ -187,25 +187,25 @@ class Look:
     @property
     def wait_seconds(self) -> int:
         """Until the next look; soon after a quiet one, to be sure."""
-        if self.quiet or self.looks <= _FEW:
+        if self.quiet or self.passes <= _FEW:
             return _FIRST_WAIT
-        return min(_FIRST_WAIT * (self.looks - _FEW + 1), _LONGEST_WAIT)
+        return min(_FIRST_WAIT * (self.passes - _FEW + 1), _LONGEST_WAIT)
 
 
-def after(looks: int, quiet: int, remaining: Sequence[str]) -> Look:
+def after(passes: int, quiet: int, remaining: Sequence[str]) -> TeardownProgress:
     """The next look.
 
     Args:
-        looks: how many there were before.
+        passes: how many there were before.
         quiet: how many of these, the last ones, have shown nothing.
         remaining: what this one shows.
 
     Raises:
         TeardownIncompleteError: there were too many.
     """
-    look = Look(looks + 1, 0 if remaining else quiet + 1, tuple(remaining))
-    if look.looks >= MOST_LOOKS and not look.over:
+    progress = TeardownProgress(passes + 1, 0 if remaining else quiet + 1, tuple(remaining))
+    if progress.passes >= MOST_PASSES and not progress.over:
         more = f", and {len(remaining) - NAMED} more" if len(remaining) > NAMED else ""
         words = ", ".join(remaining[:NAMED]) + more if remaining else "nothing at the last look, but at the one before"
-        raise TeardownIncompleteError(f"after {look.looks} looks there is still: {words}; remove it by hand")
-    return look
+        raise TeardownIncompleteError(f"after {progress.passes} looks there is still: {words}; remove it by hand")
+    return progress

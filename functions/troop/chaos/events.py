@@ -46,16 +46,16 @@ class Watch:
     """What the looks at a group after its termination have shown so far.
 
     Attributes:
-        looks: how many there were.
+        checks: how many there were.
         whole: how many in a row, up to the last, showed the group whole.
         whole_since: the first of these.
-        looked_at: the last look; an open event that nobody looks at has lost its watch.
+        checked_at: the last look; an open event that nobody looks at has lost its watch.
     """
 
-    looks: int = 0
+    checks: int = 0
     whole: int = 0
     whole_since: datetime | None = None
-    looked_at: datetime | None = None
+    checked_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

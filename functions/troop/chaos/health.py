@@ -273,14 +273,14 @@ def _subscribers(subscribers: int | Unread) -> Check:
     return Check(SUBSCRIBERS, Grade.WARN, 0, 1, detail, todo)
 
 
-def _concurrency(found: Concurrency | Unread, settings: Settings) -> Check:
-    wanted = sum(needed(settings).values())
-    if isinstance(found, Unread):
-        return _unread(CONCURRENCY, wanted, found)
-    if why := shortage(found, settings):
-        return Check(CONCURRENCY, Grade.WARN, found.unreserved, wanted, why, remedy(found, settings))
-    detail = f"Lambda runs {found.unreserved} functions at a time, beside what others reserve"
-    return Check(CONCURRENCY, Grade.OK, found.unreserved, wanted, detail)
+def _concurrency(concurrency: Concurrency | Unread, settings: Settings) -> Check:
+    required = sum(needed(settings).values())
+    if isinstance(concurrency, Unread):
+        return _unread(CONCURRENCY, required, concurrency)
+    if why := shortage(concurrency, settings):
+        return Check(CONCURRENCY, Grade.WARN, concurrency.unreserved, required, why, remedy(concurrency, settings))
+    detail = f"Lambda runs {concurrency.unreserved} functions at a time, beside what others reserve"
+    return Check(CONCURRENCY, Grade.OK, concurrency.unreserved, required, detail)
 
 
 def _beside(tables: tuple[TableBeside, ...] | Unread) -> Check:

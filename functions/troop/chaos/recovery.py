@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from troop.chaos.events import Event, Status, Watch
 from troop.chaos.groups import Group
 
-LOOKS_NEEDED = 2
+CHECKS_NEEDED = 2
 """A group is recovered when it was seen whole this many times in a row."""
 
 FIRST_WAIT, LONGEST_WAIT, CONFIRM_WAIT = 45, 120, 3
@@ -60,8 +60,8 @@ def assess(
         healthy: ids of healthy instances for each of the group's sources of traffic, see :attr:`Group.sources`.
         timeout: from the termination; after it the group is unrecovered.
     """
-    looks = event.watch.looks + 1
-    not_whole = Watch(looks, looked_at=now)
+    checks = event.watch.checks + 1
+    not_whole = Watch(checks, checked_at=now)
     if group is None:
         return Assessment(Status.GROUP_DELETED, not_whole, f"group {event.group} was deleted")
     needed = min(event.desired, group.desired)
@@ -71,14 +71,14 @@ def assess(
     detail = f"capacity {capacity} of {needed} in service" + (", the victim among it" if victim_serves else "")
     since = event.terminated_at or event.at
     if capacity >= needed and not victim_serves:
-        seen = Watch(looks, event.watch.whole + 1, event.watch.whole_since or now, now)
-        if seen.whole >= LOOKS_NEEDED:
+        seen = Watch(checks, event.watch.whole + 1, event.watch.whole_since or now, now)
+        if seen.whole >= CHECKS_NEEDED:
             return Assessment(Status.RECOVERED, seen, detail, recovered_at=seen.whole_since)
         return Assessment(None, seen, detail, wait_seconds=CONFIRM_WAIT)
     if now - since > timeout:
         minutes = timeout.total_seconds() / 60
         return Assessment(Status.UNRECOVERED, not_whole, f"{detail} after {minutes:g} minutes")
-    return Assessment(None, not_whole, detail, wait_seconds=_wait(looks, (now - since).total_seconds()))
+    return Assessment(None, not_whole, detail, wait_seconds=_wait(checks, (now - since).total_seconds()))
 
 
 def wait_before(check: int) -> int:
@@ -89,11 +89,11 @@ def wait_before(check: int) -> int:
     return int(min(LONGEST_WAIT, FIRST_WAIT * (BACKOFF - 1) * BACKOFF ** (min(check, 50) - 1)))
 
 
-def _wait(looks: int, after: float) -> int:
+def _wait(checks: int, after: float) -> int:
     """Seconds until the next look. Looks out of turn (to confirm, or a sweep's) count too: they must not make those
     that follow rarer than the time since the termination, ``after``, allows.
     """
-    return int(min(wait_before(looks), max(FIRST_WAIT, after) * (BACKOFF - 1)))
+    return int(min(wait_before(checks), max(FIRST_WAIT, after) * (BACKOFF - 1)))
 
 
 LOST_AFTER = timedelta(minutes=5)
@@ -101,5 +101,5 @@ LOST_AFTER = timedelta(minutes=5)
 
 def watch_lost(event: Event, now: datetime) -> bool:
     """Whether nobody has looked after a terminated event for so long that its watch must have died."""
-    last = event.watch.looked_at or event.terminated_at
+    last = event.watch.checked_at or event.terminated_at
     return event.status is Status.TERMINATED and last is not None and now - last > LOST_AFTER

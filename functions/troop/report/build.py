@@ -46,8 +46,8 @@ def build(archive: Archive, now: datetime, version: str, run: str = "") -> Repor
         findings += cell_findings
     growth = scaling(cells, _roles(sources.definition))
     return Report(
-        made_at=now,
-        made_by=version,
+        created_at=now,
+        created_by=version,
         run=_run(sources, cells, run),
         money=money(sources),
         definition=sources.definition,

@@ -103,8 +103,8 @@ class Comparison(Part):
     """All of it."""
 
     format: Literal["troop.comparison/1"] = FORMAT
-    made_at: datetime
-    made_by: str
+    created_at: datetime
+    created_by: str
     confidence: float = 0.95
     fail_below: float | None = None
     currency: str = "USD"

@@ -301,8 +301,8 @@ class Report(Part):
     """All of it."""
 
     format: Literal["troop.report/1"] = FORMAT
-    made_at: datetime
-    made_by: str = Field(description="Troop's version")
+    created_at: datetime
+    created_by: str = Field(description="Troop's version")
     run: Run
     money: Money
     definition: dict[str, Any] = Field(description="The benchmark's file as it was run, with its size and changes")

@@ -11,7 +11,7 @@ from typing import Any
 from troop.aws.bench.backups import BackupGroups
 from troop.aws.bench.cell_store import CellStore
 from troop.aws.bench.executions import Executions
-from troop.aws.bench.fleet_looks import FleetLooks
+from troop.aws.bench.fleet_reader import FleetReader
 from troop.aws.bench.fleet_record import FleetRecord
 from troop.aws.bench.fleets import Fleets
 from troop.aws.bench.kept_runs import StoredRuns
@@ -96,8 +96,8 @@ def backup() -> Backup:
 
 @cache
 def cell_steps() -> CellSteps:
-    looks = FleetLooks(client("ec2"), client("autoscaling"))
-    return CellSteps(runs=runs(), store=cell_store(), looks=looks, clock=environment.now)
+    reader = FleetReader(client("ec2"), client("autoscaling"))
+    return CellSteps(runs=runs(), store=cell_store(), reader=reader, clock=environment.now)
 
 
 @cache

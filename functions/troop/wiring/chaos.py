@@ -13,7 +13,7 @@ from troop.environment import Variable
 from troop.flows.chaos.sweep import Sweeper
 from troop.flows.chaos.terminate import Termination
 from troop.flows.chaos.tick import Tick
-from troop.flows.chaos.watch import Watcher
+from troop.flows.chaos.watch import RecoveryCheck
 from troop.wiring import chaos_tables, environment
 from troop.wiring.environment import settings, variable
 
@@ -60,8 +60,8 @@ def termination() -> Termination:
 
 
 @cache
-def watcher() -> Watcher:
-    return Watcher(
+def recovery_check() -> RecoveryCheck:
+    return RecoveryCheck(
         autoscaling=client("autoscaling"),
         balancers=Balancers(client),
         events=chaos_tables.events(),
@@ -74,5 +74,10 @@ def watcher() -> Watcher:
 @cache
 def sweeper() -> Sweeper:
     return Sweeper(
-        client("ec2"), client("autoscaling"), chaos_tables.events(), watcher(), environment.now, environment.sleep
+        client("ec2"),
+        client("autoscaling"),
+        chaos_tables.events(),
+        recovery_check(),
+        environment.now,
+        environment.sleep,
     )

@@ -64,8 +64,8 @@ def repeated(rates: Sequence[float], scale: str | None = None, **more: Any) -> l
 def report(cells: Sequence[Cell], run: str = "20261120-150000-1f0c9b2e", **more: Any) -> Report:
     about = {"run": run, "name": "reads", "status": "SUCCEEDED", **more}
     return Report(
-        made_at=NOW,
-        made_by="0.2",
+        created_at=NOW,
+        created_by="0.2",
         run=Run(**about),
         money=Money(most=None),
         definition={},

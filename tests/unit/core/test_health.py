@@ -315,9 +315,9 @@ def test_tables_of_an_earlier_deployment_are_named_with_the_way_to_take_them_ove
 
 def test_nobody_is_told_to_take_over_a_table_that_only_carries_the_tags() -> None:
     planted = TableBeside("Troop-x", "State", NOW, 1)
-    found = check("earlier-tables", beside=(planted,))
-    assert "ADOPT" not in found.todo
-    assert found.todo.startswith("CloudFormation did not make Troop-x for a stack of this name")
+    finding = check("earlier-tables", beside=(planted,))
+    assert "ADOPT" not in finding.todo
+    assert finding.todo.startswith("CloudFormation did not make Troop-x for a stack of this name")
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_a_group_is_recovered_when_it_was_seen_whole_twice_in_a_row() -> None:
 def test_once_is_not_enough() -> None:
     seen = watch((5, DEGRADED), (40, REPLACED))
     assert (seen.status, seen.recovered_at) == (None, None)
-    assert seen.watch == Watch(looks=2, whole=1, whole_since=seconds(40), looked_at=seconds(40))
+    assert seen.watch == Watch(checks=2, whole=1, whole_since=seconds(40), checked_at=seconds(40))
     assert 0 < seen.wait_seconds <= 5
 
 
@@ -233,8 +233,8 @@ def test_looks_out_of_turn_do_not_coarsen_those_that_follow() -> None:
     [
         ({}, 299, False),
         ({}, 301, True),
-        ({"watch": Watch(looks=3, looked_at=KILLED + timedelta(seconds=500))}, 700, False),
-        ({"watch": Watch(looks=3, looked_at=KILLED + timedelta(seconds=500))}, 801, True),
+        ({"watch": Watch(checks=3, checked_at=KILLED + timedelta(seconds=500))}, 700, False),
+        ({"watch": Watch(checks=3, checked_at=KILLED + timedelta(seconds=500))}, 801, True),
         ({"status": Status.CLAIMED}, 9999, False),
         ({"status": Status.RECOVERED}, 9999, False),
     ],

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from troop.bench import teardown
 from troop.bench.record import Kind, Launch, Resource
-from troop.bench.teardown import MOST_LOOKS, QUIET, SKEW, Look, Seen, TeardownIncompleteError, after, removable
+from troop.bench.teardown import (
+    MOST_PASSES,
+    QUIET,
+    SKEW,
+    Seen,
+    TeardownIncompleteError,
+    TeardownProgress,
+    after,
+    removable,
+)
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 RUN = "20261120-120000-00000001"
@@ -114,21 +123,21 @@ def test_the_record_is_put_right_by_what_is_seen() -> None:
     assert [(r.name, r.cell) for r in teardown.vanished(recorded, there, launching)] == [("known", "c002")]
 
 
-@given(st.lists(st.booleans(), min_size=1, max_size=MOST_LOOKS - 1))
+@given(st.lists(st.booleans(), min_size=1, max_size=MOST_PASSES - 1))
 def test_it_is_over_after_so_many_quiet_looks_in_a_row(quiet: list[bool]) -> None:
-    progress = Look(0, 0)
+    progress = TeardownProgress(0, 0)
     for number, nothing in enumerate(quiet, 1):
-        progress = after(progress.looks, progress.quiet, () if nothing else ("an instance",))
-        assert progress.looks == number
+        progress = after(progress.passes, progress.quiet, () if nothing else ("an instance",))
+        assert progress.passes == number
         assert progress.over == (number >= QUIET and all(quiet[number - QUIET : number]))
         assert 0 < progress.wait_seconds <= 60
 
 
 def test_it_gives_up_and_says_what_there_is() -> None:
     many = [f"instance i-{number}" for number in range(30)]
-    assert after(MOST_LOOKS - 2, 0, many).looks == MOST_LOOKS - 1
+    assert after(MOST_PASSES - 2, 0, many).passes == MOST_PASSES - 1
     with pytest.raises(TeardownIncompleteError, match=r"instance i-0, .*instance i-9, and 20 more"):
-        after(MOST_LOOKS - 1, 0, many)
+        after(MOST_PASSES - 1, 0, many)
     with pytest.raises(TeardownIncompleteError, match="instance i-0; remove"):
-        after(MOST_LOOKS - 1, 0, many[:1])
-    assert after(MOST_LOOKS - 1, QUIET - 1, ()).over
+        after(MOST_PASSES - 1, 0, many[:1])
+    assert after(MOST_PASSES - 1, QUIET - 1, ()).over

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.edge.benches import BENCHMARK, CELL, Bench
-from troop.aws.bench.fleet_looks import FROZEN
+from troop.aws.bench.fleet_reader import FROZEN
 from troop.bench import names
 from troop.bench.record import CellStatus, Kind, RunStatus
 from troop.measure.windows import Windows

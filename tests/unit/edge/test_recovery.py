@@ -46,7 +46,7 @@ def test_recovered_after_two_good_looks_and_measured_to_the_first(
         account.clock.forward(seconds=seconds)
 
     monkeypatch.setattr(environment, "sleep", sleep)
-    chaos.watcher.cache_clear()
+    chaos.recovery_check.cache_clear()
     account.clock.forward(seconds=7)
     assert account.check_recovery(WEB) == {"event_id": WEB, "status": "RECOVERED", "wait_seconds": 0}
     assert slept == [3]
@@ -139,12 +139,12 @@ def test_healthy_only_when_the_target_group_says_so(
         account.check_recovery(WEB)
         assert account.event(WEB).watch.whole == 0
         monkeypatch.setattr(environment, "sleep", lambda _: health.update(State="initial"))
-        chaos.watcher.cache_clear()
+        chaos.recovery_check.cache_clear()
         health.update(State="healthy")
         assert account.check_recovery(WEB)["status"] == "TERMINATED"
         assert account.event(WEB).watch.whole == 0, "healthy once, and not at the second look"
         monkeypatch.setattr(environment, "sleep", lambda _: health.update(State="unused", Reason="Target.NotInUse"))
-        chaos.watcher.cache_clear()
+        chaos.recovery_check.cache_clear()
         health.update(State="healthy")
         assert account.check_recovery(WEB)["status"] == "RECOVERED"
 
@@ -184,7 +184,7 @@ def test_a_wrong_clock_judges_nothing(account: Account, victim: str, hours: int)
     account.clock.forward(hours=hours)
     before = account.event(WEB)
     with pytest.raises(ClockError, match=r"the workflow says 2026-11-20T22:46:00\.000Z"):
-        chaos.watcher().check(WEB, entered)
+        chaos.recovery_check().check(WEB, entered)
     assert account.event(WEB) == before
 
 

@@ -62,7 +62,7 @@ def test_it_is_made_of_what_was_measured_and_of_the_record_and_made_again_is_the
     (row,) = bench.cell().results or []
     (operation,) = report.cells[0].phases[0].operations
     assert (operation.operation, operation.count, operation.per_second) == ("read", row["count"], row["per_second"])
-    assert (report.run.run, report.run.status, report.made_by) == (bench.run, "SUCCEEDED", VERSION)
+    assert (report.run.run, report.run.status, report.created_by) == (bench.run, "SUCCEEDED", VERSION)
     assert bench.run in files["report.html"].decode()
     record = json.loads(files["record.json"])
     assert (record["format"], record["run"]["run"], record["terms"]) == ("troop.record/1", bench.run, None)

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import WEB, Account, calls, refusing
-from troop.aws.chaos.shields import MOST_LOOKS, Asking, shielded
+from troop.aws.chaos.shields import MOST_TRIES, Asking, shielded
 
 ATTRIBUTES = {"termination": "DisableApiTermination", "stop": "DisableApiStop"}
 
@@ -41,7 +41,7 @@ def test_where_ec2_protects_all_the_decision_says_so(account: Account, monkeypat
         assert account.decide()["count"] == 0
         answer = account.terminate(item)
     assert account.decisions()["web"]["reason"] == answer["reason"] == "protected-instances"
-    assert operations.count("DescribeInstanceAttribute") == 2 * MOST_LOOKS, "by either, however large the group is"
+    assert operations.count("DescribeInstanceAttribute") == 2 * MOST_TRIES, "by either, however large the group is"
     assert account.all_events() == []
     assert account.gone() == []
 

@@ -20,8 +20,8 @@ def compared(repetitions: int = 3, variants: int = 4) -> Comparison:
         for operation in ("write", "read")
     ]
     return Comparison(
-        made_at=BEGAN,
-        made_by="0.1.0",
+        created_at=BEGAN,
+        created_by="0.1.0",
         fail_below=0.95,
         a=Side(
             name="20261113-100412-1f0c9b2e",

@@ -63,8 +63,8 @@ def study(steps: tuple[int, ...] = (3, 6, 12), threads: tuple[int, ...] = (50, 2
         }
     )
     return Report(
-        made_at=BEGAN + timedelta(hours=7),
-        made_by="0.1.0",
+        created_at=BEGAN + timedelta(hours=7),
+        created_by="0.1.0",
         run=Run(
             run="20261120-093000-7c1f2a9e",
             name="cassandra-write",
@@ -190,8 +190,8 @@ def bare() -> Report:
     )
     series = Series(role="drivers", operation=None, name="cpu", start=0, step_seconds=1, values=[None, math.nan])
     return Report(
-        made_at=BEGAN,
-        made_by="0.1.0",
+        created_at=BEGAN,
+        created_by="0.1.0",
         run=Run(run="r", name="bare", status="FAILED"),
         money=Money(),
         definition={},

@@ -262,7 +262,7 @@ class World:
                 break
             self.forward(seconds=work["wait_seconds"] * hurry)
         self.step("conclude", work)
-        return int(work["looks"])
+        return int(work["passes"])
 
     def reap(self, event: dict[str, Any] | None = None) -> dict[str, Any]:
         answer: dict[str, Any] = reaper.handler(event or {"id": "1"}, CONTEXT)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from troop.aws.bench.backups import HEALTHY
-from troop.aws.bench.fleet_looks import ACTIVITIES, SERVING
+from troop.aws.bench.fleet_reader import ACTIVITIES, SERVING
 from troop.bench import names
 from troop.bench.refusals import of_launches
 from troop.bench.standing import GroupSeen, Member, Place

@@ -92,18 +92,18 @@ def _number(value: Any) -> float | None:
 def watch_value(watch: Watch) -> dict[str, Any]:
     """The attribute ``watch``, in plain values."""
     return {
-        "looks": watch.looks,
+        "checks": watch.checks,
         "whole": watch.whole,
         "whole_since": moments.iso(watch.whole_since) if watch.whole_since else None,
-        "looked_at": moments.iso(watch.looked_at) if watch.looked_at else None,
+        "checked_at": moments.iso(watch.checked_at) if watch.checked_at else None,
     }
 
 
 def _watch(value: Mapping[str, Any]) -> Watch:
-    since, looked = value.get("whole_since"), value.get("looked_at")
+    since, checked = value.get("whole_since"), value.get("checked_at")
     return Watch(
-        looks=int(value.get("looks", 0)),
+        checks=int(value.get("checks", 0)),
         whole=int(value.get("whole", 0)),
         whole_since=moments.parse(since) if since else None,
-        looked_at=moments.parse(looked) if looked else None,
+        checked_at=moments.parse(checked) if checked else None,
     )

@@ -136,7 +136,7 @@ class EventTable:
         )
         return replace(event, status=Status.TERMINATED, terminated_at=at, detail=detail)
 
-    def looked(self, event: Event) -> None:
+    def record_check(self, event: Event) -> None:
         """Keeps what the last look has shown, so that any other watcher can carry on from it.
 
         Raises:
@@ -152,7 +152,7 @@ class EventTable:
         detail: str,
         recovered_at: datetime | None = None,
         *,
-        maybe_asked: bool = False,
+        in_doubt: bool = False,
     ) -> Event:
         """Ends an event in flight: its final status, its place in flight given back, and after UNRECOVERED the unit
         taken out of chaos, all in one transaction. What came to nothing gives back its count of the day, too, and the
@@ -160,7 +160,7 @@ class EventTable:
         same, for the day's event is on record.
 
         Args:
-            maybe_asked: AWS may have been asked to terminate the instance, so a claim on demand uses up its day, too.
+            in_doubt: AWS may have been asked to terminate the instance, so a claim on demand uses up its day, too.
 
         Raises:
             StepRefused: the event is no longer as it was read: in another status, or asked for meanwhile.
@@ -169,7 +169,7 @@ class EventTable:
         parts = [self._closing(event, closed), self._release_place()]
         if status is Status.UNRECOVERED:
             parts += [self._unit_taken_out(event), self._unit_listed(event)]
-        spends = maybe_asked or not is_on_demand(event.event_id)
+        spends = in_doubt or not is_on_demand(event.event_id)
         for restoring in (True, False):
             back = rollback_writes(self.state, closed, spends, restoring) if status in CAME_TO_NOTHING else []
             try:

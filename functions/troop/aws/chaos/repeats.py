@@ -14,7 +14,7 @@ WITHIN = timedelta(seconds=4)
 """A request whose connection broke is repeated at once. Clients of the original that want several terminations ask five
 seconds apart, after the answer; and clocks differ.
 """
-_KEPT = timedelta(days=1)
+_LIFETIME = timedelta(days=1)
 
 
 class Repeats(PassingItems):
@@ -24,7 +24,7 @@ class Repeats(PassingItems):
         """The key for a request: that of the first one of the same digest, if it came within :data:`WITHIN`."""
         values = _values(key := _key(digest, now), now)
         earliest = _stamp(now) - int(WITHIN.total_seconds() * 1000)
-        return _given(self.put_unless(REPEAT + digest, values, "since", until=earliest), key)
+        return _key_in_use(self.put_unless(REPEAT + digest, values, "since", until=earliest), key)
 
     def another(self, digest: str, key: str, now: datetime) -> str:
         """The key for a request whose key so far has led to nothing. Of two that ask for it at once, both are given the
@@ -32,15 +32,15 @@ class Repeats(PassingItems):
         """
         seed = hashlib.sha256(key.encode()).hexdigest()[:8]  # both can come in the same millisecond
         new = f"{_key(digest, now)}-{seed}"
-        return _given(self.put_instead(REPEAT + digest, _values(new, now), "given", key), new)
+        return _key_in_use(self.put_instead(REPEAT + digest, _values(new, now), "given", key), new)
 
 
-def _given(in_the_way: dict[str, Any] | None, key: str) -> str:
+def _key_in_use(in_the_way: dict[str, Any] | None, key: str) -> str:
     return key if in_the_way is None else str(in_the_way.get("given", key))
 
 
 def _values(key: str, now: datetime) -> dict[str, Any]:
-    expires = int((now + _KEPT).timestamp())
+    expires = int((now + _LIFETIME).timestamp())
     return {"given": key, "since": _stamp(now), "expires_at": expires, "schema": SCHEMA}
 
 

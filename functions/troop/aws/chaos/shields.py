@@ -14,7 +14,7 @@ from troop.chaos.guards import Guard, Target, judge
 ATTRIBUTES = {"disableApiTermination": "DisableApiTermination", "disableApiStop": "DisableApiStop"}
 """By the name that is asked for, the one in the answer. Either makes EC2 refuse to terminate."""
 
-MOST_LOOKS = 8
+MOST_TRIES = 8
 """Instances of a unit that are asked about: two calls each, as EC2 tells neither attribute where it lists instances."""
 
 
@@ -92,7 +92,7 @@ def spare_shielded(ec2: Any, facts: Facts, guards: Sequence[Guard]) -> Facts:
     Raises:
         ClientError: it cannot be told of an instance.
     """
-    for _ in range(MOST_LOOKS):
+    for _ in range(MOST_TRIES):
         verdict = judge(facts, guards)
         if not isinstance(verdict, Target) or not shielded(ec2, verdict.instance.instance_id):
             return facts

@@ -13,7 +13,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.aws.bench.cell_store import CellStore, Listed, newest
-from troop.aws.bench.fleet_looks import FleetLooks
+from troop.aws.bench.fleet_reader import FleetReader
 from troop.aws.bench.instance_facts import resources_of
 from troop.aws.bench.runs import RunTable
 from troop.bench import names, verdicts
@@ -73,7 +73,7 @@ class CellSteps:
 
     runs: RunTable
     store: CellStore
-    looks: FleetLooks
+    reader: FleetReader
     clock: Callable[[], datetime]
 
     # Around the cells
@@ -124,7 +124,7 @@ class CellSteps:
         verdict = verdicts.of_closed(record, now)
         elapsed = (now - its.phases[names.BOOT]).total_seconds()
         if verdict is None:
-            fleets = self.looks.fleets(run, cell, {fleet.role: fleet.count for fleet in benchmark.fleets})
+            fleets = self.reader.fleets(run, cell, {fleet.role: fleet.count for fleet in benchmark.fleets})
             nodes = self._nodes(run, cell, fleets)
             verdict = of_boot(benchmark, fleets, nodes, elapsed, self._interrupted(run, cell, benchmark))
             if verdict.state is State.READY:
@@ -244,10 +244,10 @@ class CellSteps:
     def _make_roster(
         self, run: str, cell: str, benchmark: Benchmark, fleets: Iterable[FleetSeen], registered: Mapping[str, Node]
     ) -> None:
-        self.looks.freeze(name for fleet in fleets for name in fleet.groups)
+        self.reader.freeze(name for fleet in fleets for name in fleet.groups)
         nodes = [registered[i] for fleet in fleets for i in sorted(fleet.serving)]
         now = self.clock()
-        described = self.looks.described(run, cell)
+        described = self.reader.described(run, cell)
         on_spot = frozenset(i for i, description in described.items() if description.get("InstanceLifecycle") == SPOT)
         # Whether EC2 tells of them or not: they are there.
         missing = [Resource(run, cell, Kind.INSTANCE, node.id, now) for node in nodes if node.id not in described]
@@ -260,17 +260,17 @@ class CellSteps:
     def _check(
         self, run: str, cell: str, benchmark: Benchmark, phase: Phase, roster: Roster, elapsed: timedelta
     ) -> Verdict:
-        fleets = self.looks.fleets(run, cell, {fleet.role: 0 for fleet in benchmark.fleets})
+        fleets = self.reader.fleets(run, cell, {fleet.role: 0 for fleet in benchmark.fleets})
         serving = frozenset[str]().union(*(fleet.serving for fleet in fleets))
         expected = roster.ids(phase.roles)
         prefix = names.phase_prefix(run, cell, phase.name)
         listed = {i: one for i, one in self.store.listed(prefix).items() if i in expected}
         # Who lives is asked last: what failed, or ended well, may have done so because of a node that was just lost.
         outcomes = list(self._outcomes(listed, expected, phase))
-        live = serving & self.looks.running(run, cell).keys()
+        live = serving & self.reader.running(run, cell).keys()
         taken = self._interrupted(run, cell, benchmark)
         if roster.ids() - live and any(fleet.is_spot for fleet in benchmark.fleets):
-            ended = self.looks.ended(run, cell)
+            ended = self.reader.ended(run, cell)
             taken |= ended.taken  # without a notice, or before its node could pass it on
             doubtful = (roster.spot() - live) & ended.unexplained
             if doubtful and not roster.ids() & taken and self._may_wait(run, cell):
@@ -316,11 +316,11 @@ class CellSteps:
         registered = set(self.store.listed(names.nodes_prefix(run, cell)))
         roster = self.store.find_document(names.roster_key(run, cell))
         members = roster_from(roster).ids() if roster else frozenset()
-        lost = members - self.looks.running(run, cell).keys()
-        silent = self.looks.existing(run, cell) - registered
+        lost = members - self.reader.running(run, cell).keys()
+        silent = self.reader.existing(run, cell) - registered
         for i in sorted(silent | lost)[:MOST_CONSOLES]:
             with suppress(BotoCoreError, ClientError):
-                if console := self.looks.console(i):
+                if console := self.reader.console(i):
                     self.store.put_log(names.console_key(run, cell, i), console)
 
 

@@ -79,10 +79,10 @@ def count(runs: RunTable, run: str, seen: Iterable[Seen], now: datetime) -> tupl
     Returns:
         What the metric has to count, None for nothing; and why the run must be stopped, None when it may go on.
     """
-    found = so_far(runs, run, seen, now)
-    if found is None:
+    standing = so_far(runs, run, seen, now)
+    if standing is None:
         return None, None
-    terms, cost = found
+    terms, cost = standing
     return _counted(runs, run, cost), spending.over_ceiling(terms, cost.amount)
 
 

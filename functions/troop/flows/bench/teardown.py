@@ -12,7 +12,7 @@ from troop.aws.bench.runs import RunTable
 from troop.bench import names, teardown
 from troop.bench.ownership import left_behind
 from troop.bench.record import FINAL, CellStatus, LeftBehind, Run, RunStatus
-from troop.bench.teardown import Look, Seen, TeardownIncompleteError, removable
+from troop.bench.teardown import Seen, TeardownIncompleteError, TeardownProgress, removable
 from troop.flows.bench.reckoning import Increment, count_ended, reckon
 from troop.flows.bench.stocktaking import Stocktaking
 
@@ -28,7 +28,7 @@ class Work:
         cell: one cell of the run, which stays open; None: the run.
         status: what the run is to end with, if nobody has closed it before.
         reason: why it is not SUCCEEDED.
-        looks: how often was looked.
+        passes: how often was looked.
         quiet: how many of the last looks have shown nothing.
     """
 
@@ -36,20 +36,20 @@ class Work:
     cell: str | None
     status: RunStatus
     reason: str | None
-    looks: int
+    passes: int
     quiet: int
 
     @classmethod
     def parse(cls, event: Mapping[str, Any]) -> Work:
         """From the workflow's input or from what a step before has answered: ``{"run", "cell"?, "status"?,
-        "reason"?, "looks"?, "quiet"?}``; empty texts are as good as none.
+        "reason"?, "passes"?, "quiet"?}``; empty texts are as good as none.
         """
         return cls(
             run=event["run"],
             cell=event.get("cell") or None,
             status=RunStatus(event.get("status") or RunStatus.FAILED),
             reason=event.get("reason") or None,
-            looks=int(event.get("looks") or 0),
+            passes=int(event.get("passes") or 0),
             quiet=int(event.get("quiet") or 0),
         )
 
@@ -93,7 +93,7 @@ class Teardown:
         for cell in [work.cell] if work.cell else [cell.cell for cell in self.runs.cells.of(work.run)]:
             self.runs.cells.change(work.run, cell, phase=names.TEARDOWN, at=now)
 
-    def remove(self, work: Work) -> Look:
+    def remove(self, work: Work) -> TeardownProgress:
         """Asks all that may go to go, and keeps with the record what was seen and what is gone. What is not the run's
         own, or is protected, is not waited for.
 
@@ -112,7 +112,7 @@ class Teardown:
         remaining = described(inventory.removable, refused) + [
             f"the launch of cell {launch.cell}" for launch in launching
         ]
-        return teardown.after(work.looks, work.quiet, remaining)
+        return teardown.after(work.passes, work.quiet, remaining)
 
     def conclude(self, work: Work) -> Concluded:
         """Nothing is left that may be removed: says so of the cell, or of the run and all its cells, and names what

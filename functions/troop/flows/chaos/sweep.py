@@ -14,7 +14,7 @@ from troop.chaos.claims import is_stale, reconciled
 from troop.chaos.events import Event, Status
 from troop.chaos.recovery import CONFIRM_WAIT, watch_lost
 from troop.flows import clocks
-from troop.flows.chaos.watch import Watcher
+from troop.flows.chaos.watch import RecoveryCheck
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Sweeper:
     ec2: Any
     autoscaling: Any
     events: EventTable
-    watcher: Watcher
+    watcher: RecoveryCheck
     clock: Callable[[], datetime]
     sleep: Callable[[float], None] = time.sleep
 
@@ -89,7 +89,7 @@ class Sweeper:
                 detail = f"{detail}; {event.detail}"
             if status is not Status.TERMINATED:
                 in_doubt = status is Status.ABANDONED and event.attempts > 0
-                return self.events.close(event, status, detail, maybe_asked=in_doubt)
+                return self.events.close(event, status, detail, in_doubt=in_doubt)
             self.events.terminated(event, event.attempted_at or event.at, detail)
             return self._check(event_id, started)
         if watch_lost(event, self.clock()):

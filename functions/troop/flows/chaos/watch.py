@@ -21,7 +21,7 @@ from troop.flows import clocks
 
 
 @dataclass(frozen=True)
-class Look:
+class Observation:
     """What one look has shown. ``wait_seconds`` until the next one; 0 when the watch is over."""
 
     event: Event
@@ -30,7 +30,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Watcher:
+class RecoveryCheck:
     """Looks at groups."""
 
     autoscaling: Any
@@ -40,17 +40,17 @@ class Watcher:
     clock: Callable[[], datetime]
     sleep: Callable[[float], None] = time.sleep
 
-    def watch(self, event_id: str, entered: datetime) -> Look:
+    def check_until_sure(self, event_id: str, entered: datetime) -> Observation:
         """Looks, and looks again soon when the group was whole for the first time: to wait for so short a time here
         costs less than to go round the workflow once more. Arguments and errors are those of :meth:`look`.
         """
-        look = self.check(event_id, entered)
-        if look.wait_seconds and look.event.watch.whole:
+        observation = self.check(event_id, entered)
+        if observation.wait_seconds and observation.event.watch.whole:
             self.sleep(CONFIRM_WAIT)
-            look = self.check(event_id, entered)
-        return look
+            observation = self.check(event_id, entered)
+        return observation
 
-    def check(self, event_id: str, entered: datetime) -> Look:
+    def check(self, event_id: str, entered: datetime) -> Observation:
         """Looks once; an event that needs no watching (any more) is returned as it is.
 
         Args:
@@ -67,7 +67,7 @@ class Watcher:
         if event is None:
             raise MissingEventError(event_id)
         if event.status is not Status.TERMINATED:
-            return Look(event, event.detail, 0)
+            return Observation(event, event.detail, 0)
         group = next(iter(read_groups(self.autoscaling, [event.group])), None)
         healthy, unread = self._healthy(event, group) if group else ({}, "")
         seen = assess(event, group, healthy, self.clock(), self.timeout)
@@ -75,10 +75,10 @@ class Watcher:
             seen = replace(seen, detail=f"{seen.detail}; {unread}"[:LONGEST_NOTE])
         event = replace(event, watch=seen.watch)
         if seen.status is None:
-            self.events.looked(event)
-            return Look(event, seen.detail, seen.wait_seconds)
+            self.events.record_check(event)
+            return Observation(event, seen.detail, seen.wait_seconds)
         event = self.events.close(event, seen.status, seen.detail, seen.recovered_at)
-        return Look(event, seen.detail, 0)
+        return Observation(event, seen.detail, 0)
 
     def _healthy(self, event: Event, group: Group) -> tuple[dict[str, frozenset[str]], str]:
         """Who is healthy by whom the group gets its traffic from, and what of that could not be read, "" for nothing.

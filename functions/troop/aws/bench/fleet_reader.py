@@ -43,7 +43,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class FleetLooks:
+class FleetReader:
     """Reads, and the one switch that keeps a fleet as it is."""
 
     ec2: Any

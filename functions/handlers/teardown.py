@@ -20,8 +20,8 @@ logger = Logger()
 
 @step(logger, "work.run")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """``{"step": "close" | "remove" | "conclude", "work", "execution"}`` -> ``{"run", "cell", "passes", "quiet", "over",
-    "wait_seconds", "report"}``.
+    """``{"step": "close" | "remove" | "conclude", "work", "execution"}`` -> ``{"run", "cell", "passes", "quiet",
+    "over", "wait_seconds", "report"}``.
 
     ``work`` is the workflow's input, ``{"run", "cell"?, "status"?, "reason"?}``, or what the step before has answered.
     Over means: it can be concluded; else look again after the wait. Report, of the last step: one is to be made.

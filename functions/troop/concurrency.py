@@ -60,8 +60,8 @@ def shortage(concurrency: Concurrency, settings: Settings) -> str:
         return ""
     named = ", ".join(f"{count} for {part}" for part, count in parts.items())
     return (
-        f"Lambda runs at most {concurrency.unreserved} functions at a time here, and a busy day of Troop takes {required} "
-        f"({named}): beyond that, steps are late and requests fail, troop halt among them"
+        f"Lambda runs at most {concurrency.unreserved} functions at a time here, and a busy day of Troop takes "
+        f"{required} ({named}): beyond that, steps are late and requests fail, troop halt among them"
     )
 
 

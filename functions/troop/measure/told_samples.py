@@ -13,8 +13,8 @@ Values = Sequence[Optional[int]]
 
 
 def over(sampled: Samples, reported: Samples) -> Samples:
-    """``sampled``, and wherever ``reported`` has a value, that one. Start, interval and length are those of ``sampled``:
-    all nodes of a phase have the same interval.
+    """``sampled``, and wherever ``reported`` has a value, that one. Start, interval and length are those of
+    ``sampled``: all nodes of a phase have the same interval.
     """
     series: dict[str, list[int | None]] = {}
     for name in SERIES:

@@ -14,9 +14,9 @@ from agent.log import say
 from agent.output import BoundedOutput
 from agent.place import Place
 from agent.sampler import Sampler, interval_for
-from agent.told import samples_with
-from troop.measure.fitting import fitted
+from agent.script_samples import samples_with
 from troop.measure.summary import FAILED, LOST, OK, TIMED_OUT, Clock, Summary
+from troop.measure.summary_size import fitted
 
 LOST_CODE = 75
 """The exit code by which a script says that what it was to measure is there no more, such as a server that has died."""

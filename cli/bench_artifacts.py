@@ -21,7 +21,7 @@ from botocore.exceptions import HTTPClientError
 from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
 
-from cli import aws, inside
+from cli import aws, safe_files
 from cli.errors import CliError, Exit
 from troop.bench.admission import LARGEST_ARTIFACT
 from troop.bench.definition import Artifact
@@ -57,7 +57,7 @@ def is_local(artifact: Artifact) -> bool:
 
 def _in_question(artifact: Artifact, path: Path) -> str:
     try:
-        with inside.regular(path) as file:
+        with safe_files.regular(path) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         return f"{path} cannot be read ({error.strerror})"
@@ -102,7 +102,7 @@ class Staging:
         source = artifact.source
         try:
             if is_local(artifact):
-                with inside.regular(self.folder / source) as file:
+                with safe_files.regular(self.folder / source) as file:
                     yield file
                 return
             self.tell(f"{artifact.name}: fetching {source}")

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from cli import inside, yaml_files
+from cli import safe_files, yaml_files
 from cli.errors import CliError, Exit
-from cli.inside import OutsideError
+from cli.safe_files import OutsideError
 from troop.bench.admission import LARGEST_FILES, MOST_FILES
 from troop.bench.definition import Artifact, Benchmark
 from troop.bench.plan import Plan, sole
@@ -234,7 +234,7 @@ def _is_folder(path: Path) -> bool:
     """Whether it is a folder itself, or a link to one within its own folder."""
     if path.is_symlink():
         with suppress(OutsideError):
-            return (path.parent / inside.resolved(path.parent, path.name)).is_dir()
+            return (path.parent / safe_files.resolved(path.parent, path.name)).is_dir()
         return False
     return path.is_dir()
 
@@ -278,10 +278,10 @@ def _opened(root: Path, name: str) -> Iterator[IO[bytes]]:
         CliError: USAGE; it is none: what lies elsewhere, or is hidden, is never copied to nodes.
     """
     try:
-        below = inside.resolved(root, name)
+        below = safe_files.resolved(root, name)
         if any(part.startswith(".") for part in below.parts):
             raise OutsideError("it is a link to a hidden file")
-        with inside.opened(root, below) as file:
+        with safe_files.opened(root, below) as file:
             yield file
     except OutsideError as error:
         raise CliError(

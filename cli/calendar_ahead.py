@@ -11,7 +11,7 @@ from cli.settings_files import TriedSettings
 from troop import moments
 from troop.calendars import Calendar, clock
 from troop.chaos.decisions import TERMINATE, Account, Decision
-from troop.chaos.expected import ticks_of
+from troop.chaos.expected_ticks import ticks_of
 from troop.chaos.facts import Switch
 from troop.chaos.forecast import ASSUMPTIONS, LEASHED, skip_through, ticks_between
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import get_args
 
-from cli import equal, noise
-from cli.equal import Operation
+from cli import equal_throughput, noise
+from cli.equal_throughput import Operation
 from cli.pairing import Cells, Chosen
 from troop.report.comparison import Equal, Figure, Row, Spread
 from troop.report.document import Cell
@@ -140,7 +140,11 @@ def _equal(
     """
     target = max(mine, other)
     needs = [
-        equal.need(equal.measured(side.report.cells, cell, operation), equal.nodes_of(cell), 0.0 if same else target)
+        equal_throughput.need(
+            equal_throughput.measured(side.report.cells, cell, operation),
+            equal_throughput.nodes_of(cell),
+            0.0 if same else target,
+        )
         for side, cell in ((a, ours), (b, theirs))
     ]
     left, right = needs

@@ -15,8 +15,8 @@ from cli.errors import CliError, Exit
 from cli.settings_files import TriedSettings
 from troop.aws.chaos.account import read_account, read_details
 from troop.aws.chaos.balancers import Balancers, BalancersOfATick
-from troop.aws.chaos.shields import Asking
 from troop.aws.chaos.state import PolicyTable, StateTable
+from troop.aws.chaos.termination_protection import Asking
 from troop.chaos.decisions import Account
 from troop.chaos.facts import Facts
 from troop.errors import SettingsError

@@ -3,7 +3,7 @@
 Who may use it is said in :mod:`cli.proxy_guard`. The files hold no secret. A browser is let in by a ticket: the part of
 the link after ``#``, which no browser sends to anybody; the page brings it once, and is given the token for it. Other
 users of the machine do not see it either: the command that opens the browser is given the address of a file that leads
-there (:mod:`cli.doorway`).
+there (:mod:`cli.login_link`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cli.equal import Operation
+from cli.equal_throughput import Operation
 from troop.bench.plan import Variant
 from troop.bench.record import CellStatus
 from troop.errors import TroopError

@@ -19,7 +19,7 @@ from troop import moments
 from troop.calendars import Calendar, clock
 from troop.chaos import forecast
 from troop.chaos.decisions import Account
-from troop.chaos.expected import ticks_of
+from troop.chaos.expected_ticks import ticks_of
 from troop.chaos.facts import Switch
 from troop.chaos.forecast import LEASHED, ReadDetails, UnitDay
 from troop.settings import Settings

@@ -18,14 +18,14 @@ from botocore.httpsession import get_cert_path
 from pydantic import ValidationError
 
 from cli import aws
+from cli.archive_folder import FolderArchive
 from cli.bench_client import BenchClient, NoReportError, ReportLink
 from cli.context import connection
 from cli.errors import CliError, Exit
-from cli.kept_folder import FolderArchive
 from troop.bench.names import RUN
+from troop.report.archive import ReportError
 from troop.report.build import build
 from troop.report.document import FORMAT, Report
-from troop.report.kept import ReportError
 from troop.values import json_in
 from troop.version import VERSION
 

@@ -22,8 +22,8 @@ from cli import aws, calendar_ahead, context, live_account, show, times
 from cli.calendar_ahead import Basis
 from cli.context import connection
 from cli.deployment import Deployment
-from cli.doorway import Doorway
 from cli.errors import CliError, Exit
+from cli.login_link import Doorway
 from cli.page_server import PageServer
 from cli.proxy_command import stop_on_signals
 

@@ -12,7 +12,7 @@ from constructs import IConstruct
 from infra.bench_acknowledgements import bench_acknowledgements
 from infra.roles import logical_id
 from infra.stack import TroopStack
-from troop.chaos.work import TICKS_PREFIX
+from troop.chaos.work_keys import TICKS_PREFIX
 
 _EVERYWHERE = "Resource::*"
 _DESCRIBES = (

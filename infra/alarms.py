@@ -1,6 +1,5 @@
-"""Alarms in two classes, each with a topic of its own. "Act now": somebody has to do something. "Look when you can"
-(:mod:`infra.look_soon`): something is not as it should be, and gets no worse over night. Each says where it is written
-what to do.
+"""Defines the alarms of two classes, each with its own topic. "Act now": somebody has to act. "Warning"
+(:mod:`infra.alarms_warning`): something is wrong, but gets no worse over night. Each names its entry in the runbook.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
-from infra.calls import MINUTES
-from infra.measured import of_executions, ours, waiting_in
+from infra.health_targets import Watched
+from infra.metric_helpers import of_executions, ours, waiting_in
+from infra.periodic_schedules import MINUTES
 from infra.settings import DeploymentSettings
-from infra.watched import Watched
 from troop.metrics import CHILDREN, Metric
 
 SILENT_PERIODS = 3

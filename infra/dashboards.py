@@ -18,7 +18,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.measured import of_executions, ours, ours_by, throttled, throttled_indices, waiting_in
+from infra.metric_helpers import of_executions, ours, ours_by, throttled, throttled_indices, waiting_in
 from troop.metrics import Metric
 
 WIDTH = 24

@@ -11,7 +11,7 @@ from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
 from troop import tables
-from troop.chaos.work import TICKS_PREFIX
+from troop.chaos.work_keys import TICKS_PREFIX
 from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
 _TICKS_DAYS = 7

@@ -19,10 +19,10 @@ from infra import bench_permissions, permissions
 from infra.bench_data import BenchData
 from infra.data import Data
 from infra.function_factory import FunctionFactory
+from infra.health_targets import Watched
 from infra.network import Network
 from infra.nodes import Nodes
 from infra.settings import DeploymentSettings
-from infra.watched import Watched
 from troop.environment import Variable
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 
 from infra.data import Data
-from infra.watched import Watched
-from troop.chaos.work import TICKS_PREFIX
+from infra.health_targets import Watched
+from troop.chaos.work_keys import TICKS_PREFIX
 from troop.tables import DECISIONS_BY_DAY, EVENTS_BY_OPEN, EVENTS_BY_TIME, EVENTS_BY_UNIT, Index
 from troop.tags import UNTOUCHABLE_TAGS
 

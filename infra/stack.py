@@ -12,20 +12,20 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.alarms import Alarms, AlarmSpec
+from infra.alarms_warning import Written, benchmark_warning_specs, warning_specs
 from infra.api import Api
 from infra.benchmarks import Benchmarks
-from infra.calls import REAPER, REDRIVE, SWEEP, SWEPT, WATCHDOG, Call, Calls
 from infra.chaos import ChaosWorkflow
 from infra.dashboards import Dashboards, Shown
 from infra.data import Data
 from infra.functions import Functions
-from infra.look_soon import Written, benchmark_warning_specs, warning_specs
+from infra.health_targets import Watched
 from infra.notifications import Notifications
 from infra.on_demand import OnDemandWorkflow
+from infra.periodic_schedules import REAPER, REDRIVE, SWEEP, SWEPT, WATCHDOG, Call, Calls
 from infra.queries import Queries
 from infra.schedules import Schedules
 from infra.settings import DeploymentSettings
-from infra.watched import Watched
 from infra.widgets import Widgets
 from troop import outputs
 from troop.metrics import CHILDREN

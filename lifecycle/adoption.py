@@ -11,7 +11,7 @@ from cli.errors import CliError, Exit
 from infra.settings import DeploymentSettings
 from lifecycle import retained
 from lifecycle.console import say
-from lifecycle.remains import KINDS, remains, removed_by
+from lifecycle.leftovers import KINDS, remains, removed_by
 from lifecycle.resources import Resource, template_of
 
 _DATA = {kind: KINDS[kind] for kind in ("AWS::DynamoDB::Table", "AWS::S3::Bucket")}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from cli.context import interactive
 from cli.errors import CliError, Exit
-from lifecycle.rights import explained
+from lifecycle.caller_permissions import explained
 
 
 def say(message: str = "") -> None:

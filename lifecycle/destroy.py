@@ -16,9 +16,9 @@ from cli.deployment import check_name, find_stack
 from cli.errors import CliError, Exit
 from lifecycle import retained
 from lifecycle.console import answer, run, say
+from lifecycle.leftovers import buckets_to_empty, remains
 from lifecycle.open_runs import refuse_while_open
 from lifecycle.project import chosen, settings_with
-from lifecycle.remains import buckets_to_empty, remains
 from lifecycle.resources import Resource, resources_of, template_of
 from lifecycle.rules import Rule, remove, rules_on
 

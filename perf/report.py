@@ -27,7 +27,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "functions"))
 
 from perf.merge import START, times
-from troop.bench import kept_record, names, roster
+from troop.bench import names, roster, stored_record
 from troop.bench.definition import Benchmark, Fleet, Phase, to_document
 from troop.bench.plan import Plan, PlannedCell, Variant, to_plan_document
 from troop.bench.prices import Prices, VolumePrice
@@ -129,7 +129,7 @@ def synthetic_run(cells: int, nodes: int, seconds: int) -> SyntheticRun:
     documents: dict[str, Any] = {
         "definition.json": to_document(definition),
         "plan.json": to_plan_document(Plan(tuple(planned))),
-        "record.json": kept_record.document(run, recorded, [], Terms(PRICES), "perf"),
+        "record.json": stored_record.document(run, recorded, [], Terms(PRICES), "perf"),
     }
     files = {name: json.dumps(document).encode() for name, document in documents.items()}
     of_cell = {"roster.json": json.dumps(roster.to_document(cast)).encode(), "results.json": results(cast, seconds)}

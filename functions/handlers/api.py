@@ -28,7 +28,7 @@ from troop.api import (
     terminations,
 )
 from troop.api.requests import READS_ITS_OWN, SIGNED, body_problem, caller_of
-from troop.api.wording import problem_of
+from troop.api.validation_messages import problem_of
 from troop.values import spelling
 
 ROUTES = (events, decisions, groups, policies, switch, health, terminations, simian, benchmarks, reports, fleets)

@@ -13,7 +13,7 @@ from troop.aws.chaos.decisions import put_work
 from troop.aws.clients import client
 from troop.aws.logs import log_decisions, step
 from troop.aws.metrics import emit
-from troop.chaos.work import work_key
+from troop.chaos.work_keys import work_key
 from troop.environment import Variable
 from troop.metrics import CALENDAR, REASON, Metric
 from troop.wiring import chaos, environment

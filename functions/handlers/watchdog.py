@@ -13,7 +13,7 @@ from troop import moments
 from troop.aws.logs import step
 from troop.aws.metrics import emit, emit_repairs
 from troop.chaos import health
-from troop.chaos.letters import Letter
+from troop.chaos.dead_letters import Letter
 from troop.metrics import Metric, Repair
 from troop.wiring import environment, watchdog
 

@@ -15,7 +15,7 @@ from troop.aws.chaos import decision_queries, event_queries
 from troop.aws.chaos.groups import BadToken
 from troop.environment import Variable
 from troop.errors import TroopError
-from troop.widgets import asked, page
+from troop.widgets import page, widget_request
 from troop.widgets.commands import Shell
 from troop.widgets.console import Console
 from troop.widgets.describe import describe
@@ -33,16 +33,16 @@ def handler(event: dict[str, Any], context: LambdaContext) -> str:
     """
     if event.get("describe"):
         return describe(event.get("widget"))
-    began, viewer = perf_counter(), asked.viewer(event)
+    began, viewer = perf_counter(), widget_request.viewer(event)
     try:
-        request = asked.parse(event)
+        request = widget_request.parse(event)
         console = Console.of(context.invoked_function_arn)
         shell = Shell(environment.settings().deployment, console.region)
         now = environment.now()
         results = os.environ.get(Variable.RESULTS_BUCKET)
         frame = page.Frame(context.invoked_function_arn, viewer, console, shell, now, results)
         html = page.page(dashboards.widgets().view(request, now), frame)
-    except asked.BadParameter as bad:
+    except widget_request.BadParameter as bad:
         return page.message(str(bad), viewer)
     except _LOST:
         return page.message("This page of the listing is not there any more: refresh the widget.", viewer)

@@ -9,17 +9,15 @@ from collections.abc import Iterable
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import make_server
 
+from .authorization import Environ, Gate, StartResponse, WsgiApp
 from .config import Config
 from .control import Control
 from .delays import Delays
-from .door import HostCheck
-from .gate import Environ, Gate, StartResponse, WsgiApp
 from .host import Host
 from .interruptions import Interruptions
 from .metadata import Metadata
 from .mirror import mirror
 from .nodes import node_environment
-from .offices import Offices
 from .patches import (
     moto_activities,
     moto_address,
@@ -40,6 +38,8 @@ from .patches import (
     moto_termination,
     moto_weights,
 )
+from .price_and_quota_services import Offices
+from .request_filter import HostCheck
 from .secret import Secrets
 from .subjects import backend
 

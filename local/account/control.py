@@ -19,9 +19,9 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .authorization import Environ, StartResponse, WsgiApp
 from .decisions import log
 from .delays import Delays
-from .gate import Environ, StartResponse, WsgiApp
 from .host import Host
 from .interruptions import Interruptions
 from .mirror import mirror

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 from .config import Config
-from .door import Door
 from .patches import (
     _executions,
     api_throttle,
@@ -37,6 +36,7 @@ from .patches import (
     states_timeout,
     stream_resources,
 )
+from .request_filter import Door
 from .secret import Secrets
 
 

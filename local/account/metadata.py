@@ -20,8 +20,8 @@ from typing import Any
 from ministack.core.responses import set_request_account_id, set_request_region
 from ministack.services import iam, sts
 
+from .authorization import Environ, StartResponse, WsgiApp
 from .config import ACCOUNT_ID, REGION
-from .gate import Environ, StartResponse, WsgiApp
 from .interruptions import Interruptions
 
 PREFIX = "/imds/"

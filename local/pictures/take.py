@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Error, Page
 from local.demo.failure import DemoFailed
 from local.demo.narrator import Narrator
 from local.launcher import LocalAccount
-from local.pictures import board, camera, seen
+from local.pictures import board, camera, dashboard_sources
 from local.pictures.curves import Span
 from local.pictures.points import Point
 from local.pictures.scene import CALENDAR, NAME, Scene
@@ -70,13 +70,13 @@ class Album:
         yield from self._page()
 
     def _dashboards(self) -> Iterator[Path]:
-        measured = seen.measured(self._account, NAME)
-        states = {one["AlarmArn"]: one["StateValue"] for one in seen.alarms(self._account)}
+        measured = dashboard_sources.measured(self._account, NAME)
+        states = {one["AlarmArn"]: one["StateValue"] for one in dashboard_sources.alarms(self._account)}
         span = looked(measured, time.time())
-        for name, body in seen.bodies(self._account, NAME).items():
+        for name, body in dashboard_sources.bodies(self._account, NAME).items():
             drawn_by_function = [widget for widget in body["widgets"] if widget["type"] == "custom"]
-            for theme in seen.THEMES:
-                custom = seen.custom(self._account, drawn_by_function, theme)
+            for theme in dashboard_sources.THEMES:
+                custom = dashboard_sources.custom(self._account, drawn_by_function, theme)
                 html = board.page(f"{NAME}: {name}", body, board.Seen(measured, custom, states, span, theme))
                 with self._open(theme, WIDTH, 900) as page:
                     page.set_content(html)
@@ -87,7 +87,7 @@ class Album:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "report.html"
             self._scene.troop("bench", "report", self._scene.run_id, "-o", str(path))
-            for theme in seen.THEMES:
+            for theme in dashboard_sources.THEMES:
                 with self._open(theme, WIDTH, _PAGE_HEIGHT) as page:
                     page.goto(path.as_uri())
                     page.wait_for_selector("svg, canvas")
@@ -98,7 +98,7 @@ class Album:
                     yield self._keep(page, "report", theme)
 
     def _page(self) -> Iterator[Path]:
-        for theme in seen.THEMES:
+        for theme in dashboard_sources.THEMES:
             with self._served() as link, self._open(theme, WIDTH, _PAGE_HEIGHT) as page:
                 page.goto(link)
                 page.locator("tbody tr").first.wait_for()

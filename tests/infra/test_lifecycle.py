@@ -15,7 +15,7 @@ from cli import aws
 from cli.errors import CliError
 from infra import ROOT
 from lifecycle.bootstrap import bootstrap_missing
-from lifecycle.remains import buckets_to_empty, remains
+from lifecycle.leftovers import buckets_to_empty, remains
 from lifecycle.resources import Resource
 from lifecycle.retained import RetainedTable, imports
 from lifecycle.takeover import as_it_is

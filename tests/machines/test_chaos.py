@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.machines import asl
-from troop.chaos.claims import LAST_CALL, LONGEST_CLAIM
+from troop.chaos.claim_rules import LAST_CALL, LONGEST_CLAIM
 from troop.chaos.events import Event, Status
 from troop.chaos.groups import Group, Instance
 from troop.chaos.recovery import assess, wait_before

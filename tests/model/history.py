@@ -22,9 +22,9 @@ from troop.aws.chaos.events import StepRefused
 from troop.chaos.events import Status
 from troop.chaos.recovery import wait_before
 from troop.errors import MissingGroupError
+from troop.flows.chaos.check_recovery import Observation
 from troop.flows.chaos.on_demand import OtherGroupError, RefusedError
 from troop.flows.chaos.terminate import Outcome, Work
-from troop.flows.chaos.watch import Observation
 from troop.settings import Settings, parse_settings
 
 DAYS = (

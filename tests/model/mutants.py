@@ -11,12 +11,12 @@ import pytest
 
 from tests.model.people import People
 from tests.model.world import World
-from troop.aws.chaos import claim, events, given_back, groups, termination
-from troop.chaos import claims, policy
+from troop.aws.chaos import claim_rollback, claim_transaction, events, groups, termination
+from troop.chaos import claim_rules, policy
 from troop.chaos.events import Event, Status
 from troop.chaos.guards import candidates, judge
 from troop.chaos.roll import by_rank
-from troop.flows import clocks
+from troop.flows import clock_check
 from troop.flows.chaos import sweep, terminate
 from troop.settings import Settings
 
@@ -49,22 +49,22 @@ def _tidy(request: dict[str, Any]) -> dict[str, Any]:
 
 def nothing_says_that_the_day_has_had_its_claim(patch: Patch) -> None:
     """Two conditions say so, each of which would do: the event's, and what the unit's item tells."""
-    real = claim.Claims._unit
+    real = claim_transaction.Claims._unit
 
     def anything(*args: Any) -> dict[str, Any]:
         body = real(*args)["Update"]
         return {"Update": _tidy({**body, "ConditionExpression": "attribute_not_exists(unrecovered)"})}
 
-    patch.setattr(claim.Claims, "_unit", anything)
-    _without(patch, claim.Claims, "_event", "attribute_not_exists(event_id) OR #status = :leashed")
+    patch.setattr(claim_transaction.Claims, "_unit", anything)
+    _without(patch, claim_transaction.Claims, "_event", "attribute_not_exists(event_id) OR #status = :leashed")
 
 
 def no_halt_condition(patch: Patch) -> None:
-    _without(patch, claim.Claims, "_switch", "attribute_not_exists(halted) OR halted = :no")
+    _without(patch, claim_transaction.Claims, "_switch", "attribute_not_exists(halted) OR halted = :no")
 
 
 def no_leash_condition(patch: Patch) -> None:
-    _without(patch, claim.Claims, "_switch", "leashed = :no")
+    _without(patch, claim_transaction.Claims, "_switch", "leashed = :no")
 
 
 def no_policy_condition(patch: Patch) -> None:
@@ -72,15 +72,15 @@ def no_policy_condition(patch: Patch) -> None:
         key, holds = {"unit": {"S": unit}}, "attribute_not_exists(zzz)"
         return {"ConditionCheck": {"TableName": self.group_tags, "Key": key, "ConditionExpression": holds}}
 
-    patch.setattr(claim.Claims, "_policy", anything)
+    patch.setattr(claim_transaction.Claims, "_policy", anything)
 
 
 def no_cap_condition(patch: Patch) -> None:
-    _without(patch, claim.Claims, "_counter", "attribute_not_exists(#count) OR #count < :most")
+    _without(patch, claim_transaction.Claims, "_counter", "attribute_not_exists(#count) OR #count < :most")
 
 
 def no_unit_condition(patch: Patch) -> None:
-    _without(patch, claim.Claims, "_unit", "attribute_not_exists(unrecovered)")
+    _without(patch, claim_transaction.Claims, "_unit", "attribute_not_exists(unrecovered)")
 
 
 def no_guards_at_the_claim(patch: Patch) -> None:
@@ -124,8 +124,8 @@ def another_instance_at_a_retry(patch: Patch) -> None:
 
 def late_ticks_are_carried_out(patch: Patch) -> None:
     patch.setattr(terminate, "is_stale", lambda tick, now: False)
-    patch.setattr(claims, "deadline", lambda now, calendar: now + claims.LONGEST_CLAIM)
-    patch.setattr(terminate, "deadline", claims.deadline)
+    patch.setattr(claim_rules, "deadline", lambda now, calendar: now + claim_rules.LONGEST_CLAIM)
+    patch.setattr(terminate, "deadline", claim_rules.deadline)
 
 
 def claims_never_end(patch: Patch) -> None:
@@ -133,7 +133,7 @@ def claims_never_end(patch: Patch) -> None:
 
 
 def time_is_checked_only_before_the_attempt(patch: Patch) -> None:
-    real: Callable[[Event, datetime], bool] = claims.may_carry_out
+    real: Callable[[Event, datetime], bool] = claim_rules.may_carry_out
     patch.setattr(terminate, "may_carry_out", lambda event, now: event.attempts > 0 or real(event, now))
 
 
@@ -184,7 +184,7 @@ def the_record_of_a_shutdown_comes_after_the_call(patch: Patch) -> None:
 
 
 def nobody_looks_at_the_time_after_a_rejection(patch: Patch) -> None:
-    real: Callable[[Event, datetime], bool] = claims.may_carry_out
+    real: Callable[[Event, datetime], bool] = claim_rules.may_carry_out
     patch.setattr(terminate, "may_carry_out", lambda event, now: bool(event.os_shutdown) or real(event, now))
 
 
@@ -206,8 +206,8 @@ def count_of_the_day_never_reduced(patch: Patch) -> None:
     def nothing(table: str, event: Event) -> dict[str, Any]:
         return {"Update": real(table, replace(event, day=event.day.replace(year=2000)))["Update"] | _ADD_NOTHING}
 
-    real = given_back._count
-    patch.setattr(given_back, "_count", nothing)
+    real = claim_rollback._count
+    patch.setattr(claim_rollback, "_count", nothing)
 
 
 _ADD_NOTHING = {"ExpressionAttributeValues": {":back": {"N": "0"}}}
@@ -215,7 +215,7 @@ _ADD_NOTHING = {"ExpressionAttributeValues": {":back": {"N": "0"}}}
 
 def _giving_back(patch: Patch, **always: bool) -> None:
     def back(table: str, event: Event, spends: bool, restoring: bool) -> list[dict[str, Any]]:
-        return given_back.rollback_writes(table, event, **({"spends": spends, "restoring": restoring} | always))
+        return claim_rollback.rollback_writes(table, event, **({"spends": spends, "restoring": restoring} | always))
 
     patch.setattr(events, "rollback_writes", back)
 
@@ -268,7 +268,7 @@ def sweep_is_hasty(patch: Patch) -> None:
 
 
 def sweep_trusts_its_clock(patch: Patch) -> None:
-    patch.setattr(clocks, "is_stale", lambda stamped, now: False)
+    patch.setattr(clock_check, "is_stale", lambda stamped, now: False)
 
 
 def sweep_ignores_the_instance(patch: Patch) -> None:
@@ -288,7 +288,7 @@ def no_sweep_at_all(patch: Patch) -> None:
 
 
 def looks_trust_their_clock(patch: Patch) -> None:
-    patch.setattr(clocks, "check", lambda entered, now: None)
+    patch.setattr(clock_check, "check", lambda entered, now: None)
 
 
 # Where to look: histories in which a defect would show more often than in any.

@@ -21,18 +21,18 @@ from tests.model.checks import Checks, Violation
 from tests.model.dynamo import Dynamo, refusal
 from tests.model.fleet import Fleet, Instance
 from troop.aws.chaos.balancers import Balancers
-from troop.aws.chaos.claim import Claims
+from troop.aws.chaos.claim_transaction import Claims
 from troop.aws.chaos.decisions import DecisionTable
 from troop.aws.chaos.events import EventTable, StepRefused
-from troop.aws.chaos.starts import Starts
+from troop.aws.chaos.on_demand_executions import Starts
 from troop.aws.chaos.state import PolicyTable, StateTable
 from troop.aws.chaos.termination import Terminator
+from troop.flows.chaos.check_recovery import RecoveryCheck
 from troop.flows.chaos.on_demand import OnDemand
 from troop.flows.chaos.sweep import Sweeper
 from troop.flows.chaos.terminate import Termination
 from troop.flows.chaos.tick import Tick
-from troop.flows.chaos.watch import RecoveryCheck
-from troop.flows.clocks import ClockError
+from troop.flows.clock_check import ClockError
 from troop.settings import Settings
 
 SALT = b"model"

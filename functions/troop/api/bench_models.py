@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt, model_validator
 
-from troop.api import fitting
+from troop.api import response_size
 from troop.api.models import Moment, Out
 from troop.api.money_models import CostOut, EstimateIn, ExpectedOut
 from troop.api.terminations import LONGEST_KEY
@@ -202,8 +202,8 @@ class RunDetailOut(BaseModel):
     run: RunOut
     cells: list[CellOut]
     resources: list[ResourceOut] = Field(
-        description=f"What it was to create, in that order; the first {fitting.MOST_RESOURCES:,}, those that are not "
-        "gone before the others"
+        description=f"What it was to create, in that order; the first {response_size.MOST_RESOURCES:,}, those that are "
+        "not gone before the others"
     )
     resources_created: int | None = Field(description="How many were created; null when they were not asked for")
     resources_left: int | None = Field(description="How many of these are not known to be gone; null as above")
@@ -220,12 +220,14 @@ class RunDetailOut(BaseModel):
         answer = cls(
             run=RunOut.model_validate(view.run),
             cells=[cell.model_copy(update={"results": None}) for cell in of_cells],
-            resources=[ResourceOut.model_validate(resource) for resource in fitting.listed(view.resources or [])],
+            resources=[ResourceOut.model_validate(resource) for resource in response_size.listed(view.resources or [])],
             resources_created=None if created is None else len(created),
             resources_left=None if created is None else sum(r.gone_at is None for r in created),
             cost_so_far=None if view.cost_so_far is None else CostOut.model_validate(view.cost_so_far),
         )
-        fits = fitting.within([cell.results for cell in of_cells], fitting.LARGEST - fitting.size(answer))
+        fits = response_size.within(
+            [cell.results for cell in of_cells], response_size.LARGEST - response_size.size(answer)
+        )
         cells = [
             cell if fit else cell.model_copy(update={"results": None, "results_left_out": True})
             for cell, fit in zip(of_cells, fits, strict=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt, model_validator
 
-from troop.api import fitting
+from troop.api import response_size
 from troop.api.bench_models import RecordOut, ResourceOut
 from troop.api.models import Moment
 from troop.api.money_models import CostOut
@@ -137,7 +137,7 @@ class FleetDetailOut(BaseModel):
     refusals: list[str] = Field(description="Why nodes that are missing could not be launched")
     resources: list[ResourceOut] = Field(
         description="What it has created so far, the nodes that have gone included; the first "
-        f"{fitting.MOST_RESOURCES:,}, those that are not gone before the others"
+        f"{response_size.MOST_RESOURCES:,}, those that are not gone before the others"
     )
     resources_created: int = Field(description="How many it has created in all")
     resources_left: int = Field(description="How many of these are not known to be gone")
@@ -159,13 +159,13 @@ class FleetDetailOut(BaseModel):
             refusals=[
                 f"{role}: {refusal}" for role, refusals in view.refusals.items() for refusal in refusals[:MOST_REFUSALS]
             ],
-            resources=[ResourceOut.model_validate(resource) for resource in fitting.listed(view.resources)],
+            resources=[ResourceOut.model_validate(resource) for resource in response_size.listed(view.resources)],
             resources_created=len(created),
             resources_left=sum(resource.gone_at is None for resource in created),
             cost_so_far=None if view.cost_so_far is None else CostOut.model_validate(view.cost_so_far),
         )
         nodes = [node for group in view.groups for node in _nodes(group, view)]
-        listed = _fitting(nodes, fitting.LARGEST - fitting.size(answer))
+        listed = _fitting(nodes, response_size.LARGEST - response_size.size(answer))
         return answer.model_copy(update={"nodes": listed, "nodes_left_out": len(nodes) - len(listed)})
 
 
@@ -188,10 +188,10 @@ def _roles(standing: Standing, seen: Any) -> list[RoleOut]:
 def _fitting(nodes: list[FleetNodeOut], room: int) -> list[FleetNodeOut]:
     """All of them; or of too many for the room, in bytes, as many as fit."""
     sizes = [node.model_dump(mode="json") for node in nodes]
-    if all(fitting.within(sizes, room)):
+    if all(response_size.within(sizes, room)):
         return nodes
     nodes = sorted(nodes, key=lambda node: node.ready)
-    fits = fitting.within([node.model_dump(mode="json") for node in nodes], room)
+    fits = response_size.within([node.model_dump(mode="json") for node in nodes], room)
     return [node for node, fit in zip(nodes, fits, strict=True) if fit]
 
 

@@ -20,7 +20,7 @@ from troop.api.requests import LARGEST_BODY, principal_of, received_at
 from troop.api.terminations import LONGEST_KEY
 from troop.aws.chaos.event_walk import Termination
 from troop.aws.clients import client
-from troop.chaos.claims import Nothing, came_to_nothing
+from troop.chaos.claim_rules import Nothing, came_to_nothing
 from troop.chaos.events import Event
 from troop.errors import MissingGroupError
 from troop.flows.chaos.on_demand import NotAllowedError, OtherGroupError, RefusedError

@@ -9,7 +9,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from troop.chaos.observed import TableBeside
+from troop.chaos.health_facts import TableBeside
 from troop.concurrency import Concurrency
 from troop.tags import DATA_TAG, DEPLOYMENT_TAG, STACK_TAG
 

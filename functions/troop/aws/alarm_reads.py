@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from troop.chaos.observed import Alarm
+from troop.chaos.health_facts import Alarm
 
 ALARMS_READ = 500
 """Most alarms in alarm, of those whose names begin as this deployment's do, that are looked at."""

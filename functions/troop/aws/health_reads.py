@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from troop.aws.account_reads import AccountReads
 from troop.aws.alarm_reads import AlarmReads
 from troop.aws.dynamo import plain
-from troop.chaos.observed import FAILURES_OF, Children, Observed, Runs, Schedule, Unread
+from troop.chaos.health_facts import FAILURES_OF, Children, Observed, Runs, Schedule, Unread
 from troop.metrics import CHILDREN
 from troop.state_keys import UNIT, UNRECOVERED
 

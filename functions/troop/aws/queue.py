@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from troop.chaos.letters import Letter
+from troop.chaos.dead_letters import Letter
 
 _AT_A_TIME = 10
 WAIT = 1

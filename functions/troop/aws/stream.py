@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from troop.chaos.letters import Batch
+from troop.chaos.dead_letters import Batch
 
 MOST_PAGES = 10
 """Of a stream, read for one batch; a page has up to 1,000 records, a batch ten."""

@@ -14,7 +14,7 @@ from troop.bench.costs import Cost, Item
 from troop.bench.definition import ON_DEMAND, Benchmark, Fleet, Phase, Volume
 from troop.bench.limits import setting
 from troop.bench.money import PER_SECOND, USD, Money, number, rounded, shown, total
-from troop.bench.own_calls import own_calls
+from troop.bench.overhead_cost import own_calls
 from troop.bench.plan import Plan, on_demand
 from troop.bench.prices import Prices, storage
 from troop.bench.problems import Problem

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
 from troop.chaos.decisions import TERMINATE, Account, Decision, calendar_of, decide_all, facts_of_units
-from troop.chaos.expected import is_open, ticks_of
+from troop.chaos.expected_ticks import is_open, ticks_of
 from troop.chaos.facts import Counts, Facts, UnitState
 from troop.chaos.groups import Group
 from troop.chaos.roll import due_at

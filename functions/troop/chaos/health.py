@@ -9,8 +9,8 @@ from enum import StrEnum
 
 from troop import moments
 from troop.calendars import Calendar
-from troop.chaos.expected import expected_ticks
-from troop.chaos.observed import FAILURES_OF, Alarm, Observed, TableBeside, Unread
+from troop.chaos.expected_ticks import expected_ticks
+from troop.chaos.health_facts import FAILURES_OF, Alarm, Observed, TableBeside, Unread
 from troop.concurrency import Concurrency, needed, remedy, shortage
 from troop.settings import OLDEST_TICK, Settings
 from troop.tags import DATA_TAG

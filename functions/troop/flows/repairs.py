@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from troop.aws.queue import Queue
 from troop.aws.stream import Streams
-from troop.chaos.letters import TRIED_FOR, Letter, batch_of, is_dropped, is_obsolete
+from troop.chaos.dead_letters import TRIED_FOR, Letter, batch_of, is_dropped, is_obsolete
 from troop.chaos.notifications import Notification
 from troop.flows.chaos.notify import Notifier, UnreadableRecord
 

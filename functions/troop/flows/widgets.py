@@ -18,7 +18,6 @@ from troop.chaos.participation import effective_participation
 from troop.flows.chaos.units import GroupRow, Units
 from troop.settings import Settings
 from troop.tables import BENCHMARK, FLEET
-from troop.widgets.asked import Widget, WidgetRequest
 from troop.widgets.views import (
     DecisionRow,
     DecisionsView,
@@ -33,6 +32,7 @@ from troop.widgets.views import (
     View,
     latest,
 )
+from troop.widgets.widget_request import Widget, WidgetRequest
 
 PAGE = 200
 """Decisions that one page of a day has; it examines up to eight times as many."""

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from troop.measure import this_phase
+from troop.measure import phase_environment
 from troop.measure.histogram import HIGHEST, Histogram
 from troop.measure.operations import LONGEST_SECONDS, NAME, Operation, PerSecond
 from troop.measure.recorder import FORMAT
@@ -299,12 +299,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not NAME.fullmatch(options.operation):
         parser.error(f"--operation is {options.operation!r}: must match {NAME.pattern}")
     problems: list[str] = []
-    begin, length, warm_up = this_phase.measured()
+    begin, length, warm_up = phase_environment.measured()
     try:
         recorded = operation(chosen(options.logs, options.tag, problems), begin, length, warm_up_seconds=warm_up)
     except (OSError, HdrLogError) as error:
         return _refused([str(error)])
-    write({options.operation: recorded}, this_phase.results())
+    write({options.operation: recorded}, phase_environment.results())
     sys.stdout.write(f"{options.operation}: {recorded.times.count} in the measured time\n")
     return _refused(problems) if problems else 0
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable
 
-from troop.measure import this_phase
+from troop.measure import phase_environment
 from troop.measure.histogram import Histogram
 from troop.measure.operations import MOST_NAMES, NAME, OTHER, Operation, PerSecond, document_of
 from troop.measure.whole_file import write_whole
@@ -90,8 +90,8 @@ class Recorder:
     @classmethod
     def of_this_phase(cls) -> Recorder:
         """As the agent says in the environment of the script that it runs."""
-        begin, length, warm_up = this_phase.measured()
-        return cls(this_phase.results(), begin, length, warm_up_seconds=warm_up)
+        begin, length, warm_up = phase_environment.measured()
+        return cls(phase_environment.results(), begin, length, warm_up_seconds=warm_up)
 
     def ok(self, operation: str, seconds: float, moved: int = 0) -> None:
         """An operation has ended just now; it took so many seconds and moved so many bytes."""

@@ -14,8 +14,8 @@ from troop.bench.record import CellStatus, RunStatus
 from troop.bench.verdicts import name_some
 from troop.report import cells as reading
 from troop.report import trust
+from troop.report.archive import Archive
 from troop.report.document import Cell, Finding, Report, Run
-from troop.report.kept import Archive
 from troop.report.money import money
 from troop.report.scaling import scaling
 from troop.report.sources import Sources, attempts, read

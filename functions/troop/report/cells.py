@@ -15,11 +15,11 @@ from troop.bench.roster import Roster
 from troop.bench.roster import from_document as roster_of
 from troop.bench.verdicts import name_some
 from troop.measure.summary import CPU
+from troop.report import archive as files
 from troop.report import fleets, money, trust
-from troop.report import kept as files
+from troop.report.archive import Archive, DamagedError
 from troop.report.document import Attempt, Cell, Finding, Interruption, Node, Phase, Separate, Step
 from troop.report.fleets import Place
-from troop.report.kept import Archive, DamagedError
 from troop.report.operations import operations
 from troop.report.series import partial_tools, series, use
 from troop.report.sources import PlannedCell, of_attempt

@@ -16,9 +16,9 @@ from troop.bench.estimate import ROOT_VOLUME
 from troop.bench.money import ZERO
 from troop.bench.prices import Prices, storage
 from troop.bench.roster import Member, Roster
-from troop.report import kept as files
+from troop.report import archive as files
+from troop.report.archive import Archive, DamagedError
 from troop.report.document import Fleet, Interruption
-from troop.report.kept import Archive, DamagedError
 
 REBALANCE = "rebalance-recommended"
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from troop.report import charts, overview, verdicts, wording
+from troop.report import charts, formatting, overview, verdicts
 from troop.report.comparison import Comparison
 from troop.report.document import Phase, Report
 from troop.report.outline import outline
@@ -23,19 +23,19 @@ FEW_POINTS: Final = 16
 """On the way from few nodes to many: a table of more is folded."""
 
 _WORDS: Final[tuple[Callable[..., str], ...]] = (
-    wording.plain,
-    wording.whole,
-    wording.quantity,
-    wording.percent,
-    wording.share,
-    wording.mega,
-    wording.gibi,
-    wording.money,
-    wording.price,
-    wording.moment,
-    wording.duration,
-    wording.listed,
-    wording.counted,
+    formatting.plain,
+    formatting.whole,
+    formatting.quantity,
+    formatting.percent,
+    formatting.share,
+    formatting.mega,
+    formatting.gibi,
+    formatting.money,
+    formatting.price,
+    formatting.moment,
+    formatting.duration,
+    formatting.listed,
+    formatting.counted,
     verdicts.ratio,
     verdicts.spread,
     verdicts.need,
@@ -139,7 +139,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {word.__name__: word for word in (*_WORDS, charts.embedded, charts.packed)}
-    environment.globals |= {"NOTHING": wording.NOTHING, "cell_name": charts.cell_name}
+    environment.globals |= {"NOTHING": formatting.NOTHING, "cell_name": charts.cell_name}
     return environment
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, geometric_mean, median
 
-from troop.report import wording
+from troop.report import formatting
 from troop.report.charts import measured
 from troop.report.document import Cell, Fleet, Operation, Phase, Report, Step
 from troop.report.scaling import combination
@@ -36,14 +36,14 @@ def headline(report: Report) -> str:
             types.setdefault(fleet.role, {})[fleet.instance_type] = None
             zones.update(fleet.zones)
             purchases.update(dict.fromkeys(name for name, number in fleet.purchase.items() if number))
-    text = wording.counted(len(report.cells), "cell") if report.cells else "No cells"
+    text = formatting.counted(len(report.cells), "cell") if report.cells else "No cells"
     if largest:
         fleets = [f"{number:,} {role} ({' or '.join(types[role])})" for role, number in largest.items()]
-        text += f" of {'up to ' if _sizes_differ(report) else ''}{wording.sentence(fleets)}"
+        text += f" of {'up to ' if _sizes_differ(report) else ''}{formatting.sentence(fleets)}"
     if zones:
-        text += f", in {wording.counted(len(zones), 'zone')}" if len(zones) > 1 else f", in {next(iter(zones))}"
+        text += f", in {formatting.counted(len(zones), 'zone')}" if len(zones) > 1 else f", in {next(iter(zones))}"
     if purchases:
-        text += f", {wording.sentence(list(purchases))}"
+        text += f", {formatting.sentence(list(purchases))}"
     return text + "."
 
 
@@ -53,12 +53,12 @@ def cost(report: Report) -> str:
     parts = []
     if money.actual is not None:
         more = " (and what has no price)" if money.actual.unknown else ""
-        parts.append(f"It has cost {wording.money(money.actual.amount, money.currency)}{more}")
+        parts.append(f"It has cost {formatting.money(money.actual.amount, money.currency)}{more}")
     if money.of_file is not None:
-        parts.append(f"by the benchmark's own prices {wording.money(money.of_file.amount, money.currency)}")
+        parts.append(f"by the benchmark's own prices {formatting.money(money.of_file.amount, money.currency)}")
     if money.expected is not None:
-        most = "" if money.most is None else f", {wording.money(money.most, money.currency)} at most"
-        parts.append(f"{wording.money(money.expected, money.currency)} were expected{most}")
+        most = "" if money.most is None else f", {formatting.money(money.most, money.currency)} at most"
+        parts.append(f"{formatting.money(money.expected, money.currency)} were expected{most}")
     return f"{'; '.join(parts)}." if parts else "What it has cost is not known."
 
 
@@ -68,9 +68,9 @@ def keys(report: Report) -> list[Key]:
     variants = _variants(report)
     best = max(variants, key=lambda one: one.per_second, default=None)
     if best is not None and best.per_second:
-        keys.append(Key("Most throughput", f"{wording.short(best.per_second)}/s", best.name))
+        keys.append(Key("Most throughput", f"{formatting.short(best.per_second)}/s", best.name))
         if best.p99_ms is not None:
-            keys.append(Key("p99 at that", f"{wording.plain(best.p99_ms)} ms", best.name))
+            keys.append(Key("p99 at that", f"{formatting.plain(best.p99_ms)} ms", best.name))
     keys += _errors(report)
     keys += _growth(report)
     keys += _price(report, variants)
@@ -90,8 +90,8 @@ def _errors(report: Report) -> Iterator[Key]:
         successes += operation.count
         errors += sum(operation.errors.values())
     if successes + errors:
-        part = f"{wording.short(errors)} of {wording.short(successes + errors)} operations"
-        yield Key("Errors", wording.share(errors / (successes + errors)) if errors else "none", part)
+        part = f"{formatting.short(errors)} of {formatting.short(successes + errors)} operations"
+        yield Key("Errors", formatting.share(errors / (successes + errors)) if errors else "none", part)
 
 
 def _growth(report: Report) -> Iterator[Key]:
@@ -103,14 +103,14 @@ def _growth(report: Report) -> Iterator[Key]:
     known = [point.efficiency for point in most.points if point.nodes == nodes and point.efficiency is not None]
     if known:
         note = f"{most.operation}, of perfect growth" + (f", {most.label}" if most.label else "")
-        yield Key(f"Efficiency at {nodes:,} {most.counted}", wording.share(fmean(known)), note)
+        yield Key(f"Efficiency at {nodes:,} {most.counted}", formatting.share(fmean(known)), note)
 
 
 def _price(report: Report, variants: Sequence[_Variant]) -> Iterator[Key]:
     priced = [(one.cost_per_million, one.name) for one in variants if one.cost_per_million is not None]
     if priced:
         amount, name = min(priced)
-        yield Key("Cheapest million", wording.money(amount, report.money.currency), name)
+        yield Key("Cheapest million", formatting.money(amount, report.money.currency), name)
 
 
 @dataclass(frozen=True)

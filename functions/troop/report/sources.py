@@ -10,15 +10,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from troop.bench import estimate, kept_record, names
+from troop.bench import estimate, names, stored_record
 from troop.bench.attempts import latest
 from troop.bench.definition import Benchmark, DefinitionError, from_document
-from troop.bench.kept_record import RecordError, StoredRecord
 from troop.bench.plan import Variant, from_plan_document, on_demand
 from troop.bench.record import Cell
-from troop.report import kept as files
+from troop.bench.stored_record import RecordError, StoredRecord
+from troop.report import archive as files
+from troop.report.archive import Archive, DamagedError, ReportError
 from troop.report.document import Finding
-from troop.report.kept import Archive, DamagedError, ReportError
 
 MOST_ATTEMPTS = 5
 
@@ -106,7 +106,7 @@ def _record(archive: Archive, findings: list[Finding]) -> StoredRecord | None:
     try:
         document = files.document(archive, files.RECORD)
         if document is not None:
-            return kept_record.from_document(document)
+            return stored_record.from_document(document)
     except (DamagedError, RecordError) as error:
         findings.append(Finding(severity="error", text=f"{_sentence(error)} {_WITHOUT_RECORD}"))
         return None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from troop.report import wording
+from troop.report import formatting
 from troop.report.charts import number
 from troop.report.comparison import Comparison, Figure, Need, Row, Spread
 
@@ -38,7 +38,7 @@ class Verdict:
 def verdict(row: Row) -> Verdict:
     """Of one row: ``12 % more, beyond the noise``."""
     change = abs(row.ratio - 1)
-    text = f"{wording.share(change)} {'more' if row.ratio >= 1 else 'less'}" if change >= 0.0005 else "the same"
+    text = f"{formatting.share(change)} {'more' if row.ratio >= 1 else 'less'}" if change >= 0.0005 else "the same"
     if row.exceeds_noise is None:
         text += "; too few repetitions to tell it from noise"
     else:
@@ -66,10 +66,10 @@ def summed_up(comparison: Comparison) -> str:
         (open_, "{} with too few repetitions to tell"),
     )
     parts = [form.format(f"{count:,}") for count, form in counts if count]
-    text = f"Of {wording.counted(len(rows), 'row')}: {', '.join(parts)}."
+    text = f"Of {formatting.counted(len(rows), 'row')}: {', '.join(parts)}."
     if comparison.fail_below is None:
         return text
-    below = wording.counted(regressions, "regression") if regressions else "None"
+    below = formatting.counted(regressions, "regression") if regressions else "None"
     return f"{text} {below} below the limit of {comparison.fail_below:g}."
 
 
@@ -86,22 +86,22 @@ def row_name(row: Row, rows: Sequence[Row]) -> str:
 
 def ratio(value: float | None) -> str:
     """``1.043``."""
-    return wording.NOTHING if value is None else f"{value:.3f}"
+    return formatting.NOTHING if value is None else f"{value:.3f}"
 
 
 def spread(values: Spread | None) -> str:
     """``1,204 (1,180 to 1,233)``: the middle, and how far repetitions are apart if there are several."""
     if values is None:
-        return wording.NOTHING
-    text = wording.plain(values.middle)
+        return formatting.NOTHING
+    text = formatting.plain(values.middle)
     if values.repetitions < 2:
         return text
-    return f"{text} ({wording.plain(values.low)} to {wording.plain(values.high)})"
+    return f"{text} ({formatting.plain(values.low)} to {formatting.plain(values.high)})"
 
 
 def need(of: Need) -> str:
     """``6 servers and 2 drivers``."""
-    return wording.sentence([f"{count:,} {role}" for role, count in of.nodes.items()]) or wording.NOTHING
+    return formatting.sentence([f"{count:,} {role}" for role, count in of.nodes.items()]) or formatting.NOTHING
 
 
 def chart_data(comparison: Comparison) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from troop.report import kept as files
+from troop.report import archive as files
+from troop.report.archive import Archive, DamagedError
 from troop.report.document import Cell, Version
-from troop.report.kept import Archive, DamagedError
 from troop.report.sources import Sources
 
 IMAGES = "images/"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from troop.widgets.asked import PARAMETERS, Parameter, Widget
+from troop.widgets.widget_request import PARAMETERS, Parameter, Widget
 
 _TITLES: Mapping[Widget, tuple[str, str]] = {
     Widget.EVENTS: (

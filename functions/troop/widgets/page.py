@@ -22,10 +22,10 @@ from troop.chaos.decisions import TERMINATE
 from troop.chaos.events import OPEN, Event, Status, in_words, is_on_demand
 from troop.chaos.policy import PARSERS, Policy
 from troop.errors import TroopError
-from troop.widgets.asked import KINDS, SHOWS, Viewer
 from troop.widgets.commands import Command, Shell
 from troop.widgets.console import Console
 from troop.widgets.views import DecisionsView, EventsView, RunsView, UnitDecisionsView, UnitsView, UnitView, View
+from troop.widgets.widget_request import KINDS, SHOWS, Viewer
 
 LARGEST = 2_500_000
 """Bytes of an answer. CloudWatch names no limit of its own; Lambda's is 6 MB of JSON, where a quotation mark takes two.

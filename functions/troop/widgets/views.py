@@ -13,7 +13,7 @@ from troop.chaos.events import Event
 from troop.chaos.facts import Switch, UnitState
 from troop.chaos.groups import Group
 from troop.chaos.policy import Policy
-from troop.widgets.asked import WidgetRequest
+from troop.widgets.widget_request import WidgetRequest
 
 
 @dataclass(frozen=True)

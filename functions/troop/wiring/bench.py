@@ -14,12 +14,12 @@ from troop.aws.bench.executions import Executions
 from troop.aws.bench.fleet_reader import FleetReader
 from troop.aws.bench.fleet_record import FleetRecord
 from troop.aws.bench.fleets import Fleets
-from troop.aws.bench.kept_runs import StoredRuns
-from troop.aws.bench.leftovers import Leftovers
 from troop.aws.bench.reaper_switch import ReaperSwitch
 from troop.aws.bench.runs import RunTable
 from troop.aws.bench.service_roles import ServiceRoles
 from troop.aws.bench.standing_groups import StandingGroups
+from troop.aws.bench.stored_runs import StoredRuns
+from troop.aws.bench.tagged_resources import Leftovers
 from troop.aws.clients import client, many_client
 from troop.bench.ownership import Site
 from troop.environment import Variable
@@ -27,9 +27,9 @@ from troop.flows.bench.attempts import Attempts
 from troop.flows.bench.backup import Backup
 from troop.flows.bench.cell import CellSteps
 from troop.flows.bench.fleet import FleetSteps, FleetView
+from troop.flows.bench.inventory import Stocktaking
 from troop.flows.bench.launch import Launching, Network
 from troop.flows.bench.reap import Reaper
-from troop.flows.bench.stocktaking import Stocktaking
 from troop.flows.bench.teardown import Teardown
 from troop.wiring import environment
 from troop.wiring.environment import settings, variable

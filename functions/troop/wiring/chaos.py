@@ -10,10 +10,10 @@ from troop.aws.chaos.balancers import Balancers
 from troop.aws.chaos.termination import Terminator
 from troop.aws.clients import client, termination_client
 from troop.environment import Variable
+from troop.flows.chaos.check_recovery import RecoveryCheck
 from troop.flows.chaos.sweep import Sweeper
 from troop.flows.chaos.terminate import Termination
 from troop.flows.chaos.tick import Tick
-from troop.flows.chaos.watch import RecoveryCheck
 from troop.wiring import chaos_tables, environment
 from troop.wiring.environment import settings, variable
 

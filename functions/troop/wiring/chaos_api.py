@@ -8,8 +8,8 @@ from typing import Any
 
 from troop.aws.chaos.balancers import Balancers
 from troop.aws.chaos.edits import Edits
-from troop.aws.chaos.repeats import Repeats
-from troop.aws.chaos.starts import Starts
+from troop.aws.chaos.on_demand_executions import Starts
+from troop.aws.chaos.request_dedup import Repeats
 from troop.aws.clients import client
 from troop.environment import Variable
 from troop.flows.chaos.edits import Editor

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from troop.aws.chaos.changes import ChangeTable
-from troop.aws.chaos.claim import Claims
+from troop.aws.chaos.claim_transaction import Claims
 from troop.aws.chaos.decision_queries import DecisionQueries
 from troop.aws.chaos.decisions import DecisionTable
 from troop.aws.chaos.event_queries import EventQueries

@@ -9,7 +9,7 @@ from moto.core.utils import utcnow
 from moto.ec2.responses.spot_instances import SpotInstances
 
 from .. import price_table
-from ..offices import vcpus_of
+from ..price_and_quota_services import vcpus_of
 
 _LINUX = "Linux/UNIX"
 

@@ -17,8 +17,8 @@ from agent.output import BoundedOutput
 from agent.phase import perform
 from agent.place import Place
 from tests.unit.agent.test_collect import left, named
-from troop.measure.fitting import fitted
 from troop.measure.summary import Summary
+from troop.measure.summary_size import fitted
 
 PHASE = "measure"
 

@@ -19,14 +19,14 @@ import pytest
 
 from cli import bench_report, context, report_source
 from cli.api import Answer
+from cli.archive_folder import FolderArchive
 from cli.client import TroopClient
 from cli.context import Options
 from cli.errors import CliError, Exit
-from cli.kept_folder import FolderArchive
 from tests.unit.cli.conftest import FakeApi, Run
-from troop.report import kept as kept_files
+from troop.report import archive as kept_files
+from troop.report.archive import DamagedError, ReportError
 from troop.report.document import Report
-from troop.report.kept import DamagedError, ReportError
 from troop.version import VERSION
 
 ID = "20261120-150000-1f0c9b2e"

@@ -16,8 +16,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from cli import ui
-from cli.doorway import Doorway
 from cli.errors import CliError, Exit
+from cli.login_link import Doorway
 from cli.page_server import PageServer
 from tests.patience import PAGE_PATIENCE_MS, PATIENCE
 from tests.unit.cli.page_world import Ahead, World, page_server, serving

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.unit.core.build import FRIDAY, at, calendar
 from troop.calendars import Calendar
-from troop.chaos.expected import expected_ticks
+from troop.chaos.expected_ticks import expected_ticks
 
 DEFAULT = calendar()
 

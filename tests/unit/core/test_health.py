@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.unit.core.build import at, calendar, settings
 from troop.calendars import Calendar
 from troop.chaos.health import Check, Digest, Grade, digest
-from troop.chaos.observed import Alarm, Children, Observed, Runs, Schedule, TableBeside, Unread
+from troop.chaos.health_facts import Alarm, Children, Observed, Runs, Schedule, TableBeside, Unread
 from troop.concurrency import Concurrency, needed
 from troop.settings import Settings
 

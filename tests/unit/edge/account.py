@@ -16,7 +16,7 @@ from typing import Any
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
-from handlers import decide, recovery, sweep, terminate
+from handlers import check_recovery, decide, sweep, terminate
 from tests.tables import create_table
 from tests.unit.core.build import FRIDAY as FRIDAY
 from tests.unit.core.build import raw_settings
@@ -207,7 +207,7 @@ class Account:
 
     def check_recovery(self, event_id: str) -> dict[str, Any]:
         event = {"event_id": event_id, "entered": moments.iso(self.clock())}
-        answer: dict[str, Any] = recovery.handler(event, CONTEXT)
+        answer: dict[str, Any] = check_recovery.handler(event, CONTEXT)
         return answer
 
     def sweep(self) -> dict[str, Any]:

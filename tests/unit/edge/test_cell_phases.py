@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.edge.account import Call, calls
 from tests.unit.edge.benches import BUCKET, CELL, Bench
-from troop.bench import kept_table, names
+from troop.bench import names, stored_table
 from troop.bench.record import CellStatus
 from troop.bench.verdicts import GRACE
 from troop.flows.bench.cell import CellDamagedError
@@ -186,7 +186,7 @@ def test_strangers_in_a_phase_are_passed_over(bench: Bench) -> None:
 def test_a_table_that_no_item_has_room_for_is_cut_on_record_alone(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_table, "LARGEST", 10)
+    monkeypatch.setattr(stored_table, "LARGEST", 10)
     bench.measuring()
     bench.finish("measure", bench.nodes("drivers"))
     bench.step("collect")

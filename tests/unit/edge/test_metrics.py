@@ -12,7 +12,7 @@ from aws_lambda_powertools.metrics import EphemeralMetrics
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from tests.unit.edge.account import CONTEXT, FRIDAY, WEB, Account, calls, refusing
-from tests.unit.edge.test_recovery import never_whole
+from tests.unit.edge.test_check_recovery import never_whole
 from troop.aws.logs import step
 from troop.aws.metrics import emit
 from troop.errors import RunClosedError

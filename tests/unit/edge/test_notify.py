@@ -18,8 +18,8 @@ from handlers import notify
 from tests.unit.edge.account import CONTEXT, FRIDAY, OVERDUE, WEB, Account, calls
 from tests.unit.edge.asking import patch
 from tests.unit.edge.changing import before
+from tests.unit.edge.test_check_recovery import never_whole
 from tests.unit.edge.test_metrics import written
-from tests.unit.edge.test_recovery import never_whole
 from troop.aws.chaos.changes import ChangeTable
 from troop.aws.chaos.edits import Edits
 from troop.aws.chaos.event_items import to_item

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.measured import SOON
+from infra.metric_helpers import SOON
 from troop.aws.queue import HIDDEN, Queue
 
 MOST_CALLS = 60

@@ -16,7 +16,7 @@ from tests.unit.edge.deployed import Deployed
 from tests.unit.edge.test_metrics import HERE, written
 from tests.unit.edge.test_notify import Listeners, listeners
 from troop.aws.clients import client
-from troop.chaos.letters import TRIED_FOR
+from troop.chaos.dead_letters import TRIED_FOR
 from troop.flows.repairs import MOST_TIME
 from troop.wiring import environment
 

@@ -14,18 +14,18 @@ from botocore.exceptions import ClientError
 
 from handlers import report as report_handler
 from infra import ROOT
-from tests.unit.bench.test_kept_record import TERMS
+from tests.unit.bench.test_stored_record import TERMS
 from tests.unit.edge.account import CONTEXT
 from tests.unit.edge.benches import BUCKET, CELL, Bench
 from tests.unit.edge.conftest import Log
-from troop.aws.bench.kept_runs import StoredRuns
+from troop.aws.bench.stored_runs import StoredRuns
 from troop.aws.clients import client
 from troop.bench.record import CellStatus, RunStatus
 from troop.bench.standing import Standing
 from troop.errors import MissingRunError, NotEndedError
-from troop.report import kept as kept_files
+from troop.report import archive as kept_files
+from troop.report.archive import DamagedError, ReportError
 from troop.report.document import Report
-from troop.report.kept import DamagedError, ReportError
 from troop.version import VERSION
 
 FILES = ("record.json", "report.html", "report.json")

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from tests.unit.edge.account import FRIDAY, OVERDUE, WEB, Account, Cut, calls, cut_at
 from troop import moments
 from troop.aws.clients import termination_client
-from troop.chaos.claims import LAST_CALL
+from troop.chaos.claim_rules import LAST_CALL
 from troop.chaos.events import Status
 
 DAY = f"day#{FRIDAY}"

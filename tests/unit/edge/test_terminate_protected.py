@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import WEB, Account, calls, refusing
-from troop.aws.chaos.shields import MOST_TRIES, Asking, shielded
+from troop.aws.chaos.termination_protection import MOST_TRIES, Asking, shielded
 
 ATTRIBUTES = {"termination": "DisableApiTermination", "stop": "DisableApiStop"}
 

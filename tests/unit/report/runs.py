@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from troop.bench import kept_record, names, roster
+from troop.bench import names, roster, stored_record
 from troop.bench.costs import Cost, Item, cost_of
 from troop.bench.definition import SPOT, Artifact, Benchmark, Fleet, Phase, to_document
 from troop.bench.estimate import estimate
@@ -291,7 +291,7 @@ def archive() -> InMemory:
             )
     taken = {"format": "troop.interruption/1", "id": "i-0021cf", "role": "servers", "action": "terminate"}
     documents[f"{INTERRUPTED}/interruptions/i-0021cf.json"] = {**taken, "time": "2026-11-20T15:52:00Z"}
-    documents["record.json"] = kept_record.document(run(), cells, nodes, terms, "0.2")
+    documents["record.json"] = stored_record.document(run(), cells, nodes, terms, "0.2")
     files = {name: json.dumps(document, default=float).encode() for name, document in documents.items()}
     return InMemory({**files, FILES: b"print()\n"})
 

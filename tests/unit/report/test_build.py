@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tests.unit.report import runs
 from tests.unit.report.runs import InMemory
 from troop.report import fleets, trust
+from troop.report.archive import ReportError
 from troop.report.build import build
 from troop.report.document import Cell, Report
 from troop.report.html import report_page
-from troop.report.kept import ReportError
 
 COMPLETE = build(runs.archive(), runs.AT, "0.3")
 

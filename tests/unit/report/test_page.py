@@ -12,7 +12,7 @@ import pytest
 from tests.unit.report import sample_comparisons as comparisons
 from tests.unit.report import sample_reports as samples
 from tests.unit.report.reading import Read
-from troop.report import html, wording
+from troop.report import formatting, html
 from troop.report.comparison import Comparison
 from troop.report.document import Node, Report
 
@@ -105,19 +105,19 @@ def test_each_operation_of_each_cell_has_its_row(study: Read) -> None:
     row = study.row(f"{cell.label} c004", "write")
     figures = [write.p50_ms, write.p90_ms, write.p95_ms, write.p99_ms, write.p99_9_ms, write.max_ms]
     assert row[2:10] == [
-        wording.plain(write.per_second),
-        wording.mega(write.bytes_per_second),
-        *(wording.plain(figure) for figure in figures),
+        formatting.plain(write.per_second),
+        formatting.mega(write.bytes_per_second),
+        *(formatting.plain(figure) for figure in figures),
     ]
     assert row[10] == "timeout 111 unavailable 2 0.0008 %"
     assert row[11].split() == [
         "servers",
-        *wording.percent(phase.use[0].cpu).split(),
+        *formatting.percent(phase.use[0].cpu).split(),
         "drivers",
-        *wording.percent(phase.use[1].cpu).split(),
+        *formatting.percent(phase.use[1].cpu).split(),
     ]
-    assert row[12:] == ["$1.48 and more", wording.money(write.cost_per_million)]
-    assert study.row("read", wording.plain(read.per_second))[-1] == wording.money(read.cost_per_million)
+    assert row[12:] == ["$1.48 and more", formatting.money(write.cost_per_million)]
+    assert study.row("read", formatting.plain(read.per_second))[-1] == formatting.money(read.cost_per_million)
 
 
 def test_a_failed_cell_says_why(study: Read) -> None:
@@ -134,13 +134,13 @@ def test_what_went_wrong_begins_with_errors(study: Read) -> None:
 def test_efficiency_is_told_beside_the_points(study: Read) -> None:
     point = next(p for p in samples.study().scaling[0].points if p.cell == "c013")
     row = study.row("c013", "12 servers")
-    assert row[2] == wording.plain(point.per_second)
-    assert row[-1] == spaced(wording.share(point.efficiency))
+    assert row[2] == formatting.plain(point.per_second)
+    assert row[-1] == spaced(formatting.share(point.efficiency))
 
 
 def test_the_bill_the_fleets_and_what_else_was_run_are_told(study: Read) -> None:
     assert study.row("servers, i4i.xlarge, spot")[3:] == ["$0.1412", "$20.05"]
-    assert study.row("traffic between zones")[3:] == [wording.NOTHING, wording.NOTHING]
+    assert study.row("traffic between zones")[3:] == [formatting.NOTHING, formatting.NOTHING]
     assert study.row("c001, c002, c003, c004, c005, c006", "servers", "3")[4:] == [
         "1 eu-west-1a, 1 eu-west-1b, 1 eu-west-1c",
         "2 spot, 1 on-demand",
@@ -182,7 +182,7 @@ def test_a_report_of_very_many_nodes_shows_the_lost_and_the_slowest() -> None:
 
 def test_what_is_no_number_is_a_dash() -> None:
     read = Read(html.report_page(samples.bare(), SCRIPT))
-    assert set(read.row("odd")[1:8]) == {wording.NOTHING}
+    assert set(read.row("odd")[1:8]) == {formatting.NOTHING}
     assert "nan" not in "".join(read.text)
 
 
@@ -228,7 +228,7 @@ def test_a_comparison_says_what_exceeds_the_noise(compared: Read) -> None:
 def test_without_repetitions_there_is_no_interval() -> None:
     read = Read(html.comparison_page(comparisons.compared(repetitions=1), SCRIPT))
     assert read.row("n3, threads=50 · write")[4:6] == [
-        wording.NOTHING,
+        formatting.NOTHING,
         "12 % more; too few repetitions to tell it from noise",
     ]
     assert read.data()["rows"][0]["low"] is None
@@ -237,7 +237,7 @@ def test_without_repetitions_there_is_no_interval() -> None:
 def test_a_comparison_tells_times_nodes_and_cost(compared: Read) -> None:
     row = comparisons.compared().rows[0]
     assert compared.row("p99")[-1] == f"{row.times[4].ratio:.3f}"
-    a = compared.row("n3, threads=50 · write", wording.plain(row.equal.per_second if row.equal else None))
+    a = compared.row("n3, threads=50 · write", formatting.plain(row.equal.per_second if row.equal else None))
     assert a[2:] == ["A", "7 servers and 3 drivers", "between two measured steps", "$3.42", "0.839"]
     assert "A alone has n24" in "".join(compared.text)
 

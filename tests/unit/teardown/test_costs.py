@@ -17,7 +17,7 @@ from troop.bench.money import HOURLY
 from troop.bench.prices import Prices, VolumePrice
 from troop.bench.record import CellStatus, Kind, Resource, RunStatus
 from troop.bench.spending import CellTerms, Terms
-from troop.flows.bench import reckoning
+from troop.flows.bench import cost_records
 
 D = Decimal
 CELL = CellTerms(D(1), D(1), 1, D("0.25"), D(10))
@@ -226,9 +226,9 @@ def test_the_reaper_keeps_reservations_in_line_with_the_runs_there_are(world: Wo
 def test_the_budget_is_asked_of_the_record(world: World) -> None:
     launched(world, "c001", terms=Terms(TERMS.prices, budget=D("1.5"), cells=TERMS.cells))
     world.runs.cells.change(RUN, "c001", status=CellStatus.RUNNING, phase="launch", at=world.now)
-    reason = reckoning.over_budget(world.runs, RUN, "c002")
+    reason = cost_records.over_budget(world.runs, RUN, "c002")
     assert reason is not None
     assert "$0.50 is left, and it is expected to cost $1.00" in reason
-    assert reckoning.over_budget(world.runs, RUN, "c001") is None
+    assert cost_records.over_budget(world.runs, RUN, "c001") is None
     assert world.runs.create(a_run(OTHER, NOON), [a_cell(OTHER)])
-    assert reckoning.over_budget(world.runs, OTHER, "c001") is None
+    assert cost_records.over_budget(world.runs, OTHER, "c001") is None

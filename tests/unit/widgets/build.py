@@ -16,7 +16,6 @@ from troop.chaos.events import Event, Status, on_demand_id, scheduled_id
 from troop.chaos.facts import Switch, UnitState
 from troop.chaos.groups import Group, Instance
 from troop.chaos.policy import Policy, Sourced
-from troop.widgets.asked import Viewer, WidgetRequest, parse
 from troop.widgets.commands import Shell
 from troop.widgets.console import Console
 from troop.widgets.page import Frame
@@ -33,6 +32,7 @@ from troop.widgets.views import (
     UnitView,
     View,
 )
+from troop.widgets.widget_request import Viewer, WidgetRequest, parse
 
 NOW = datetime(2026, 11, 20, 22, 46, tzinfo=UTC)
 FRIDAY = date(2026, 11, 20)

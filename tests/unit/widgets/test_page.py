@@ -20,10 +20,10 @@ from tests.unit.widgets.build import frame, looked_at, sourced
 from troop.bench.record import RunStatus
 from troop.chaos.events import Status
 from troop.chaos.facts import UnitState
-from troop.widgets.asked import parse
 from troop.widgets.console import Console
 from troop.widgets.page import LARGEST, TooLargeError, message, page
 from troop.widgets.views import RunRow, RunsView, View, latest
+from troop.widgets.widget_request import parse
 
 ALLOWED = {
     *("style", "div", "p", "span", "b", "bdi", "br", "h4", "code", "a", "cwdb-action", "details", "summary"),

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from troop.aws.dynamo import batch_get, typed
-from troop.aws.passing import PassingItems
+from troop.aws.expiring_items import PassingItems
 from troop.bench.record import SCHEMA
 from troop.state_keys import PRICE
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from troop import moments
 from troop.aws.dynamo import typed
-from troop.aws.passing import PassingItems
+from troop.aws.expiring_items import PassingItems
 from troop.aws.transact import write
 from troop.bench.record import SCHEMA
 from troop.state_keys import REPORT_CLAIM

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from troop.aws.passing import PassingItems
+from troop.aws.expiring_items import PassingItems
 from troop.aws.transact import ConditionFailed
 from troop.bench.record import SCHEMA
 from troop.state_keys import RUN_KEY

@@ -10,8 +10,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.aws.chaos.balancers import BalancersOfATick
 from troop.aws.chaos.groups import alarm_states, protected_instances, read_groups, refreshing
-from troop.aws.chaos.shields import Asking, UnknownProtectionError, spare_shielded
 from troop.aws.chaos.state import PolicyTable, StateTable
+from troop.aws.chaos.termination_protection import Asking, UnknownProtectionError, spare_shielded
 from troop.chaos.decisions import Account
 from troop.chaos.facts import Facts
 from troop.chaos.guards import BEFORE_CAPS, Refusal, pass_guards

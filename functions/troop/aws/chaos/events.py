@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from troop import moments
+from troop.aws.chaos.claim_rollback import rollback_writes
 from troop.aws.chaos.event_items import from_item, to_item, watch_value
-from troop.aws.chaos.given_back import rollback_writes
 from troop.aws.dynamo import typed
 from troop.aws.transact import ConditionFailed, Sleep, transact, write
 from troop.chaos.events import CAME_TO_NOTHING, SCHEMA, Event, Status, is_on_demand

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from troop.aws.bench.offers import read_offers
+from troop.aws.bench.ec2_offerings import read_offers
 from troop.aws.bench.run_files import RunFiles, Upload
 from troop.aws.bench.run_keys import RunKeys, Used
 from troop.aws.bench.run_machines import RunMachines

@@ -21,18 +21,18 @@ from troop.bench.attempts import latest
 from troop.bench.barriers import BarrierState, barrier, began, is_released, release
 from troop.bench.booting import FleetSeen, of_boot
 from troop.bench.definition import SPOT, Benchmark, Phase, from_document
-from troop.bench.kept_table import stored_table
 from troop.bench.progress import wait, wait_in_phase
 from troop.bench.record import FINAL, CellStatus, Kind, Resource, RunStatus
 from troop.bench.roster import Node, Roster, make_roster, parse_node
 from troop.bench.roster import from_document as roster_from
 from troop.bench.roster import to_document as roster_document
+from troop.bench.stored_table import stored_table
 from troop.bench.verdicts import NodeOutcome, State, Verdict
 from troop.errors import TroopError
 from troop.measure import summary as summaries
-from troop.measure.fitting import mib
 from troop.measure.merge import Merger
 from troop.measure.summary import MOST_BYTES, Summary, SummaryError
+from troop.measure.summary_size import mib
 from troop.moments import iso, parse
 
 READ_EARLY = 64

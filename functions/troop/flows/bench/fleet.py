@@ -19,8 +19,8 @@ from troop.bench.roster import Node, parse_node
 from troop.bench.standing import GroupSeen, Standing
 from troop.bench.verdicts import State
 from troop.errors import MissingRunError, RunClosedError
+from troop.flows.bench.inventory import Stocktaking
 from troop.flows.bench.launch import LONGEST
-from troop.flows.bench.stocktaking import Stocktaking
 
 CELL = names.cell_id(1)
 """The one that a fleet has."""

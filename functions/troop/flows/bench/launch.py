@@ -23,7 +23,7 @@ from troop.bench.plan import from_plan_document
 from troop.bench.record import CellStatus, Kind, Launch, Resource, Run
 from troop.bench.user_data import FORMAT, user_data
 from troop.errors import TroopError
-from troop.flows.bench.reckoning import over_budget
+from troop.flows.bench.cost_records import over_budget
 
 LONGEST = timedelta(seconds=130)
 """After which this step's function has been killed."""

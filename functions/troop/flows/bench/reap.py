@@ -12,17 +12,17 @@ from functools import partial
 from typing import Any
 
 from troop.aws.bench.executions import Executions
-from troop.aws.bench.leftovers import described
 from troop.aws.bench.runs import RunTable
+from troop.aws.bench.tagged_resources import described
 from troop.bench import reaping, teardown
 from troop.bench.money import ZERO
 from troop.bench.ownership import Inventory, left_behind
 from troop.bench.reaping import Start
 from troop.bench.record import Kind, Run, RunStatus
 from troop.bench.teardown import Seen
-from troop.flows.bench.reckoning import Increment, count, count_ended, reckon
+from troop.flows.bench.cost_records import Increment, count, count_ended, reckon
+from troop.flows.bench.inventory import Stocktaking
 from troop.flows.bench.reservations import mend_reservations
-from troop.flows.bench.stocktaking import Stocktaking
 from troop.flows.bench.teardown import remove_all
 from troop.metrics import OF_A_BENCHMARK, OF_A_FLEET
 

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 
 from botocore.exceptions import ClientError
 
-from troop.aws.bench.kept_runs import StoredReport, StoredRuns
 from troop.aws.bench.report_calls import ReportCalls
 from troop.aws.bench.report_claims import ReportClaims
+from troop.aws.bench.stored_runs import StoredReport, StoredRuns
 from troop.bench.record import Run
 from troop.errors import NoStoredResultsError, NotEndedError, TroopError
 from troop.flows.bench.benchmarks import Benchmarks

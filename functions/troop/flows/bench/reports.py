@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from troop.aws.bench.kept_runs import StoredRuns
 from troop.aws.bench.runs import RunTable
-from troop.bench import kept_record, names
+from troop.aws.bench.stored_runs import StoredRuns
+from troop.bench import names, stored_record
 from troop.bench.record import Run
 from troop.errors import NoStoredResultsError, NotEndedError
+from troop.report.archive import DEFINITION
 from troop.report.build import build
 from troop.report.html import report_page
-from troop.report.kept import DEFINITION
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Reports:
 
     def _keep_record(self, record: Run) -> None:
         run = record.run
-        document = kept_record.document(
+        document = stored_record.document(
             record, self.runs.cells.of(run), self.runs.resources.of(run), self.runs.terms(run), self.version
         )
         self.stored.write(run, names.RECORD, json.dumps(document, indent=2).encode())

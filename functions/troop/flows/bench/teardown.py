@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from troop.aws.bench.leftovers import Leftovers, Refusals, described
 from troop.aws.bench.runs import RunTable
+from troop.aws.bench.tagged_resources import Leftovers, Refusals, described
 from troop.bench import names, teardown
 from troop.bench.ownership import left_behind
 from troop.bench.record import FINAL, CellStatus, LeftBehind, Run, RunStatus
 from troop.bench.teardown import Seen, TeardownIncompleteError, TeardownProgress, removable
-from troop.flows.bench.reckoning import Increment, count_ended, reckon
-from troop.flows.bench.stocktaking import Stocktaking
+from troop.flows.bench.cost_records import Increment, count_ended, reckon
+from troop.flows.bench.inventory import Stocktaking
 
 _OF_RUN = {RunStatus.STOPPED: CellStatus.STOPPED}
 """What becomes of a cell that has come to no end of its own, by what becomes of the run; else it has FAILED."""

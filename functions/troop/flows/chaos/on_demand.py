@@ -9,15 +9,15 @@ from typing import Any
 
 from troop import moments
 from troop.aws.chaos.balancers import Balancers
-from troop.aws.chaos.claim import ClaimRefused, Claims
+from troop.aws.chaos.claim_transaction import ClaimRefused, Claims
 from troop.aws.chaos.events import EventTable
 from troop.aws.chaos.groups import read_groups
 from troop.aws.chaos.keys import RequestKey
-from troop.aws.chaos.members import read_members
-from troop.aws.chaos.shields import spare_shielded
-from troop.aws.chaos.starts import Starts
+from troop.aws.chaos.on_demand_executions import Starts
 from troop.aws.chaos.state import PolicyTable, StateTable
-from troop.chaos.claims import deadline
+from troop.aws.chaos.termination_protection import spare_shielded
+from troop.aws.chaos.unit_groups import read_members
+from troop.chaos.claim_rules import deadline
 from troop.chaos.events import Event, Status, on_demand_id
 from troop.chaos.facts import Facts
 from troop.chaos.groups import Group
@@ -25,8 +25,8 @@ from troop.chaos.guards import Refusal, Target, candidates, judge
 from troop.chaos.on_demand import ON_DEMAND, beside
 from troop.chaos.units import unit_of
 from troop.errors import MissingGroupError, TroopError
-from troop.flows import clocks
-from troop.flows.chaos.look import read_facts
+from troop.flows import clock_check
+from troop.flows.chaos.read_facts import read_facts
 from troop.settings import Settings
 
 TRIES = 3
@@ -47,7 +47,7 @@ class RefusedError(TroopError):
     """A guard, or the claim, is against it.
 
     Attributes:
-        reason: one of :data:`troop.chaos.guards.REASONS` or :data:`troop.aws.chaos.claim.REFUSALS`.
+        reason: one of :data:`troop.chaos.guards.REASONS` or :data:`troop.aws.chaos.claim_transaction.REFUSALS`.
         none_left: the group has no instance that could be terminated.
     """
 
@@ -106,7 +106,7 @@ class OnDemand:
         """
         if not self.settings.on_demand:
             raise NotAllowedError
-        clocks.check(received, self.clock())
+        clock_check.check(received, self.clock())
         request_key = RequestKey(group, key)
         event = self._led_to(request_key)
         repeated = event is not None

@@ -10,11 +10,11 @@ from typing import Any
 
 from troop.aws.chaos.events import EventTable, StepRefused
 from troop.aws.chaos.groups import instance_gone
-from troop.chaos.claims import is_stale, reconciled
+from troop.chaos.claim_rules import is_stale, reconciled
 from troop.chaos.events import Event, Status
 from troop.chaos.recovery import CONFIRM_WAIT, watch_lost
-from troop.flows import clocks
-from troop.flows.chaos.watch import RecoveryCheck
+from troop.flows import clock_check
+from troop.flows.chaos.check_recovery import RecoveryCheck
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Sweeper:
             started: when the tick's execution started, by the workflow's own clock; or when the schedule that calls
                 the function was due, by EventBridge's.
         """
-        if clocks.is_stale(started, self.clock()):
+        if clock_check.is_stale(started, self.clock()):
             return []
         swept: dict[str, Swept] = {}
         whole = self._each(self.events.open_ids(), started, swept, self._sweep)

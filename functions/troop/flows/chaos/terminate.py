@@ -12,15 +12,15 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from troop import moments
 from troop.aws.chaos.balancers import Balancers
-from troop.aws.chaos.claim import ClaimRefused, Claims
+from troop.aws.chaos.claim_transaction import ClaimRefused, Claims
 from troop.aws.chaos.decisions import DecisionTable
 from troop.aws.chaos.events import LONGEST_NOTE, EventTable, StepRefused
 from troop.aws.chaos.groups import instance_gone, read_groups
-from troop.aws.chaos.members import read_members
-from troop.aws.chaos.shields import shielded, spare_shielded
 from troop.aws.chaos.state import PolicyTable, StateTable
 from troop.aws.chaos.termination import BUSY, Answer, SkipRejected, TerminationRefused, Terminator
-from troop.chaos.claims import deadline, may_carry_out, switched_off
+from troop.aws.chaos.termination_protection import shielded, spare_shielded
+from troop.aws.chaos.unit_groups import read_members
+from troop.chaos.claim_rules import deadline, may_carry_out, switched_off
 from troop.chaos.events import Event, Status, is_on_demand
 from troop.chaos.facts import Facts
 from troop.chaos.guards import CAPS, SCHEDULED, Refusal, Target, candidates, judge, pass_guards
@@ -28,8 +28,8 @@ from troop.chaos.on_demand import ON_DEMAND, beside
 from troop.chaos.roll import roll
 from troop.chaos.units import unit_of
 from troop.errors import TroopError
-from troop.flows.chaos.look import read_facts
-from troop.flows.clocks import is_stale
+from troop.flows.chaos.read_facts import read_facts
+from troop.flows.clock_check import is_stale
 from troop.settings import Settings
 
 BY_SOMEBODY_ELSE = "the instance was terminated by somebody else"

@@ -13,14 +13,14 @@ from troop.aws.chaos.account import read_account, read_details
 from troop.aws.chaos.balancers import Balancers, BalancersOfATick
 from troop.aws.chaos.decisions import DecisionTable
 from troop.aws.chaos.events import EventTable
-from troop.aws.chaos.shields import Asking
 from troop.aws.chaos.state import PolicyTable, StateTable
+from troop.aws.chaos.termination_protection import Asking
 from troop.chaos.decisions import TERMINATE, Decision, calendar_of, decide_all, facts_of_units
 from troop.chaos.events import Event, Status
 from troop.chaos.facts import UnitState
 from troop.errors import TroopError
 from troop.flows.chaos.batches import without_collections
-from troop.flows.clocks import is_stale
+from troop.flows.clock_check import is_stale
 from troop.settings import Settings
 
 

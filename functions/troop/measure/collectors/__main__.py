@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Callable
 
-from troop.measure import hdr_log, this_phase
+from troop.measure import hdr_log, phase_environment
 from troop.measure.collectors import cassandra_stress, fio, iozone, jtl, output, sysstat, wrk
 from troop.measure.collectors.common import CollectorError, Problems
 from troop.measure.collectors.window import Window
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments[:1] == ["hdr"]:
         return hdr_log.main(arguments[1:])
     options = _parser().parse_args(arguments)
-    results = this_phase.results()
+    results = phase_environment.results()
     problems = Problems()
     collect: Collect = options.collect
     for path in options.files:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from troop.measure.collectors.common import CollectorError, Problems, a_name
-from troop.measure.collectors.pieces import elements
+from troop.measure.collectors.json_elements import elements
 from troop.measure.histogram import HIGHEST, Histogram
 from troop.measure.operations import Operation, Operations, add_bounded
 

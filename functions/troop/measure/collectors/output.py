@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from troop.measure import told_samples
+from troop.measure import tool_samples
 from troop.measure.operations import Operation, document_of
 from troop.measure.recorder import FORMAT
 from troop.measure.separate import Separate, file_of
@@ -27,7 +27,7 @@ def write_rows(tool: str, rows: Iterable[Separate], results: Path) -> Path:
 
 
 def write_samples(tool: str, samples: Samples, results: Path) -> Path:
-    return _write(results, f"samples-{tool}", {"format": told_samples.FORMAT, "samples": samples_document(samples)})
+    return _write(results, f"samples-{tool}", {"format": tool_samples.FORMAT, "samples": samples_document(samples)})
 
 
 def _write(results: Path, name: str, document: Mapping[str, Any]) -> Path:

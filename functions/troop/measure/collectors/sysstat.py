@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from troop.measure.collectors.common import CollectorError, Problems
-from troop.measure.collectors.pieces import elements
+from troop.measure.collectors.json_elements import elements
 from troop.measure.devices import INTERFACE, WHOLE_DISK
 from troop.measure.histogram import HIGHEST
 from troop.measure.summary import LONGEST_INTERVAL, MOST_SAMPLES, SERIES, Samples

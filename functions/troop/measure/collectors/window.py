@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from troop.measure import this_phase
+from troop.measure import phase_environment
 from troop.measure.collectors.common import a_name
 from troop.measure.operations import LONGEST_SECONDS, MOST_NAMES, OTHER, Operation, Operations, PerSecond
 from troop.measure.windows import Windows, step_for
@@ -40,7 +40,7 @@ class Window:
             KeyError: it is run by somebody else.
             ValueError: the phase is not measured.
         """
-        start, seconds, warm_up = this_phase.measured(environment)
+        start, seconds, warm_up = phase_environment.measured(environment)
         return cls(start, start + seconds, warm_up)
 
     @property

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.unit.edge.asking import ask, get
 from tests.unit.edge.bench import FILE, Half, post, problems
 from tests.unit.edge.benches import AGENT, BENCHMARK, BUCKET, Bench
-from troop.api import fitting
+from troop.api import response_size
 from troop.aws.bench import cell_store
 from troop.aws.bench.cell_store import PUTS, CellStore, Listed
 from troop.bench import names
@@ -110,8 +110,8 @@ def test_the_most_cells_are_all_on_record(half: Half) -> None:
 
 
 def test_what_does_not_fit_into_an_answer_is_told_cell_by_cell(half: Half, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "LARGEST", 15_000)
-    monkeypatch.setattr(fitting, "MOST_RESOURCES", 4)
+    monkeypatch.setattr(response_size, "LARGEST", 15_000)
+    monkeypatch.setattr(response_size, "MOST_RESOURCES", 4)
     _, response = post(definition=scaled(2, repetitions=4, parallel=4))
     run, now = response["run"], half.account.clock.moment
     rows = [{"role": "drivers", "operation": f"read-{n}", "p99_ms": 1.5} for n in range(100)]
@@ -141,7 +141,7 @@ def test_what_does_not_fit_into_an_answer_is_told_cell_by_cell(half: Half, monke
 @given(st.lists(st.none() | st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=9)), max_size=3)))
 def test_what_is_left_out_is_no_more_than_must_be(results: list[Any]) -> None:
     room = 100
-    fits = fitting.within(results, room)
+    fits = response_size.within(results, room)
     included = [one for one, fit in zip(results, fits, strict=True) if fit and one is not None]
     assert sum(len(json.dumps(json.dumps(one))) - 2 for one in included) <= room
     left = [one for one, fit in zip(results, fits, strict=True) if not fit]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.edge.asking import get
 from tests.unit.edge.standing import Stand
-from troop.api import fitting
+from troop.api import response_size
 from troop.api.fleet_models import FleetDetailOut
 from troop.aws.clients import client
 from troop.bench import names
@@ -73,7 +73,7 @@ def test_of_very_much_as_much_is_told_as_fits(stand: Stand, monkeypatch: pytest.
     whole = stand.get_fleet(run)
     assert (len(whole["nodes"]), whole["nodes_left_out"]) == (2, 0)
     assert whole["resources_created"] == whole["resources_left"] == len(whole["resources"]) > 3
-    monkeypatch.setattr(fitting, "MOST_RESOURCES", 3)
+    monkeypatch.setattr(response_size, "MOST_RESOURCES", 3)
     first = stand.get_fleet(run)
     assert first["resources"] == whole["resources"][:3]
     assert first["resources_created"] == whole["resources_created"]
@@ -85,7 +85,7 @@ def test_of_very_much_as_much_is_told_as_fits(stand: Stand, monkeypatch: pytest.
     assert later["resources"] == whole["resources"][1:4], "what is gone can wait"
     assert later["resources_left"] == whole["resources_left"] - 1
     with_one = FleetDetailOut.model_validate({**later, "nodes": later["nodes"][:1]})
-    monkeypatch.setattr(fitting, "LARGEST", fitting.size(with_one) + 20)
+    monkeypatch.setattr(response_size, "LARGEST", response_size.size(with_one) + 20)
     short = stand.get_fleet(run)
     assert ([node["id"] for node in short["nodes"]], short["nodes_left_out"]) == ([bad], 1)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.collect import operations_in, separate_in
-from agent.told import samples_with
+from agent.script_samples import samples_with
 from troop.measure.collectors.__main__ import main
 from troop.measure.summary import SERIES, Samples
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.core.build import at, calendar, event
-from troop.chaos.claims import GRACE, LAST_CALL, LONGEST_CLAIM, deadline, is_stale, may_carry_out, reconciled
+from troop.chaos.claim_rules import GRACE, LAST_CALL, LONGEST_CLAIM, deadline, is_stale, may_carry_out, reconciled
 from troop.chaos.events import OPEN, STEPS, Status
 
 DEADLINE = at("12:10")

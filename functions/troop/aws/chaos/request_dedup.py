@@ -6,7 +6,7 @@ import hashlib
 from datetime import datetime, timedelta
 from typing import Any
 
-from troop.aws.passing import PassingItems
+from troop.aws.expiring_items import PassingItems
 from troop.chaos.events import SCHEMA
 from troop.state_keys import REPEAT
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from troop.measure import told_samples
+from troop.measure import tool_samples
 from troop.measure.summary import SERIES, Samples
-from troop.measure.told_samples import over
+from troop.measure.tool_samples import over
 
 
 def samples(start: int, interval: int, **series: list[int | None]) -> Samples:
@@ -41,13 +41,13 @@ def test_shorter_intervals_are_put_together_where_all_of_them_are_told() -> None
 
 def test_of_very_much_only_what_covers_the_sampled_time_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
     split: list[int] = []
-    by_second = told_samples._by_second
+    by_second = tool_samples._by_second
 
     def counting(values: list[int | None], interval: int, *, level: bool) -> list[int | None]:
         split.append(len(values) * interval)
         return by_second(values, interval, level=level)
 
-    monkeypatch.setattr(told_samples, "_by_second", counting)
+    monkeypatch.setattr(tool_samples, "_by_second", counting)
     days = samples(0, 3600, cpu_user=[7] * 100)
     assert over(SAMPLED, days).series["cpu_user"] == [7, 7, 7, 7]
     assert max(split) == 3600

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from tests.unit.measure.build import START, histogram_of, sampled, summary, windows
-from troop.measure.fitting import encoded, fitted
 from troop.measure.operations import Operation, PerSecond
 from troop.measure.summary import Summary, parse
+from troop.measure.summary_size import encoded, fitted
 
 SECONDS = 500
 

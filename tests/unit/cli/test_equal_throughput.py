@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli import equal
-from cli.equal import Measured
+from cli import equal_throughput
+from cli.equal_throughput import Measured
 from tests.unit.cli.reports import PRICES, cell, repeated
 
 READ = ("measure", "drivers", "read")
@@ -35,7 +35,7 @@ GROWING = steps((3, 1, 300.0), (6, 2, 560.0), (12, 4, 1000.0))
 def test_nodes_follow_what_was_measured(
     own: tuple[int, int], target: float, nodes: dict[str, int], scaled: str
 ) -> None:
-    need = equal.need(GROWING, {"servers": own[0], "drivers": own[1]}, target)
+    need = equal_throughput.need(GROWING, {"servers": own[0], "drivers": own[1]}, target)
     assert need is not None
     assert (need.nodes, need.scaled) == (nodes, scaled)
     assert need.hourly == pytest.approx(0.2 * nodes["servers"] + 0.1 * nodes["drivers"])
@@ -43,28 +43,28 @@ def test_nodes_follow_what_was_measured(
 
 def test_a_single_step_grows_in_proportion_with_all_of_its_fleets() -> None:
     """As in the study of 2012: twelve that do a fifth less than the others must be fifteen."""
-    need = equal.need(steps((12, 2, 800.0)), {"servers": 12, "drivers": 2}, 1000.0)
+    need = equal_throughput.need(steps((12, 2, 800.0)), {"servers": 12, "drivers": 2}, 1000.0)
     assert need is not None
     assert (need.nodes, need.scaled) == ({"servers": 15, "drivers": 3}, "extrapolated")
 
 
 def test_where_more_nodes_do_not_do_more_there_is_no_answer() -> None:
     falling = steps((3, 1, 300.0), (6, 2, 250.0))
-    assert equal.need(falling, {"servers": 3, "drivers": 1}, 400.0) is None
-    assert equal.need(steps((3, 1, 0.0)), {"servers": 3, "drivers": 1}, 400.0) is None
-    assert equal.need(GROWING, {"servers": 5, "drivers": 1}, 400.0) is None
+    assert equal_throughput.need(falling, {"servers": 3, "drivers": 1}, 400.0) is None
+    assert equal_throughput.need(steps((3, 1, 0.0)), {"servers": 3, "drivers": 1}, 400.0) is None
+    assert equal_throughput.need(GROWING, {"servers": 5, "drivers": 1}, 400.0) is None
 
 
 def test_a_last_step_below_the_line_needs_more_than_it_has() -> None:
     saturating = steps((3, 1, 300.0), (6, 2, 600.0), (12, 4, 700.0))
-    need = equal.need(saturating, {"servers": 12, "drivers": 4}, 710.0)
+    need = equal_throughput.need(saturating, {"servers": 12, "drivers": 4}, 710.0)
     assert need is not None
     assert need.nodes["servers"] > 12
 
 
 def test_without_all_prices_nothing_is_told_of_money() -> None:
     unpriced = [Measured({"servers": 3, "drivers": 1}, 100.0, {"servers": 0.2, "drivers": None})]
-    need = equal.need(unpriced, {"servers": 3, "drivers": 1}, 100.0)
+    need = equal_throughput.need(unpriced, {"servers": 3, "drivers": 1}, 100.0)
     assert need is not None
     assert need.hourly is None
 
@@ -72,7 +72,7 @@ def test_without_all_prices_nothing_is_told_of_money() -> None:
 @given(st.floats(300, 5000), st.floats(300, 5000))
 def test_more_throughput_never_needs_fewer_nodes(one: float, other: float) -> None:
     own = {"servers": 3, "drivers": 1}
-    less, more = (equal.need(GROWING, own, target) for target in sorted((one, other)))
+    less, more = (equal_throughput.need(GROWING, own, target) for target in sorted((one, other)))
     assert less is not None
     assert more is not None
     assert all(less.nodes[role] <= more.nodes[role] for role in own)
@@ -86,14 +86,14 @@ def test_steps_are_those_of_the_same_combination_repetitions_together() -> None:
         cell(4, 900.0, "n6", values={"parameters.threads": 8}, nodes={"servers": 6, "drivers": 2}),
         cell(5, 900.0, "n12", values=threads, status="FAILED"),
     ]
-    measurements = equal.measured(cells, cells[0], READ)
+    measurements = equal_throughput.measured(cells, cells[0], READ)
     assert [(one.nodes["servers"], round(one.per_second, 6)) for one in measurements] == [(3, 200.0), (6, 500.0)]
     assert measurements[0].prices == pytest.approx(PRICES)
 
 
 def test_a_matrix_of_counts_makes_steps_too() -> None:
     cells = [cell(n, 100.0 * n, values={"fleets.servers.count": n}, nodes={"servers": n, "drivers": 1}) for n in (3, 6)]
-    assert [one.nodes["servers"] for one in equal.measured(cells, cells[1], READ)] == [3, 6]
+    assert [one.nodes["servers"] for one in equal_throughput.measured(cells, cells[1], READ)] == [3, 6]
 
 
 def test_more_drivers_for_the_same_servers_are_no_step() -> None:
@@ -102,5 +102,5 @@ def test_more_drivers_for_the_same_servers_are_no_step() -> None:
         for n in (3, 6)
         for d in (1, 4)
     ]
-    measurements = equal.measured(cells, cells[1], READ)
+    measurements = equal_throughput.measured(cells, cells[1], READ)
     assert [one.nodes for one in measurements] == [{"servers": 3, "drivers": 4}, {"servers": 6, "drivers": 4}]

@@ -18,8 +18,8 @@ from ministack.core.iam_evaluator import AuthError
 from ministack.core.sigv4 import decode_header_value
 from ministack.services import s3
 
+from .authorization import Environ, StartResponse, WsgiApp
 from .config import ACCOUNT_ID
-from .gate import Environ, StartResponse, WsgiApp
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from tests.unit.edge.account import FRIDAY, OVERDUE, WEB, Account, Cut, calls, cut_at
 from troop.chaos.events import Status
 from troop.errors import MissingEventError
-from troop.flows.clocks import ClockError
+from troop.flows.clock_check import ClockError
 from troop.wiring import chaos, environment
 
 Intercept = Callable[[int, str, Callable[[], Any]], Any]

@@ -18,7 +18,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.alarms import IGNORED, AlarmSpec
-from infra.measured import ours, throttled_anywhere, waiting_in
+from infra.metric_helpers import ours, throttled_anywhere, waiting_in
 from infra.partitions import in_china
 from troop.metrics import CURRENCY, Metric
 

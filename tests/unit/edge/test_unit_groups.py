@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.edge.account import Account
 from troop.aws.chaos.groups import read_groups
-from troop.aws.chaos.members import read_members
+from troop.aws.chaos.unit_groups import read_members
 from troop.chaos.units import by_unit
 
 GROUPS: dict[str, dict[str, str]] = {

@@ -3,7 +3,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troop.bench.kept_table import LARGEST, stored_table
+from troop.bench.stored_table import LARGEST, stored_table
 
 
 def row(number: int, kinds: int = 0) -> dict[str, object]:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cli import bench_files, inside
+from cli import bench_files, safe_files
+from cli.archive_folder import FolderArchive
 from cli.errors import CliError, Exit
-from cli.inside import OutsideError
-from cli.kept_folder import FolderArchive
+from cli.safe_files import OutsideError
 from tests.unit.cli.bench_runs import TEXT
 from tests.unit.cli.conftest import FakeApi, Run
 
@@ -116,15 +116,15 @@ def test_a_file_that_becomes_a_link_after_it_was_looked_at_is_not_followed(tmp_p
     root = tmp_path.resolve()
     (root / "sub").mkdir()
     (root / "sub" / "data").write_text("ours")
-    below = inside.resolved(root, "sub/data")
+    below = safe_files.resolved(root, "sub/data")
     (root / "sub" / "data").unlink()
     (root / "sub" / "data").symlink_to(secret)
-    with pytest.raises(OSError, match="symbolic"), inside.opened(root, below):
+    with pytest.raises(OSError, match="symbolic"), safe_files.opened(root, below):
         pass
     (root / "sub" / "data").unlink()
     (root / "sub").rmdir()
     (root / "sub").symlink_to(secret.parent)
-    with pytest.raises(OSError, match="irectory"), inside.opened(root, Path("sub") / secret.name):
+    with pytest.raises(OSError, match="irectory"), safe_files.opened(root, Path("sub") / secret.name):
         pass
 
 
@@ -176,4 +176,4 @@ def test_a_kept_folder_reads_regular_files_of_its_own(tmp_path: Path, secret: Pa
 def test_a_name_out_of_the_folder_is_refused(tmp_path: Path) -> None:
     for name in ("../x", "/etc/passwd", "a/../../x"):
         with pytest.raises(OutsideError):
-            inside.resolved(tmp_path.resolve(), name)
+            safe_files.resolved(tmp_path.resolve(), name)

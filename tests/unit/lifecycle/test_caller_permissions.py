@@ -19,7 +19,7 @@ from cli import aws
 from cli.errors import Exit
 from infra import ROOT
 from lifecycle import console
-from lifecycle.rights import ON_BEHALF, RIGHTS
+from lifecycle.caller_permissions import ON_BEHALF, RIGHTS
 
 FREE = {"GetCallerIdentity"}
 """Needs no right."""

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli import inside
-from cli.inside import OutsideError
-from troop.report.kept import refuse_large
+from cli import safe_files
+from cli.safe_files import OutsideError
+from troop.report.archive import refuse_large
 
 
 @dataclass(frozen=True)
 class FolderArchive:
-    """A :class:`troop.report.kept.Archive`. ``folder``: the run's own."""
+    """A :class:`troop.report.archive.Archive`. ``folder``: the run's own."""
 
     folder: Path
 
@@ -27,7 +27,7 @@ class FolderArchive:
         """
         root = self.folder.resolve()
         try:
-            with inside.opened(root, inside.resolved(root, name)) as file:
+            with safe_files.opened(root, safe_files.resolved(root, name)) as file:
                 refuse_large(name, os.fstat(file.fileno()).st_size)
                 return file.read()
         except (FileNotFoundError, NotADirectoryError, OutsideError):
@@ -49,6 +49,6 @@ class FolderArchive:
     def _inside(self, name: str) -> Path | None:
         root = self.folder.resolve()
         try:
-            return root / inside.resolved(root, name)
+            return root / safe_files.resolved(root, name)
         except OutsideError:
             return None

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from troop.widgets.asked import PARAMETERS, BadParameter, Widget, parse, viewer
 from troop.widgets.describe import describe
+from troop.widgets.widget_request import PARAMETERS, BadParameter, Widget, parse, viewer
 
 
 def test_what_is_not_given_has_its_default_and_what_is_unknown_is_passed_over() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from troop.bench import names
-from troop.report.kept import refuse_large
+from troop.report.archive import refuse_large
 
 CONTENT_TYPES = {
     names.RECORD: "application/json",
@@ -27,7 +27,7 @@ _NO_SUCH_KEY, _DENIED = "NoSuchKey", "AccessDenied"
 
 @dataclass(frozen=True)
 class StoredRun:
-    """One run's folder; a :class:`troop.report.kept.Kept`."""
+    """One run's folder; a :class:`troop.report.archive.Kept`."""
 
     client: Any
     bucket: str

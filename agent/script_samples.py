@@ -8,7 +8,7 @@ from pathlib import Path
 from agent.collect import MOST_FILES
 from troop.measure.operations import OperationsError
 from troop.measure.summary import Samples, SummaryError, parse_samples
-from troop.measure.told_samples import FORMAT, over
+from troop.measure.tool_samples import FORMAT, over
 
 LARGEST = 64 << 20
 

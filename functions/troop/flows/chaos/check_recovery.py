@@ -17,7 +17,7 @@ from troop.chaos.events import Event, Status
 from troop.chaos.groups import Group
 from troop.chaos.recovery import CONFIRM_WAIT, assess
 from troop.errors import MissingEventError
-from troop.flows import clocks
+from troop.flows import clock_check
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class RecoveryCheck:
             MissingEventError: there is no such event.
             StepRefused: somebody else has closed the event meanwhile.
         """
-        clocks.check(entered, self.clock())
+        clock_check.check(entered, self.clock())
         event = self.events.get(event_id)
         if event is None:
             raise MissingEventError(event_id)

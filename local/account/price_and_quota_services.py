@@ -13,8 +13,8 @@ from decimal import Decimal
 from typing import Any
 
 from . import price_table
+from .authorization import Environ, StartResponse, WsgiApp, authorize
 from .config import ACCOUNT_ID, REGION
-from .gate import Environ, StartResponse, WsgiApp, authorize
 from .identity import Refusal, identify
 from .subjects import backend
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from troop.aws.bench.leftovers import Leftovers
 from troop.aws.bench.runs import RunTable
+from troop.aws.bench.tagged_resources import Leftovers
 from troop.bench.names import RUN
 from troop.bench.ownership import Inventory, Recorded, Site, take_inventory
 from troop.bench.record import Resource, Run

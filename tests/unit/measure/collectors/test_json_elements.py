@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from troop.measure.collectors.common import Problems
-from troop.measure.collectors.pieces import elements
+from troop.measure.collectors.json_elements import elements
 
 
 class Counted(str):

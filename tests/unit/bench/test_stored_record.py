@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from troop.bench import kept_record
+from troop.bench import stored_record
 from troop.bench.costs import Item, cost_of
 from troop.bench.plan import Variant
 from troop.bench.prices import Prices, VolumePrice
@@ -74,8 +74,8 @@ RESOURCES = [
 
 
 def test_what_is_kept_comes_back_as_it_was() -> None:
-    document = json.loads(json.dumps(kept_record.document(RUN, CELLS, RESOURCES, TERMS, "0.2")))
-    record = kept_record.from_document(document)
+    document = json.loads(json.dumps(stored_record.document(RUN, CELLS, RESOURCES, TERMS, "0.2")))
+    record = stored_record.from_document(document)
     assert record.run == RUN
     assert record.cells == tuple(replace(cell, phase="launch") for cell in CELLS)
     assert record.terms == TERMS
@@ -83,13 +83,13 @@ def test_what_is_kept_comes_back_as_it_was() -> None:
     first, second = record.nodes
     assert (first.id, first.created_at, first.purchase) == ("i-1", AT + timedelta(seconds=7), None)
     assert (second.id, second.zone, second.gone_at) == ("i-2", "a", AT + timedelta(hours=1))
-    assert record.left == (kept_record.Left("c001", "volume", "vol-1"),)
+    assert record.left == (stored_record.Left("c001", "volume", "vol-1"),)
     assert "results" not in document["cells"][0]
 
 
 def test_a_run_without_money_is_kept_too() -> None:
     run = replace(RUN, estimate=None, cost=None, ended_at=None)
-    record = kept_record.from_document(kept_record.document(run, [], [], None, "0.2"))
+    record = stored_record.from_document(stored_record.document(run, [], [], None, "0.2"))
     assert (record.run, record.cells, record.terms) == (run, (), None)
 
 
@@ -104,6 +104,6 @@ def test_a_run_without_money_is_kept_too() -> None:
     ],
 )
 def test_what_is_no_record_is_refused(change: dict[str, Any], why: str) -> None:
-    document = kept_record.document(RUN, CELLS, RESOURCES, TERMS, "0.2") | change
-    with pytest.raises(kept_record.RecordError, match=why):
-        kept_record.from_document(document)
+    document = stored_record.document(RUN, CELLS, RESOURCES, TERMS, "0.2") | change
+    with pytest.raises(stored_record.RecordError, match=why):
+        stored_record.from_document(document)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from troop.chaos.letters import (
+from troop.chaos.dead_letters import (
     TRIED_FOR,
     WARNING_TIME,
     Batch,

@@ -91,7 +91,7 @@ def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
         f"IAM5[Resource::arn:<AWS::Partition>:autoscaling:{ours}:autoScalingGroup:*:autoScalingGroupName/*]",
         "Which group loses an instance is decided at run time; a Deny holds for groups that are tagged as untouchable.",
     )
-    for name in ("api", "decide", "recovery", "sweep", "terminate"):
+    for name in ("api", "decide", "check_recovery", "sweep", "terminate"):
         yield Acknowledgement(
             functions.roles[name],
             f"IAM5[Resource::arn:<AWS::Partition>:vpc-lattice:{ours}:targetgroup/*]",

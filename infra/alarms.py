@@ -65,7 +65,7 @@ class Alarms(Construct):
         """The topics alone, for those to see who are watched themselves."""
         super().__init__(scope, construct_id)
         self._runbook = settings.runbook_url
-        self.act_now_topic, self.warning_topic = self._topic("ActNow"), self._topic("LookSoon")
+        self.act_now_topic, self.warning_topic = self._topic("ActNow"), self._topic("Warning")
         self.act_now_alarms: list[cloudwatch.Alarm] = []
         self.warning_alarms: list[cloudwatch.Alarm] = []
 

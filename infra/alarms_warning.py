@@ -1,4 +1,4 @@
-"""Alarms of the class "look when you can": nothing of it gets worse over night.
+"""Alarms of the class "warning": nothing of it gets worse over night.
 
 None of them has a threshold that somebody felt was right for all: slow is what is slow by the unit's own history, what
 benchmarks may cost is a setting, and the rest counts what should not happen at all, with room for what a repetition

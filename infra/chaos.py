@@ -43,7 +43,7 @@ class ChaosWorkflow(Construct):
         tasks = {
             "DecideFunction": functions.decide,
             "TerminateFunction": functions.terminate,
-            "RecoveryFunction": functions.recovery,
+            "CheckRecoveryFunction": functions.check_recovery,
             "SweepFunction": functions.sweep,
         }
         substitutions = {

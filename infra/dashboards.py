@@ -26,7 +26,7 @@ WIDTH = 24
 
 MOST_NAMED = 50
 
-WAITED_FOR = ("decide", "terminate", "recovery", "sweep", "api", "cell")
+WAITED_FOR = ("decide", "terminate", "check_recovery", "sweep", "api", "cell")
 """Functions that a workflow or a person waits for, or that have much to do in one call."""
 
 TIMED = ("ticks", "teardowns")
@@ -178,7 +178,7 @@ def _operations(shown: Shown) -> list[list[cloudwatch.IWidget]]:
                 title="Act now", alarms=list(shown.act_now_alarms), width=WIDTH // 2, height=5
             ),
             cloudwatch.AlarmStatusWidget(
-                title="Look when you can", alarms=list(shown.warning_alarms), width=WIDTH // 2, height=5
+                title="Warning", alarms=list(shown.warning_alarms), width=WIDTH // 2, height=5
             ),
         ],
         [

@@ -68,7 +68,7 @@ class FunctionFactory:
         No concurrency is reserved: a fresh account has so little that reserving any of it can fail the deployment, and
         the workflow bounds its own concurrency.
         """
-        title = name.title()
+        title = name.title().replace("_", "")
         log_group = make_log_group(self._scope, f"{title}Logs", self._settings)
         role = make_role(
             self._scope,

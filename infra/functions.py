@@ -35,7 +35,7 @@ class Functions(Construct):
     """All functions of a deployment.
 
     Attributes:
-        decide, terminate, recovery, sweep: tasks of the chaos workflow.
+        decide, terminate, check_recovery, sweep: tasks of the chaos workflow.
         api: behind API Gateway; it and ``report`` have pydantic's layer.
         watchdog: looks after the deployment's health.
         notify: tells others what was recorded.
@@ -100,8 +100,13 @@ class Functions(Construct):
             seconds=60,
             megabytes=256,
         )
-        self.recovery = self._factory.make(
-            "recovery", permissions.recovery(data), [runtime_layer], events_and_state, seconds=60, megabytes=256
+        self.check_recovery = self._factory.make(
+            "check_recovery",
+            permissions.check_recovery(data),
+            [runtime_layer],
+            events_and_state,
+            seconds=60,
+            megabytes=256,
         )
         self.sweep = self._factory.make(
             "sweep", permissions.sweep(data), [runtime_layer], events_and_state, seconds=120, megabytes=256

@@ -27,7 +27,7 @@ class OnDemandWorkflow(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         definition = DEFINITION.read_text(encoding="utf-8")
-        tasks = {"TerminateFunction": functions.terminate, "RecoveryFunction": functions.recovery}
+        tasks = {"TerminateFunction": functions.terminate, "CheckRecoveryFunction": functions.check_recovery}
         substitutions = {
             **{name: function.function_arn for name, function in tasks.items()},
             "LambdaInvoke": f"arn:{cdk.Aws.PARTITION}:states:::lambda:invoke",

@@ -83,7 +83,7 @@ def terminate(stack: cdk.Stack, data: Data) -> list[iam.PolicyStatement]:
     ]
 
 
-def recovery(data: Data) -> list[iam.PolicyStatement]:
+def check_recovery(data: Data) -> list[iam.PolicyStatement]:
     """Watches a group until it has recovered, and records the outcome."""
     return [
         allow(_WATCH, "*"),
@@ -96,7 +96,7 @@ def recovery(data: Data) -> list[iam.PolicyStatement]:
 def sweep(data: Data) -> list[iam.PolicyStatement]:
     """Finds what is in flight, and watches or brings to an end what nobody else does."""
     return [
-        *recovery(data),
+        *check_recovery(data),
         allow(["autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances"], "*"),
         allow(["dynamodb:Query"], index(data.events, EVENTS_BY_OPEN)),
     ]

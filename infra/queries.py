@@ -11,7 +11,7 @@ from constructs import Construct
 
 from infra.functions import Functions
 
-FUNCTIONS = ("decide", "terminate", "recovery", "sweep", "notify", "api", "watchdog", "widgets")
+FUNCTIONS = ("decide", "terminate", "check_recovery", "sweep", "notify", "api", "watchdog", "widgets")
 OF_BENCHMARKS = ("launch", "cell", "fleet", "teardown", "report", "reaper")
 
 
@@ -59,11 +59,11 @@ QUERIES = (
     ),
     Query(
         "Terminations and recoveries",
-        ("terminate", "recovery", "sweep"),
+        ("terminate", "check_recovery", "sweep"),
         (
             "# Without the looks at groups that have not recovered yet.",
             "fields @timestamp, event_id, status, reason, instance_id, recovery_seconds, detail, error",
-            '| filter message = "termination" or (message in ["look", "swept"] and status != "TERMINATED")',
+            '| filter message = "termination" or (message in ["recovery_check", "swept"] and status != "TERMINATED")',
             "| sort @timestamp desc",
             "| limit 1000",
         ),
@@ -86,7 +86,7 @@ QUERIES = (
     ),
     Query(
         "All of a tick or an event",
-        ("decide", "terminate", "recovery", "sweep", "notify"),
+        ("decide", "terminate", "check_recovery", "sweep", "notify"),
         (
             "# Put the execution of a tick, or an event's id, in place of ID: the API tells both of every event.",
             "fields @timestamp, service, message, event_id, unit, status, reason, detail, error, execution",

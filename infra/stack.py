@@ -109,9 +109,9 @@ class TroopStack(cdk.Stack):
             "OnDemandStateMachineArn": (self.on_demand.machine.state_machine_arn, "Carries out terminations on demand"),
             "ActNowTopicArn": (
                 self.alarms.act_now_topic.topic_arn,
-                "Subscribe whoever is to be told that somebody must act",
+                "Subscribe whoever is on call",
             ),
-            "LookSoonTopicArn": (self.alarms.warning_topic.topic_arn, "Subscribe whoever looks when there is time"),
+            "WarningTopicArn": (self.alarms.warning_topic.topic_arn, "Subscribe whoever handles warnings"),
             "NewsTopicArn": (self.notifications.news.topic_arn, "Subscribe whoever wants to know what chaos does"),
             "WidgetsFunctionArn": (self.widgets.function.function_arn, "For custom widgets of your own dashboards"),
             "EventBusName": (self.bus.event_bus_name, "The same for programs: rules on this bus"),

@@ -1,4 +1,4 @@
-"""The workflow's step Look: has the group recovered?"""
+"""Runs the workflow's step CheckRecovery: has the group recovered?"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             event_id, entered
         )  # closed between our read and write: take what is there
     logger.info(
-        "look",
+        "recovery_check",
         event_id=observation.event.event_id,
         status=observation.event.status.value,
         detail=observation.detail,

@@ -208,7 +208,7 @@ def _assert_alarm(bench: Bench, finds: float) -> None:
     (alarm,) = [one for one in alarms if one["AlarmName"] == f"{bench.deployment.name}-ReaperFound"]
     assert (alarm["Namespace"], alarm["MetricName"]) == (directive["Namespace"], "ReaperFinds")
     assert alarm["Dimensions"] == [{"Name": name, "Value": line[name]} for name in directive["Dimensions"][0]]
-    assert alarm["AlarmActions"] == [bench.deployment.outputs["LookSoonTopicArn"]]
+    assert alarm["AlarmActions"] == [bench.deployment.outputs["WarningTopicArn"]]
     assert alarm["ComparisonOperator"] in ("GreaterThanThreshold", "GreaterThanOrEqualToThreshold")
     assert finds > alarm["Threshold"] >= 0
 

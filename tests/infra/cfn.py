@@ -25,6 +25,11 @@ def short(logical_id: str) -> str:
     return name.removeprefix(scope)
 
 
+def handler_of(function: str) -> str:
+    """The name of a function's handler: ``check_recovery`` for ``CheckRecovery``."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", function).lower()
+
+
 def text(value: Any) -> Any:
     """A value with references as ``<Name>`` or ``<Name.Attribute>``, joined and substituted."""
     if isinstance(value, Mapping):

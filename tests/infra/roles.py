@@ -82,7 +82,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
         for action in TERMINATE
         for tag in ("troop:protected", "troop:fleet")
     },
-    "RecoveryRole": of_function("Recovery") | WATCH,
+    "CheckRecoveryRole": of_function("CheckRecovery") | WATCH,
     "SweepRole": of_function("Sweep")
     | WATCH
     | allow("*", "autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances")
@@ -123,7 +123,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     "WatchdogRole": of_function("Watchdog") | HEALTH | allow("<SchedulesUndelivered.Arn>", *SETTLES),
     "ChaosRole": allow("<Decide.Arn>", "lambda:InvokeFunction")
     | allow("<Terminate.Arn>", "lambda:InvokeFunction")
-    | allow("<Recovery.Arn>", "lambda:InvokeFunction")
+    | allow("<CheckRecovery.Arn>", "lambda:InvokeFunction")
     | allow("<Sweep.Arn>", "lambda:InvokeFunction")
     | allow("<WorkBucket.Arn>/ticks/*", "s3:GetObject")
     | allow("<ChaosMachine>", "states:StartExecution")
@@ -139,7 +139,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     )
     | OF_MACHINES,
     "OnDemandRole": allow("<Terminate.Arn>", "lambda:InvokeFunction")
-    | allow("<Recovery.Arn>", "lambda:InvokeFunction")
+    | allow("<CheckRecovery.Arn>", "lambda:InvokeFunction")
     | OF_MACHINES,
     "SchedulesRole": allow("<ChaosMachine>", "states:StartExecution")
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),

@@ -119,7 +119,7 @@ WARNINGS: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
         for name in ("Terminate", "Cell")
     },
 }
-"""The same of the class "look when you can"."""
+"""The same of the class "warning"."""
 
 SUMMED = {"ThrottledDecisions": ("throttled", "Decisions", ["by-day"]), "ThrottledRuns": ("throttled", "Runs", [])}
 """Of that class, too: anchor, table and indices of those that are a sum over a table and the indices that count."""
@@ -206,7 +206,7 @@ def test_its_name_says_whose_it_is_and_what_has_happened(template: Template, nam
     assert LONGEST_STACK_NAME + 1 + len(name) <= LONGEST_NAME
 
 
-@pytest.mark.parametrize(("heading", "class_"), [("act now", [*ALARMS]), ("look when you can", [*WARNINGS, *SUMMED])])
+@pytest.mark.parametrize(("heading", "class_"), [("act now", [*ALARMS]), ("warning", [*WARNINGS, *SUMMED])])
 def test_the_runbook_lists_the_alarms_of_each_class(heading: str, class_: list[str]) -> None:
     (row,) = [line for line in RUNBOOK.splitlines() if line.startswith(f"| {heading} |")]
     assert set(re.findall(r"\(#([\w-]+)\)", row)) == {ANCHORS[name] for name in class_}
@@ -215,7 +215,7 @@ def test_the_runbook_lists_the_alarms_of_each_class(heading: str, class_: list[s
 @pytest.mark.parametrize("name", ANCHORS)
 def test_its_beginning_and_its_end_go_to_the_topic_of_its_class(template: Template, name: str) -> None:
     alarm = alarms(template)[name]
-    topic = "ActNow" if name in ALARMS else "LookSoon"
+    topic = "ActNow" if name in ALARMS else "Warning"
     assert text(alarm["AlarmActions"]) == text(alarm["OKActions"]) == [f"<Alarms{topic}>"]
     assert alarm.get("ActionsEnabled", True) is True
     assert text(template["Outputs"][f"{topic}TopicArn"]["Value"]) == f"<Alarms{topic}>"
@@ -253,7 +253,7 @@ def test_links_within_the_docs_lead_somewhere() -> None:
     assert set(links) <= set(anchors())
 
 
-@pytest.mark.parametrize("topic", ["AlarmsActNow", "AlarmsLookSoon"])
+@pytest.mark.parametrize("topic", ["AlarmsActNow", "AlarmsWarning"])
 def test_the_topics_take_alarms_of_the_account_and_nothing_unencrypted(template: Template, topic: str) -> None:
     policy = of_type(template, "AWS::SNS::TopicPolicy")[f"{topic}Policy"]
     statements = {s["Effect"]: s for s in policy["Properties"]["PolicyDocument"]["Statement"]}

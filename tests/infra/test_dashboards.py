@@ -116,7 +116,7 @@ def test_every_function_workflow_queue_and_alarm_is_there(template: Template) ->
         seen.setdefault(name, set()).add(next(iter(dimensions.values())))
     functions = {f"<{name}>" for name in of_type(template, "AWS::Lambda::Function")}
     assert seen["AWS/Lambda/Errors"] == functions
-    assert seen["AWS/Lambda/Duration"] == {f"<{name.title()}>" for name in WAITED_FOR}
+    assert seen["AWS/Lambda/Duration"] == {f"<{name.title().replace('_', '')}>" for name in WAITED_FOR}
     machines = {f"<{name}>" for name in of_type(template, "AWS::StepFunctions::StateMachine")}
     assert seen["AWS/States/ExecutionsFailed"] == machines | {"<ChaosMachine>/TerminateAll"}
     assert seen["AWS/States/ExecutionsTimedOut"] == {"<ChaosMachine>", "<BenchmarksTeardownMachine>"}

@@ -12,7 +12,7 @@ from infra import FUNCTIONS
 from infra.byte_code import PYTHON_VERSION
 from infra.function_factory import RUNTIME
 from perf.cold_start import LAYERS_OF
-from tests.infra.cfn import in_partition, of_type, text
+from tests.infra.cfn import handler_of, in_partition, of_type, text
 from tests.infra.wired import OWN_FILES, variables_of
 from troop.environment import Variable
 
@@ -58,7 +58,7 @@ BENCH_LOGS = ("BenchmarksBenchmarkLogs", "BenchmarksTeardownLogs", "BenchmarksFl
 EXPECTED = {
     "Decide": (300, 1024),
     "Terminate": (60, 256),
-    "Recovery": (60, 256),
+    "CheckRecovery": (60, 256),
     "Sweep": (120, 256),
     "Notify": (300, 256),
     "Api": (29, 512),
@@ -150,9 +150,9 @@ def test_the_role_is_its_own_and_complete_before_the_function(template: Template
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_environment_is_what_the_function_and_its_wiring_ask_for(template: Template, name: str) -> None:
-    variables = {Variable.DEPLOYMENT, *variables_of(name.lower()), *BESIDE.get(name, ())}
+    variables = {Variable.DEPLOYMENT, *variables_of(handler_of(name)), *BESIDE.get(name, ())}
     assert text(function(template, name)["Environment"]["Variables"]) == {
-        "POWERTOOLS_SERVICE_NAME": name.lower(),
+        "POWERTOOLS_SERVICE_NAME": handler_of(name),
         "POWERTOOLS_METRICS_NAMESPACE": "Troop",
         "POWERTOOLS_LOG_LEVEL": "INFO",
         **{variable.value: VARIABLES[variable] for variable in variables},
@@ -168,7 +168,7 @@ def test_who_looks_at_health_knows_how_many_schedules_there_are(template: Templa
 
 
 def test_every_variable_that_the_stack_sets_is_asked_for() -> None:
-    variables = {variable for name in EXPECTED for variable in variables_of(name.lower())}
+    variables = {variable for name in EXPECTED for variable in variables_of(handler_of(name))}
     assert variables | OWN_FILES | {Variable.DEPLOYMENT} == set(Variable)
 
 
@@ -187,7 +187,7 @@ def test_who_has_pydantics_layer_and_who_that_of_html(template: Template) -> Non
         "Widgets": {"<RuntimeLayer>", "<ReportLayer>"},
     }
     measured = {handler: {f"<{layer.title()}Layer>" for layer in its} for handler, its in LAYERS_OF.items()}
-    assert measured == {name.lower(): its for name, its in layers.items() if len(its) > 1}, "perf/cold_start.py"
+    assert measured == {handler_of(name): its for name, its in layers.items() if len(its) > 1}, "perf/cold_start.py"
 
 
 def test_a_report_that_fails_is_tried_once_more_and_soon(template: Template) -> None:

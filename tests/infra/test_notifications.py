@@ -92,7 +92,7 @@ def test_of_the_state_only_the_switch(template: Template) -> None:
 
 def test_the_topic_is_encrypted_and_takes_nothing_unencrypted(template: Template) -> None:
     topics = of_type(template, "AWS::SNS::Topic")
-    assert set(topics) == {"AlarmsActNow", "AlarmsLookSoon", "NotificationsNews"}
+    assert set(topics) == {"AlarmsActNow", "AlarmsWarning", "NotificationsNews"}
     assert topics["NotificationsNews"]["Properties"]["KmsMasterKeyId"] == "alias/aws/sns"
     policy = of_type(template, "AWS::SNS::TopicPolicy")["NotificationsNewsPolicy"]["Properties"]
     assert text(policy["Topics"]) == ["<NotificationsNews>"]

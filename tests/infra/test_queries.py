@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from infra.queries import FUNCTIONS, QUERIES, Query
-from tests.infra.cfn import of_type, text
+from tests.infra.cfn import handler_of, of_type, text
 
 Template = Mapping[str, Any]
 
@@ -31,10 +31,10 @@ def test_they_read_the_logs_of_the_stacks_functions_alone(template: Template) ->
     groups = {f"<{name}>" for name in of_type(template, "AWS::Logs::LogGroup")}
     for query in QUERIES:
         definition = definitions(template)[f"<AWS::StackName>/{query.title}"]
-        assert definition["LogGroupNames"] == [f"<{name.title()}Logs>" for name in query.functions]
+        assert definition["LogGroupNames"] == [f"<{name.title().replace('_', '')}Logs>" for name in query.functions]
         assert set(definition["LogGroupNames"]) <= groups
         assert definition["QueryString"] == query.text
-    functions = {name.lower() for name in of_type(template, "AWS::Lambda::Function")}
+    functions = {handler_of(name) for name in of_type(template, "AWS::Lambda::Function")}
     assert set(FUNCTIONS) <= functions
 
 

@@ -105,7 +105,7 @@ def test_outputs_tell_where_things_are(template: Template) -> None:
             "OnDemandStateMachineArn",
             "WorkBucket",
             "ActNowTopicArn",
-            "LookSoonTopicArn",
+            "WarningTopicArn",
             "SaltSecretArn",
             "NewsTopicArn",
             "EventBusName",

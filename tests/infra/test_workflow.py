@@ -40,7 +40,7 @@ def test_the_definition_can_be_read_at_synth_and_is_json_after_substitution(mach
 
 def test_functions_are_called_by_their_plain_arn(machine: dict[str, Any]) -> None:
     called = text({k: v for k, v in machine["DefinitionSubstitutions"].items() if k.endswith("Function")})
-    assert called == {f"{name}Function": f"<{name}.Arn>" for name in ("Decide", "Terminate", "Recovery", "Sweep")}
+    assert called == {f"{name}Function": f"<{name}.Arn>" for name in ("Decide", "Terminate", "CheckRecovery", "Sweep")}
 
 
 def test_integrations_are_those_of_the_partition(machine: dict[str, Any]) -> None:

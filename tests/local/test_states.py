@@ -118,7 +118,7 @@ def test_instances_are_out_of_reach_of_state_machines(world: World) -> None:
         "Parameters": {},
         "End": True,
     }
-    ended = world.run(world.machine({"Look": state}, world.role(allow("*"))))
+    ended = world.run(world.machine({"CheckRecovery": state}, world.role(allow("*"))))
     assert "another endpoint" in ended["cause"]
 
 

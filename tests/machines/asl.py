@@ -18,7 +18,7 @@ HANDLERS = {
     "SweepFunction": "sweep",
     "DecideFunction": "decide",
     "TerminateFunction": "terminate",
-    "RecoveryFunction": "recovery",
+    "CheckRecoveryFunction": "check_recovery",
     "TeardownFunction": "teardown",
     "LaunchFunction": "launch",
     "CellFunction": "cell",

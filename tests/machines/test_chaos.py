@@ -29,7 +29,7 @@ HISTORY = 25_000
 
 MACHINE = asl.load(asl.ROOT / "statemachines" / "chaos.asl.json")
 STATES = dict(asl.states(MACHINE))
-WATCH, TERMINATE = STATES["TerminateAll/Look"], STATES["TerminateAll/Terminate"]
+WATCH, TERMINATE = STATES["TerminateAll/CheckRecovery"], STATES["TerminateAll/Terminate"]
 ON_DEMAND = dict(asl.states(asl.load(asl.ROOT / "statemachines" / "on_demand.asl.json")))
 
 

@@ -145,7 +145,7 @@ def test_a_function_that_cannot_be_called_now_is_waited_for(path: Path) -> None:
         assert passing["IntervalSeconds"] >= 10, name
         assert not asl.PASSING & {error for rule in others for error in rule["ErrorEquals"]}, name
         # Lambda takes an event whatever its functions do; a fleet's look that fails is made again two minutes later.
-        soon = task["Parameters"].get("InvocationType") == "Event" or task["Catch"][-1]["Next"] == "LookLater"
+        soon = task["Parameters"].get("InvocationType") == "Event" or task["Catch"][-1]["Next"] == "CheckLater"
         assert asl.waits(passing) >= (30 if soon else 180), name
 
 

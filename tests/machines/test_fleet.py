@@ -45,8 +45,8 @@ def test_it_is_kept_until_it_is_over() -> None:
 def test_a_failed_look_ends_no_fleet() -> None:
     missing, any_other = STATES["Keep"]["Catch"]
     assert (missing["ErrorEquals"], missing["Next"]) == (["MissingRunError"], "Settle")
-    assert (any_other["ErrorEquals"], any_other["Next"]) == (["States.ALL"], "LookLater")
-    later = STATES["LookLater"]
+    assert (any_other["ErrorEquals"], any_other["Next"]) == (["States.ALL"], "CheckLater")
+    later = STATES["CheckLater"]
     assert (later["Result"]["wait_seconds"], later["Next"]) == (LONGEST_WAIT, "BeforeKeep")
     assert [rule["Next"] for rule in STATES["Launch"]["Catch"]] == ["Settle"], "without a launch there is none"
 

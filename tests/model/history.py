@@ -280,7 +280,7 @@ def _child(world: World, item: dict[str, Any], watching: bool) -> None:
             world.stage.pause(wait)
             entered = world.now()
             observation: Observation | None = world.invoke(
-                "look", 60, 7, partial(_watch, world, item["event_id"], entered)
+                "check_recovery", 60, 7, partial(_watch, world, item["event_id"], entered)
             )
             if observation is None:
                 return

@@ -257,7 +257,7 @@ def _alarms(alarms: tuple[Alarm, ...] | Unread) -> Check:
     first = sorted(alarms, key=lambda alarm: not alarm.act_now)
     now, soon = ([alarm.name for alarm in alarms if alarm.act_now is which] for which in (True, False))
     sentences = [f"act now: {_names(now)}"] if now else []
-    sentences += [f"look when you can: {_names(soon)}"] if soon else []
+    sentences += [f"warning: {_names(soon)}"] if soon else []
     todo = _names([*dict.fromkeys(alarm.todo for alarm in first if alarm.todo)])
     return Check(ALARMS, Grade.FAIL if now else Grade.WARN, len(alarms), 0, "; ".join(sentences), todo)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from troop.bench.billing import HOUR, MONTH
 from troop.bench.definition import Benchmark, Volume
-from troop.bench.definition import Fleet as WantedFleet
+from troop.bench.definition import Fleet as PlannedFleet
 from troop.bench.estimate import ROOT_VOLUME
 from troop.bench.money import ZERO
 from troop.bench.prices import Prices, storage
@@ -56,7 +56,7 @@ def hourly(fleets: Sequence[Fleet]) -> float | None:
     return round(math.fsum(known), 6) if fleets and len(known) == len(fleets) else None
 
 
-def _planned(fleet: WantedFleet, prices: Prices | None) -> Fleet:
+def _planned(fleet: PlannedFleet, prices: Prices | None) -> Fleet:
     price = prices.hour(fleet.instance_type, fleet.purchase) if prices else None
     return Fleet(
         role=fleet.role,
@@ -68,7 +68,7 @@ def _planned(fleet: WantedFleet, prices: Prices | None) -> Fleet:
     )
 
 
-def _there(role: str, members: Sequence[Member], planned: WantedFleet | None, prices: Prices | None) -> Fleet:
+def _there(role: str, members: Sequence[Member], planned: PlannedFleet | None, prices: Prices | None) -> Fleet:
     each = [prices.hour(one.instance_type, one.purchase, one.zone or None) if prices else None for one in members]
     return Fleet(
         role=role,
@@ -80,7 +80,7 @@ def _there(role: str, members: Sequence[Member], planned: WantedFleet | None, pr
     )
 
 
-def _hourly(nodes: Sequence[Decimal | None], fleet: WantedFleet | None, prices: Prices | None) -> float | None:
+def _hourly(nodes: Sequence[Decimal | None], fleet: PlannedFleet | None, prices: Prices | None) -> float | None:
     """Of nodes at these prices, with the volumes of each."""
     if prices is None or fleet is None:
         return None

@@ -24,7 +24,7 @@ from cli.client import TroopClient
 from cli.context import Options
 from cli.errors import CliError, Exit
 from tests.unit.cli.conftest import FakeApi, Run
-from troop.report import archive as kept_files
+from troop.report import archive
 from troop.report.archive import DamagedError, ReportError
 from troop.report.document import Report
 from troop.version import VERSION
@@ -390,7 +390,7 @@ def test_a_folder_has_the_names_that_the_bucket_has(here: Path) -> None:
 def test_what_a_node_wrote_is_not_read_from_a_folder_either_when_it_is_too_large(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_files, "MOST_BYTES", 1)
+    monkeypatch.setattr(archive, "MOST_BYTES", 1)
     for name in ("c001/results.json", "c001/nodes/i-1.json"):
         (here / name).parent.mkdir(parents=True, exist_ok=True)
         (here / name).write_text("{}")

@@ -246,11 +246,11 @@ RINGING = (
     ("alarms", "status", "detail", "todo"),
     [
         ((), Grade.OK, "no alarm is on", ""),
-        (RINGING[:1], Grade.WARN, "look when you can: ReaperFound", "docs/runbook.md#reaper-found"),
+        (RINGING[:1], Grade.WARN, "warning: ReaperFound", "docs/runbook.md#reaper-found"),
         (
             RINGING,
             Grade.FAIL,
-            "act now: TicksAborted, TicksFailed; look when you can: ReaperFound",
+            "act now: TicksAborted, TicksFailed; warning: ReaperFound",
             "docs/runbook.md#ticks-failed, docs/runbook.md#reaper-found",
         ),
     ],

@@ -244,10 +244,10 @@ def test_a_deployment_without_benchmarks_has_no_reaper_and_no_runs(
 def test_alarms_that_are_on_are_told_with_what_to_do(deployed: Deployed) -> None:
     deployed.alarm("Troop-TicksFailed", deployed.topic)
     deployed.alarm("Troop-UnitUnrecovered", deployed.topic, state="OK")
-    deployed.alarm("Troop-ReaperFound", "arn:aws:sns:eu-central-1:123456789012:look-soon")
+    deployed.alarm("Troop-ReaperFound", "arn:aws:sns:eu-central-1:123456789012:warning")
     deployed.alarm("Troop-Staging-TicksMissing", deployed.topic)  # of the deployment Troop-Staging
     body = get_health()
-    assert failing(body) == {"alarms": "act now: TicksFailed; look when you can: ReaperFound"}
+    assert failing(body) == {"alarms": "act now: TicksFailed; warning: ReaperFound"}
     (check,) = [c for c in body["checks"] if c["name"] == "alarms"]
     assert (check["status"], check["value"]) == ("fail", 2)
     assert check["todo"] == "docs/runbook.md#TicksFailed, docs/runbook.md#ReaperFound"

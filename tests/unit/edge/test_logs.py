@@ -54,7 +54,7 @@ def test_all_that_one_tick_does_has_one_correlation(account: Account, log: Log) 
     (termination,) = lines(log, "termination")
     assert termination["correlation_id"] == execution["execution"]
     account.check_recovery(f"{FRIDAY}#web")
-    (line,) = lines(log, "look")
+    (line,) = lines(log, "recovery_check")
     assert (line["correlation_id"], line["execution"]) == (f"{FRIDAY}#web", execution["execution"])
 
 

@@ -23,7 +23,7 @@ from troop.aws.clients import client
 from troop.bench.record import CellStatus, RunStatus
 from troop.bench.standing import Standing
 from troop.errors import MissingRunError, NotEndedError
-from troop.report import archive as kept_files
+from troop.report import archive
 from troop.report.archive import DamagedError, ReportError
 from troop.report.document import Report
 from troop.version import VERSION
@@ -156,7 +156,7 @@ def test_what_s3_refuses_because_it_is_not_there_is_not_there(bench: Bench, monk
 
 def test_what_a_node_wrote_is_not_read_when_it_is_too_large(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the workflow wrote is, and none of a node's files is in the way of the report."""
-    monkeypatch.setattr(kept_files, "MOST_BYTES", 100)
+    monkeypatch.setattr(archive, "MOST_BYTES", 100)
     for name in ("interruptions/i-1.json", "nodes/i-1.json", "phases/measure/i-1.json", "output/i-1.log"):
         bench.put(f"runs/{bench.run}/c001/{name}", {"id": "x" * 100})
         with pytest.raises(DamagedError, match=f"c001/{name} has 1.. bytes, more than 100"):

@@ -51,15 +51,16 @@ test-all: test agent-boot  ## the same, with benchmarks stopped in every state a
 browser:
 	@scripts/browser
 
-lint: setup  ## ruff, mypy, the direction of imports
+lint: setup  ## ruff, names, mypy, the direction of imports
 	@echo "== lint"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/python scripts/names.py app.py agent benchmarks cli fleets functions infra lifecycle local perf scripts tests
 	@$(BIN)/mypy functions agent infra cli lifecycle local perf tests app.py
 	@$(BIN)/mypy benchmarks/s3-range-read/read.py benchmarks/s3-range-read/prepare.py
 	@$(BIN)/mypy fleets/worker/worker.py
 	@MYPYPATH=benchmarks/cassandra-write $(BIN)/mypy benchmarks/cassandra-write/*.py
-	@told=$$($(BIN)/lint-imports) || { echo "$$told"; exit 1; }; echo "$$told" | tail -n 3
+	@contracts=$$($(BIN)/lint-imports) || { echo "$$contracts"; exit 1; }; echo "$$contracts" | tail -n 3
 
 unit: setup browser  ## the unit tests alone
 model: setup  ## the model test alone: histories of chaos against what must always hold

@@ -101,7 +101,7 @@ class BenchClient:
         answer = self.calls.send("GET", path, {"format": form})
         address = answer.headers.get("Location")
         if answer.status == 302 and address and isinstance(answer.body, dict):
-            return ReportLink(address, str(answer.body.get("etag", "")), _moment(answer.body.get("made_at")))
+            return ReportLink(address, str(answer.body.get("etag", "")), _moment(answer.body.get("created_at")))
         if answer.status == 404 and answer.message and not _is_missing(answer):
             message = answer.message.replace(f"POST /{path} makes it", f"`troop bench report {run} --again` makes it")
             raise NoReportError(message, "Retry-After" in answer.headers)
@@ -117,7 +117,7 @@ class BenchClient:
         answer = self.calls.again("POST", path, None)
         if answer.status != 202:
             raise self._refusal(answer, "POST", path)
-        return _moment(answer.body.get("asked_at")) if isinstance(answer.body, dict) else None
+        return _moment(answer.body.get("requested_at")) if isinstance(answer.body, dict) else None
 
     def stage(self, sha256: str, size: int | None = None) -> dict[str, Any]:
         """POST /benchmarks/artifacts: whether it is there, and with a size where to put it."""

@@ -263,7 +263,7 @@ class _PageHandler(Handler):
             return Answer(HTTPStatus.OK, {"url": self.server.address_of(location)})
         if location:
             document = answer.body if isinstance(answer.body, Mapping) else {}
-            return Answer(HTTPStatus.OK, {key: document.get(key) for key in ("made_at", "etag")})
+            return Answer(HTTPStatus.OK, {key: document.get(key) for key in ("created_at", "etag")})
         if answer.status < HTTPStatus.BAD_REQUEST:
             return error_answer(HTTPStatus.BAD_GATEWAY, "the API does not tell where the report is")
         if is_own(answer):

@@ -84,7 +84,7 @@ def _refusal(problems: list[dict[str, str]]) -> Response[Any]:
 
 
 @app.not_found
-def not_found(error: NotFoundError) -> Response[Any]:
+def missing_route(error: NotFoundError) -> Response[Any]:
     """A route that does not exist, or what a route says it has not found."""
     message = NO_ROUTE if error.msg == NotFoundError().msg else error.msg
     return Response(

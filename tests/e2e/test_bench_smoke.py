@@ -203,7 +203,7 @@ def test_made_again_by_the_deployment_or_of_a_folder_without_aws_it_is_the_same(
     )
     assert done.returncode == 0, done.stderr
     offline = json.loads((tmp_path / run / "report.json").read_text())
-    times = [one.pop("made_at") for one in (report, again, offline)]
+    times = [one.pop("created_at") for one in (report, again, offline)]
     assert len(set(times)) == 3
     assert report == again == offline
     assert run in (tmp_path / run / "report.html").read_text(encoding="utf-8")

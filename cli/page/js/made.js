@@ -24,9 +24,9 @@ async function made(run, signal) {
 }
 
 /** Whether what is there now is what was asked for. Who asks soon after somebody else gets what that one asked for. */
-export function isNew(now, { before, asked_at }) {
+export function isNew(now, { before, requested_at }) {
   if (!now || now.soon) return false;
-  return now.etag !== (before?.etag ?? null) || new Date(now.made_at) > new Date(asked_at);
+  return now.etag !== (before?.etag ?? null) || new Date(now.created_at) > new Date(requested_at);
 }
 
 /**
@@ -70,10 +70,10 @@ export function making(run, title, signal, { begun, done } = {}) {
     const { now, trouble } = state;
     const going = asked.get(run);
     if (trouble) tell(trouble, `Whether the report is there cannot be told: ${trouble} Looks again.`);
-    else if (going) tell(`asked ${going.asked_at}`, "Asked for ", moment(going.asked_at), ": the report is made in the background, which takes seconds, of very many cells minutes. ", going.before ? "The one that is there stays until then." : "");
+    else if (going) tell(`asked ${going.requested_at}`, "Asked for ", moment(going.requested_at), ": the report is made in the background, which takes seconds, of very many cells minutes. ", going.before ? "The one that is there stays until then." : "");
     else if (!now) tell("none", "There is no report of this run (any more).");
     else if (now.soon) tell("soon", "The report of this run is about to come: this page looks again by itself.");
-    else tell(`made ${now.etag}`, state.fresh ? "The new report is there, made " : "Report made ", moment(now.made_at), ".");
+    else tell(`made ${now.etag}`, state.fresh ? "The new report is there, made " : "Report made ", moment(now.created_at), ".");
   }
 
   async function look() {
@@ -127,7 +127,7 @@ export function making(run, title, signal, { begun, done } = {}) {
       content: [
         h("p", {}, "The report of ", name(title), " is made in the background, of what is kept of the run and by the version of Troop that is deployed now. That takes seconds, of very many cells minutes. You need not stay here."),
         there
-          ? h("p", {}, "The one that is there was made ", moment(before.made_at), "; the new one takes its place. What was measured stays as it is.")
+          ? h("p", {}, "The one that is there was made ", moment(before.created_at), "; the new one takes its place. What was measured stays as it is.")
           : h("p", {}, before?.soon ? "The first one is about to come by itself." : "There is none now."),
       ],
       act: async () => {
@@ -135,7 +135,7 @@ export function making(run, title, signal, { begun, done } = {}) {
       },
     });
     if (!sent) return;
-    asked.set(run, { before: there ? before : null, asked_at: answer.asked_at, began: Date.now() });
+    asked.set(run, { before: there ? before : null, requested_at: answer.requested_at, began: Date.now() });
     Object.assign(state, { now: before, wait: FIRST, trouble: "", fresh: false });
     draw();
     begun?.();

@@ -98,7 +98,7 @@ def cell(number: int, label: str, status: str = "SUCCEEDED", **more: Any) -> dic
 
 def report_answer(etag: str, moment: str = "2026-11-21T15:21:40.000Z") -> Answer:
     """What GET /benchmarks/{run}/report leads to."""
-    document = {"run": RUN, "format": "html", "made_at": moment, "etag": etag, "size": 4_096}
+    document = {"run": RUN, "format": "html", "created_at": moment, "etag": etag, "size": 4_096}
     return Answer(302, document, headers={"Location": "https://bucket.example/r"})
 
 
@@ -127,7 +127,7 @@ class World(FakeApi):
         if not rest:
             return self._page("runs", [document["run"] for document in self.runs.values()], query or {})
         if rest.endswith("/report"):
-            receipt = {"run": RUN, "asked_at": "2026-11-22T09:00:00.000Z"}
+            receipt = {"run": RUN, "requested_at": "2026-11-22T09:00:00.000Z"}
             return self.report if method == "GET" else Answer(202, receipt)
         if rest not in self.runs:
             return Answer(404, {"statusCode": 404, "message": f"there is no run {rest}"})

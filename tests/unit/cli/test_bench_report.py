@@ -35,8 +35,8 @@ ADDRESS = "https://results.s3.eu-central-1.amazonaws.com/runs/R/report.html?X-Am
 PAGE = b"<!doctype html><p>all of it</p>"
 DOCUMENT: dict[str, Any] = {
     "format": "troop.report/1",
-    "made_at": "2026-11-20T15:10:05Z",
-    "made_by": "0.1.0",
+    "created_at": "2026-11-20T15:10:05Z",
+    "created_by": "0.1.0",
     "run": {"run": ID, "name": "reads", "status": "SUCCEEDED"},
     "money": {},
     "definition": {},
@@ -46,7 +46,7 @@ Fetched = list[str]
 
 
 def report_answer(etag: str = "1", moment: str = "2026-11-20T15:10:05.000Z") -> Answer:
-    return Answer(302, {"run": ID, "etag": etag, "made_at": moment}, "", {"Location": ADDRESS})
+    return Answer(302, {"run": ID, "etag": etag, "created_at": moment}, "", {"Location": ADDRESS})
 
 
 def missing(*, soon: bool) -> Answer:
@@ -178,14 +178,14 @@ def test_one_that_is_made_again_is_waited_for(
 def test_what_somebody_else_asked_for_just_before_can_be_there(run: Run, api: FakeApi, store: Fetched) -> None:
     """Within a minute one is made once: its etag is the one of before."""
     api.refusals["GET", WHERE] = [report_answer("1", "2026-11-20T15:10:05.000Z")]
-    api.refusals["POST", WHERE] = [Answer(202, {"run": ID, "asked_at": "2026-11-20T15:09:59.123Z"})]
+    api.refusals["POST", WHERE] = [Answer(202, {"run": ID, "requested_at": "2026-11-20T15:09:59.123Z"})]
     assert run("bench", "report", ID, "--again").exit_code == 0
     assert store == [ADDRESS]
 
 
 def test_the_old_one_is_not_taken_for_one_that_is_made_again(run: Run, api: FakeApi, store: Fetched) -> None:
     api.refusals["GET", WHERE] = [report_answer("1")]
-    api.refusals["POST", WHERE] = [Answer(202, {"run": ID, "asked_at": "2026-11-20T15:10:05.001Z"})]
+    api.refusals["POST", WHERE] = [Answer(202, {"run": ID, "requested_at": "2026-11-20T15:10:05.001Z"})]
     result = run("bench", "report", ID, "--again")
     assert (result.exit_code, "not made anew yet" in result.stderr) == (Exit.FAILED, True)
     assert store == []

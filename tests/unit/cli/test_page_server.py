@@ -203,7 +203,7 @@ def test_what_the_command_may_not_read_is_told(page: Page, monkeypatch: pytest.M
 
 def test_where_a_report_is(page: Page) -> None:
     assert page.ask(target=f"/ui/report/{RUN}").body == {"url": "https://bucket.example/r"}
-    assert page.ask(target=f"/ui/report/{RUN}/made").body == {"made_at": "2026-11-21T15:21:40.000Z", "etag": "1"}
+    assert page.ask(target=f"/ui/report/{RUN}/made").body == {"created_at": "2026-11-21T15:21:40.000Z", "etag": "1"}
     page.world.report = Answer(404, {"statusCode": 404, "message": "there is no report yet"})
     assert page.ask(target=f"/ui/report/{RUN}").body["message"] == "there is no report yet"
     page.world.report = Answer(403, {"message": "Missing Authentication Token"}, "MissingAuthenticationTokenException")

@@ -73,7 +73,7 @@ def test_it_is_made_of_what_was_measured_and_of_the_record_and_made_again_is_the
     again = written(bench)
     assert again["report.html"] != files["report.html"], "its etag says that it was made again"
     first, second = (json.loads(one["report.json"]) for one in (files, again))
-    assert first.pop("made_at") != second.pop("made_at")
+    assert first.pop("created_at") != second.pop("created_at")
     assert first == second
 
 

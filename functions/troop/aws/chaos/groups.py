@@ -125,7 +125,7 @@ def refreshing(autoscaling: Any, names: Iterable[str]) -> frozenset[str]:
             # The latest come first; an active one is always the latest.
             answer = autoscaling.describe_instance_refreshes(AutoScalingGroupName=name, MaxRecords=1)
         except ClientError as error:
-            if not _not_found(error):
+            if not _is_missing(error):
                 raise
             busy.add(name)  # deleted since it was read
             continue
@@ -169,7 +169,7 @@ def instance_gone(ec2: Any, autoscaling: Any, instance_id: str) -> bool:
     return all(i["State"]["Name"] in GONE_STATES for r in reservations for i in r["Instances"])
 
 
-def _not_found(error: ClientError) -> bool:
+def _is_missing(error: ClientError) -> bool:
     """Auto Scaling has no error code of its own for what does not exist."""
     return error.response["Error"]["Code"] == "ValidationError" and "not found" in str(error).lower()
 

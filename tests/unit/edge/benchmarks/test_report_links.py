@@ -117,7 +117,7 @@ def test_a_run_that_there_is_not(half: Half, method: str) -> None:
 def test_one_is_made_again_without_waiting_for_it(half: Half, payloads: list[dict[str, Any]]) -> None:
     run = ended(half)
     requested_at = moments.iso(half.account.clock.moment)
-    assert ask("POST", f"/benchmarks/{run}/report") == (202, {"run": run, "asked_at": requested_at})
+    assert ask("POST", f"/benchmarks/{run}/report") == (202, {"run": run, "requested_at": requested_at})
     assert payloads == [{"run": run}]
 
 

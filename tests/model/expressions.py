@@ -15,7 +15,7 @@ Condition = Callable[[Item, Names, Values], bool]
 Operand = Callable[[Item, Names, Values], Any]
 
 _TOKEN = re.compile(r"\s*([=<>(),]|[#:]?\w+)")
-_CLAUSE = re.compile(r"\b(SET|ADD|REMOVE)\b")
+_CLAUSE = re.compile(r"\b(SET|ADD|REMOVE|DELETE)\b")
 
 
 class BadExpression(Exception):
@@ -51,7 +51,7 @@ def _used(text: str) -> frozenset[str]:
 
 @cache
 def condition(text: str) -> Condition:
-    """Compiles a condition: comparisons, ``attribute_not_exists``, BETWEEN, AND, OR and parentheses."""
+    """Compiles a condition: comparisons, ``attribute_not_exists``, ``contains``, BETWEEN, NOT, AND, OR, parentheses."""
     left = tokens(text)
     left.reverse()
     result = _or(left)
@@ -87,6 +87,16 @@ def _single(left: list[str]) -> Condition:
         operand = _operand(left.pop())
         _expect(left, ")")
         return lambda i, n, v: operand(i, n, v) is None
+    if token == "NOT":
+        negated = _single(left)
+        return lambda i, n, v: not negated(i, n, v)
+    if token == "contains":
+        _expect(left, "(")
+        collection = _operand(left.pop())
+        _expect(left, ",")
+        element = _operand(left.pop())
+        _expect(left, ")")
+        return lambda i, n, v: element(i, n, v)["S"] in (collection(i, n, v) or {"SS": []})["SS"]
     first, operator, second = _operand(token), left.pop(), _operand(left.pop())
     if operator == "=":
         return lambda i, n, v: _equal(first(i, n, v), second(i, n, v))
@@ -131,7 +141,7 @@ def _less(a: Any, b: Any) -> bool:
 
 @cache
 def update(text: str) -> Callable[[Item, Names, Values], dict[str, Any]]:
-    """Compiles an update (SET with ``if_not_exists``, ADD of numbers and sets, REMOVE): old item to new."""
+    """Compiles an update: SET with ``if_not_exists``, ADD of numbers and sets, DELETE from sets, REMOVE."""
     steps = list(_steps(text))
 
     def apply(item: Item, names: Names, values: Values) -> dict[str, Any]:
@@ -152,7 +162,7 @@ def _steps(text: str) -> Iterator[Step]:
         raise BadExpression(text)
     for clause, body in zip(parts[1::2], parts[2::2], strict=True):
         for action in re.split(r",(?![^(]*\))", body):
-            yield {"SET": _set, "ADD": _add, "REMOVE": _remove}[clause](tokens(action))
+            yield {"SET": _set, "ADD": _add, "REMOVE": _remove, "DELETE": _delete}[clause](tokens(action))
 
 
 def _name(token: str) -> Callable[[Names], str]:
@@ -203,3 +213,15 @@ def _remove(action: list[str]) -> Step:
         new.pop(name(names), None)
 
     return remove
+
+
+def _delete(action: list[str]) -> Step:
+    name, value = _name(action[0]), _operand(action[1])
+
+    def delete(item: Item, new: dict[str, Any], names: Names, values: Values) -> None:
+        rest = {*item.get(name(names), {"SS": []})["SS"]} - {*value(item, names, values)["SS"]}
+        new.pop(name(names), None)  # a set is never empty: the attribute goes with its last element
+        if rest:
+            new[name(names)] = {"SS": sorted(rest)}
+
+    return delete

@@ -189,7 +189,7 @@ def nobody_looks_at_the_time_after_a_rejection(patch: Patch) -> None:
 
 
 def place_never_released(patch: Patch) -> None:
-    def nothing(self: Any) -> dict[str, Any]:
+    def nothing(self: Any, event: Event) -> dict[str, Any]:
         return {
             "Update": {
                 "TableName": self.state,

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import FRIDAY, Account, calls
+from troop.aws.chaos.claim_transaction import ClaimRefused
 from troop.aws.clients import client
 from troop.aws.dynamo import typed
+from troop.chaos.events import Status
+from troop.chaos.facts import UnitState
+from troop.wiring import chaos
 
 DAY = f"day#{FRIDAY}"
 
@@ -140,7 +145,7 @@ def test_what_has_changed_since_the_decision_refuses(
         (_opt_out, "policy-changed", "its policy was changed while it was claimed"),
         (lambda a: a.policy("web", probability=1), "policy-changed", "its policy was changed while it was claimed"),
         (_used_up, "day-cap", "others were faster: max_per_day 20"),
-        (_full, "in-flight", "others were faster: max_in_flight 5"),
+        (_full, "in-flight", "others were faster: max_in_flight 5, or its instance is claimed for another unit"),
         (_unrecovered, "unit-changed", "it was claimed, given up or taken out of chaos meanwhile"),
     ],
 )
@@ -215,3 +220,18 @@ def test_two_executions_have_one_termination_between_them(account: Account) -> N
     assert (answer["status"], answer["reason"]) == ("REFUSED", "already-today")
     assert len(account.gone()) == 1
     assert account.count(DAY) == 1
+
+
+def test_an_instance_is_claimed_for_one_unit_at_a_time(account: Account) -> None:
+    """Its group moves to another unit while the first claim is open."""
+    account.group("web")
+    account.terminate(account.item("web"))
+    first = account.event(f"{FRIDAY}#web")
+    claims, events = chaos.termination().claims, chaos.termination().events
+    second = replace(first, event_id=f"{FRIDAY}#other", unit="other", status=Status.CLAIMED)
+    with pytest.raises(ClaimRefused, match=r"in-flight: .* its instance is claimed for another unit"):
+        claims.make(second, {}, UnitState(), max_per_day=20, max_in_flight=5)
+    events.close(first, Status.RECOVERED, "")
+    assert "instances" not in account.state("in-flight")
+    assert claims.make(second, {}, UnitState(), max_per_day=20, max_in_flight=5).unit == "other"
+    assert account.state("in-flight")["instances"] == {first.instance_id}

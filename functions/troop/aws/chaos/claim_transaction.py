@@ -20,7 +20,7 @@ _WORDS = {
     "switched": "chaos was halted or leashed while it was claimed",
     "policy-changed": "its policy was changed while it was claimed",
     "day-cap": "others were faster: max_per_day {max_per_day}",
-    "in-flight": "others were faster: max_in_flight {max_in_flight}",
+    "in-flight": "others were faster: max_in_flight {max_in_flight}, or its instance is claimed for another unit",
     "unit-changed": "it was claimed, given up or taken out of chaos meanwhile",
     "key-used": "the key has led to an event",
 }
@@ -86,7 +86,7 @@ class Claims:
             self._switch(),
             self._policy(event.unit, policy_item),
             self._counter(f"{DAY}{event.day}", max_per_day),
-            self._counter(IN_FLIGHT, max_in_flight),
+            self._place(event, max_in_flight),
             self._unit(event, unit),
             *([key.record(self.state, event)] if key else []),
         ]
@@ -137,8 +137,8 @@ class Claims:
             "Update": {
                 "TableName": self.state,
                 "Key": {"key": {"S": key}},
-                "UpdateExpression": "ADD #count :one SET #schema = :schema",
-                "ConditionExpression": "attribute_not_exists(#count) OR #count < :most",
+                "UpdateExpression": "SET #schema = :schema ADD #count :one",
+                "ConditionExpression": "(attribute_not_exists(#count) OR #count < :most)",
                 "ExpressionAttributeNames": {"#count": "count", "#schema": "schema"},
                 "ExpressionAttributeValues": {
                     ":one": {"N": "1"},
@@ -147,6 +147,18 @@ class Claims:
                 },
             }
         }
+
+    def _place(self, event: Event, most: int) -> dict[str, Any]:
+        """Counts a claim in flight, and reserves its instance: the group can move to another unit meanwhile."""
+        part = self._counter(IN_FLIGHT, most)
+        part["Update"]["UpdateExpression"] += ", #instances :instance"
+        part["Update"]["ConditionExpression"] += " AND NOT contains(#instances, :id)"
+        part["Update"]["ExpressionAttributeNames"]["#instances"] = "instances"
+        part["Update"]["ExpressionAttributeValues"] |= {
+            ":instance": {"SS": [event.instance_id]},
+            ":id": {"S": event.instance_id},
+        }
+        return part
 
     def _unit(self, event: Event, unit: UnitState) -> dict[str, Any]:
         values = {

@@ -166,7 +166,7 @@ class EventTable:
             StepRefused: the event is no longer as it was read: in another status, or asked for meanwhile.
         """
         closed = replace(event, status=status, detail=detail, recovered_at=recovered_at)
-        parts = [self._closing(event, closed), self._release_place()]
+        parts = [self._closing(event, closed), self._release_place(event)]
         if status is Status.UNRECOVERED:
             parts += [self._unit_taken_out(event), self._unit_listed(event)]
         spends = in_doubt or not is_on_demand(event.event_id)
@@ -234,14 +234,14 @@ class EventTable:
             }
         }
 
-    def _release_place(self) -> dict[str, Any]:
+    def _release_place(self, event: Event) -> dict[str, Any]:
         return {
             "Update": {
                 "TableName": self.state,
                 "Key": {"key": {"S": IN_FLIGHT}},
-                "UpdateExpression": "ADD #count :back",
-                "ExpressionAttributeNames": {"#count": "count"},
-                "ExpressionAttributeValues": {":back": {"N": "-1"}},
+                "UpdateExpression": "ADD #count :back DELETE #instances :instance",
+                "ExpressionAttributeNames": {"#count": "count", "#instances": "instances"},
+                "ExpressionAttributeValues": {":back": {"N": "-1"}, ":instance": {"SS": [event.instance_id]}},
             }
         }
 

@@ -10,7 +10,7 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 # Images for containers often set it: then each of hundreds of processes compiles all it imports, and tests are rewritten at every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup browser demo bench local pictures deploy destroy test test-all lint openapi constraints audit unit model infra machines e2e local-tests perf histories cassandra agent-boot format clean
+.PHONY: help setup browser demo bench local pictures deploy destroy test test-all lint openapi constraints audit unit model infra machines e2e local-tests perf histories cassandra agent-boot second-opinions format clean
 help:  ## what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -41,12 +41,12 @@ deploy: $(TO_DEPLOY)  ## into the account of the current AWS credentials; asks f
 destroy: $(TO_DEPLOY)  ## out of that account; says what stays, and asks first
 	@$(BIN)/python -m lifecycle.destroy $(call option,stage,$(STAGE)) $(call option,deployment,$(DEPLOYMENT)) $(call option,confirm,$(CONFIRM))
 
-ORDINARY := 'not clean_root and not cassandra'
+ORDINARY := 'not clean_root and not cassandra and not second_opinion'
 test: setup browser lint  ## lint, types, and every test
 	@$(BIN)/python -m pytest -n 3 --dist loadgroup -m $(ORDINARY)  # one more than a small machine has cores: whole runs mostly wait
 
 test-all: export TROOP_EXHAUSTIVE := 1
-test-all: test agent-boot  ## the same, with benchmarks stopped in every state and cut off at every call, and a node in a clean root
+test-all: test agent-boot second-opinions  ## the same, with benchmarks stopped in every state and cut off at every call, and a node in a clean root
 
 browser:
 	@scripts/browser
@@ -106,6 +106,10 @@ cassandra: setup  ## a real Cassandra ring measured in two steps, and one that l
 agent-boot: setup  ## boots a benchmark's node in a clean Debian root with Python 3.9 (as root; needs debootstrap, installs it)
 	@command -v debootstrap >/dev/null || { echo "== debootstrap is missing: apt-get install -y debootstrap"; apt-get update -qq && apt-get install -y -qq debootstrap; }
 	@$(BIN)/python -m pytest -rs -m clean_root tests/unit/agent/test_clean_root.py
+
+second-opinions: setup  ## AWS's own DynamoDB Local, AWS's validator of workflows, and Python 3.14 for the functions (three minutes; Java, Maven)
+	@$(BIN)/npm ci --prefix tests/opinions --no-audit --no-fund --loglevel=error
+	@$(BIN)/python -m pytest -rs -m second_opinion tests/opinions
 
 format: setup
 	@$(BIN)/ruff check --fix -q . ; $(BIN)/ruff format .

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from .project import ROOT
@@ -78,12 +78,22 @@ def has_java() -> bool:
 
 
 def _install(tell: Callable[[str], None]) -> None:
-    needed = set(PACKAGES) if not LATTE.exists() else {"java", "mvn"}
-    packages = [PACKAGES[command] for command in sorted(needed) if shutil.which(command) is None]
-    if not has_java() and PACKAGES["java"] not in packages:
-        packages.append(PACKAGES["java"])
-    if not LATTE.exists() and not LIBRARY[0].exists():
-        packages.append(LIBRARY[1])
+    if LATTE.exists():
+        install(("java", "mvn"), tell)
+    else:
+        install(PACKAGES, tell, [] if LIBRARY[0].exists() else [LIBRARY[1]])
+
+
+def install(commands: Iterable[str], tell: Callable[[str], None], libraries: Sequence[str] = ()) -> None:
+    """Installs those commands of :data:`PACKAGES` that this machine lacks, and further packages.
+
+    Raises:
+        NoToolError: it is not root on a Debian, or apt-get fails.
+    """
+    lacking = {
+        command for command in commands if shutil.which(command) is None or (command == "java" and not has_java())
+    }
+    packages = [*(PACKAGES[command] for command in sorted(lacking)), *libraries]
     if not packages:
         return
     command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages]

@@ -39,5 +39,5 @@ def test_every_picture_is_shown() -> None:
 
 def test_the_table_of_reasons_has_each_in_the_order_of_the_guards() -> None:
     text = (ROOT / "docs" / "chaos.md").read_text(encoding="utf-8")
-    section = text.partition("## Why a unit is left alone")[2].partition("\n## ")[0]
+    section = text.partition("## Why Troop skips a unit")[2].partition("\n## ")[0]
     assert tuple(re.findall(r"^\| `([\w-]+)` \|", section, re.MULTILINE)) == REASONS

@@ -24,7 +24,7 @@ NEEDED_PROCESSES = frozenset({"Launch", "Terminate", "HealthCheck", "ReplaceUnhe
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a unit is left alone: a reason from :data:`REASONS` and a sentence with the numbers."""
+    """Why Troop skips a unit: a reason from :data:`REASONS` and a sentence with the numbers."""
 
     reason: str
     detail: str

@@ -216,10 +216,10 @@ def _remove(action: list[str]) -> Step:
 
 
 def _delete(action: list[str]) -> Step:
-    name, value = _name(action[0]), _operand(action[1])
+    name, elements = _name(action[0]), _operand(action[1])
 
-    def delete(item: Item, new: dict[str, Any], names: Names, values: Values) -> None:
-        rest = {*item.get(name(names), {"SS": []})["SS"]} - {*value(item, names, values)["SS"]}
+    def delete(old: Item, new: dict[str, Any], names: Names, values: Values) -> None:
+        rest = {*old.get(name(names), {"SS": []})["SS"]} - {*elements(old, names, values)["SS"]}
         new.pop(name(names), None)  # a set is never empty: the attribute goes with its last element
         if rest:
             new[name(names)] = {"SS": sorted(rest)}

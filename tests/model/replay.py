@@ -93,7 +93,7 @@ def _sorted(answer: Any) -> Any:
 
 def _in_order(items: Iterable[Any]) -> list[Any]:
     """Sorts items whatever the order of their attributes and of sets is."""
-    return sorted(map(_comparable, items), key=lambda item: json.dumps(item, sort_keys=True, default=str))
+    return sorted(map(_comparable, items), key=lambda one: json.dumps(one, sort_keys=True, default=str))
 
 
 def replay(client: Any, seed: int) -> set[tuple[str, str, bool]]:
